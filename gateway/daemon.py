@@ -150,7 +150,7 @@ async def serving(
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
-        keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.arrivals, hub.learning.set_aside)
+        keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
         alerter = _alerter(config, store, watch, clock, chats, keeper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,20 +18,28 @@ from adapters.contract.chat import (
 )
 from adapters.contract.platforms import ChatSection
 from adapters.platforms import found
+from agent_core.bell import Bell
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import Store
 from gateway.chats import access
-from gateway.chats.adapterlog import AdapterLog
-from gateway.chats.arrival import AccountRules, Arrivals, move_chat
-from gateway.chats.operators import OperatorsChat
-from gateway.chats.routing import Command, GroupRules
-from gateway.chats.supervisor import State, Supervisor
-from gateway.chats.where import Where
+from gateway.chats.arrival import Arrivals, move_chat
+from gateway.chats.commandintake import CommandIntake
+from gateway.chats.members import AccountRules, Members
+from gateway.chats.messages import Messages
+from gateway.chats.routing import GroupRules
+from gateway.chats.supervisor import AdapterLog, State, Supervisor
+from gateway.chats.unread import Unread
+from gateway.chats.where import OperatorsChat, Where
 from gateway.cli.context import CannotServe
+from gateway.commands.buttons import Buttons
+from gateway.commands.carrying import ChatCommands, Handler
+from gateway.commands.conversation import ConversationCommands, cut_off
 from gateway.commands.files import files_command
-from gateway.commands.timed import Post, TimedCommands, encode_post, post_inbound
+from gateway.commands.people import PeopleCommands
+from gateway.commands.telling import TellingCommands
+from gateway.commands.timed import TimedCommands
 from gateway.config.sections import Config
 from gateway.delivery.accounts import Account
 from gateway.delivery.forming import Forming
@@ -48,7 +56,9 @@ log = structlog.get_logger("delivery")
 class Platforms:
     """All chat platforms of a running gateway."""
 
-    arrivals: Arrivals
+    members: Members
+    commands: CommandIntake
+    unread: Unread
     outbox: Outbox
     supervisors: tuple[Supervisor, ...]
     where: Where
@@ -58,7 +68,7 @@ class Platforms:
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
-        counts = self.arrivals.unread.counts
+        counts = self.unread.counts
         sights = (supervisor.sight() for supervisor in self.supervisors)
         return tuple(replace(sight, unread=counts.get(sight.name, 0)) for sight in sights)
 
@@ -97,8 +107,15 @@ async def platforms(
 ) -> AsyncGenerator[Platforms]:
     """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
-        arrivals = Arrivals(hub, store, outbox, clock, ids, link=config.people.link)
-        await arrivals.open()
+        members = Members(store, clock, ids, partial(cut_off, hub.stopping, outbox), link=config.people.link)
+        await members.open()
+        zone, due = zone_in_force(config.schedule), Bell()
+        messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
+        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
+        carrying = ChatCommands(handlers, store, outbox, clock, members.book.pointed, due.ring)
+        commands = CommandIntake(hub.accepting, members, carrying, clock)
+        unread = Unread(store, clock, commands.post)
+        arrivals = Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock)
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)
         built = [(section.build(arrivals, clock), account_rules(section)) for _, section in config.chats()]
@@ -109,29 +126,52 @@ async def platforms(
         states = AdapterLog(store)
         for one, rules in built:
             platform, account = one.adapter.name.split("/")
-            arrivals.add_account(one.adapter.name, rules)
+            members.add_account(one.adapter.name, rules)
             outbox.open_account(platform, account, Account(one.adapter.port, one.account_rate, one.chat_rate))
             outbound = _outbound(outbox, platform, account)
-            supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, _noting(states, arrivals))
+            supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, _noting(states, unread))
             supervisors.append(supervisor)
-            arrivals.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
-        _connect(arrivals)
-        await stack.enter_async_context(arrivals.commands_of)
-        _check_entries(config, arrivals)
-        where = Where(arrivals, outbox)
-        zone = zone_in_force(config.schedule)
-        scheduler = Scheduler(config.schedule, zone, store, hub, arrivals, clock, where.find)
-        timed = TimedCommands(hub, store, outbox, arrivals, clock, zone, config.quota.reminders)
-        arrivals.commands_of.add(timed.handlers())
-        arrivals.commands_of.add({"files": files_command(hub)})
-        arrivals.commands_of.on_scheduled = scheduler.wake
-        operators = OperatorsChat(config.operators.chat, where, arrivals) if config.operators.chat else None
-        yield Platforms(arrivals, outbox, tuple(supervisors), where, scheduler, operators, states)
+            unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
+        await stack.enter_async_context(carrying)
+        _check_entries(config, members)
+        where = Where(members, outbox)
+        scheduler = Scheduler(config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find)
+        operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
+        yield Platforms(members, commands, unread, outbox, tuple(supervisors), where, scheduler, operators, states)
 
 
-def _check_entries(config: Config, arrivals: Arrivals) -> None:
+def _handlers(
+    config: Config,
+    hub: Hub,
+    members: Members,
+    messages: Messages,
+    outbox: Outbox,
+    store: Store,
+    clock: Clock,
+    zone: str,
+) -> Mapping[str, Handler]:
+    """What carries out each command."""
+    people = PeopleCommands(members, hub.accepting, hub.stopping, messages, outbox, store, clock)
+    conversation = ConversationCommands(
+        hub.accepting, hub.stopping, hub.watching, hub.chain, messages, outbox, store, people.leave
+    )
+    telling = TellingCommands(
+        hub.queues, hub.chain, members, outbox, hub.budgets, hub.quotas, store, clock, rehearsal=hub.about().rehearsal
+    )
+    timed = TimedCommands(hub.queues, store, outbox, messages, clock, zone, config.quota.reminders)
+    return {
+        **people.handlers(),
+        **conversation.handlers(),
+        **telling.handlers(),
+        **timed.handlers(),
+        "files": files_command(hub.quotas),
+        "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
+    }
+
+
+def _check_entries(config: Config, members: Members) -> None:
     """Raises `CannotServe` if a scheduled prompt is for a platform that is not there: it would never happen, in silence."""
-    there = {account.partition("/")[0] for account in arrivals.accounts}
+    there = {account.partition("/")[0] for account in members.accounts}
     for entry in config.schedule.entries:
         platform = entry.chat.partition("/")[0]
         if platform not in there:
@@ -144,7 +184,7 @@ def _check_entries(config: Config, arrivals: Arrivals) -> None:
 @asynccontextmanager
 async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
-    async with running.states.kept(), running.arrivals.unread.running():
+    async with running.states.kept(), running.unread.running():
         tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
         tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
         try:
@@ -155,24 +195,17 @@ async def started(running: Platforms) -> AsyncGenerator[None]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _noting(states: AdapterLog, arrivals: Arrivals) -> Callable[[AdapterStateRow], None]:
+def _noting(states: AdapterLog, unread: Unread) -> Callable[[AdapterStateRow], None]:
     def note(row: AdapterStateRow) -> None:
         states.note(row)
         if row.state == State.UP.value:
-            arrivals.unread.wake()  # what waits for this adapter can be tried
+            unread.wake()  # what waits for this adapter can be tried
 
     return note
 
 
 def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float | None]:
     return lambda: outbox.accounts.outbound_age(platform, account)
-
-
-def _connect(arrivals: Arrivals) -> None:
-    async def tell_person(address: ChatAddress, key: str, words: str) -> None:
-        await arrivals.take_command(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
-
-    arrivals.unread.tell = tell_person
 
 
 async def asker_of(store: Store, origin: str) -> ChatOrigin | None:

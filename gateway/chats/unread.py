@@ -79,7 +79,7 @@ TellPerson = Callable[[ChatAddress, str, str], Awaitable[None]]
 class Unread:
     """All that is kept. `running` is its life; until then things are only kept."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, tell: TellPerson | None = None) -> None:
         self._store = store
         self._clock = clock
         self._version = program_version()
@@ -89,7 +89,7 @@ class Unread:
         """How much is kept, by account, as of the last look."""
         self.again: dict[str, tuple[Callable[[], bool], Again]] = {}
         """By account: whether it is connected, and how something of it is taken in."""
-        self.tell: TellPerson | None = None
+        self._tell_person = tell
 
     async def keep(self, account: str, raw: Raw, words: str, cursor: tuple[str, str] | None, *, tell: bool) -> None:
         """Keep it. Raises `StorageUnavailable`."""
@@ -140,11 +140,11 @@ class Unread:
         self.counts = await self._store.unread.counts()
 
     async def _tell(self, row: UnreadRow) -> UnreadRow:
-        if self.tell is None:
+        if self._tell_person is None:
             return row
         told = replace(row, told=True)
         try:
-            await self.tell(ChatAddress.of(row.chat), f"unread:{row.platform_key}", WORDS)
+            await self._tell_person(ChatAddress.of(row.chat), f"unread:{row.platform_key}", WORDS)
             await self._store.unread.change(told)
         except StorageUnavailable:
             raise

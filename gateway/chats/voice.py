@@ -80,7 +80,7 @@ class ChatVoice:
         await self._outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
 
     def tell_unstored(self, inbound: Inbound, words: str) -> None:
-        """See `gateway.chats.outage`."""
+        """See `gateway.chats.arrival`."""
         if (chat := inbound.chat) is not None:
             self._outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
 

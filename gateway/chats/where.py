@@ -1,13 +1,22 @@
-"""The chat that an operator's words name."""
+"""The chat that an operator's words name; and the operators' own chat: one line for what somebody who runs the gateway has to know."""
 
 from __future__ import annotations
 
 import re
 
-from adapters.contract.chat import ChatAddress
+import structlog
+
+from adapters.contract.chat import CallFailed, ChatAddress
+from adapters.contract.notaccepted import NotAccepted
 from adapters.platforms import platform_of
-from gateway.chats.arrival import Arrivals
+from agent_core.store.store import Conflict, StoreError
+from gateway.chats.commandintake import CommandIntake
+from gateway.chats.members import Members
+from gateway.chats.routing import Command
+from gateway.commands.timed import Post, encode_post, post_inbound
 from gateway.delivery.outbox import Outbox
+
+log = structlog.get_logger("operators")
 
 
 class NoSuchChat(LookupError):
@@ -17,8 +26,8 @@ class NoSuchChat(LookupError):
 class Where:
     """Finds the chat that an operator's words name."""
 
-    def __init__(self, arrivals: Arrivals, outbox: Outbox) -> None:
-        self._arrivals = arrivals
+    def __init__(self, members: Members, outbox: Outbox) -> None:
+        self._members = members
         self._outbox = outbox
 
     async def find(self, to: str) -> ChatAddress:
@@ -28,9 +37,9 @@ class Where:
         """
         platform, _, rest = to.strip().partition("/")
         chat, _, thread = rest.partition("/")
-        accounts = [name for name in self._arrivals.accounts if name.partition("/")[0] == platform.lower()]
+        accounts = [name for name in self._members.accounts if name.partition("/")[0] == platform.lower()]
         if not accounts:
-            there = ", ".join(name.partition("/")[0] for name in self._arrivals.accounts) or "none"
+            there = ", ".join(name.partition("/")[0] for name in self._members.accounts) or "none"
             raise NoSuchChat(f"There is no platform {platform!r} here; configured: {there}.")
         if not chat:
             raise NoSuchChat(f"{to!r} names no chat. Write PLATFORM/CHAT or PLATFORM/CHAT/THREAD.")
@@ -52,7 +61,7 @@ class Where:
     def _person(self, account: str, words: str) -> str:
         """The id of the person whom the words name; empty if nobody is known by them. Raises `NoSuchChat` if several are."""
         name = words.removeprefix("@").casefold()
-        known = [row for row in self._arrivals.people() if row.account == account]
+        known = [row for row in self._members.people() if row.account == account]
         by_id = [row for row in known if row.person.casefold() == name]
         found = by_id or [row for row in known if row.name.casefold() == name]
         if len(found) > 1:
@@ -61,3 +70,23 @@ class Where:
         if not found and words.startswith("@") and re.fullmatch(r"(?=\D*\d)[\w-]*", words[1:]):
             return words[1:]  # an id of somebody who is allowed by the configuration and never asked
         return found[0].person if found else ""
+
+
+class OperatorsChat:
+    """Says things in the chat that ``[operators] chat`` names, on the way of all messages: stored first, and once for each key."""
+
+    def __init__(self, chat: str, where: Where, commands: CommandIntake) -> None:
+        self._chat = chat
+        self._where = where
+        self._commands = commands
+
+    async def tell(self, key: str, words: str) -> bool:
+        """Say it, if nothing was said under this key before. What goes wrong is logged, and false is the answer."""
+        try:
+            address = await self._where.find(self._chat)
+            inbound = post_inbound(address, f"operators:{key}", key)
+            await self._commands.take(inbound, Command("post", encode_post(Post(words, ()))))
+        except (NoSuchChat, CallFailed, NotAccepted, StoreError, Conflict) as error:
+            log.warning("operators.not_told", key=key, words=str(error))
+            return False
+        return True

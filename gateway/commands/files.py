@@ -15,7 +15,6 @@ from agent_core.tools.files.workspace import Refused, folder, remove, remove_emp
 from gateway.commands.carrying import Handler, Reply, Request
 from gateway.limits.diskuse import count_folder
 from gateway.limits.quotas import Quotas, whose_share
-from gateway.sessions.hub import Hub
 
 log = structlog.get_logger("quota")
 
@@ -27,11 +26,10 @@ NOTHING = "No files are kept here."
 ALL = "all"
 
 
-def files_command(hub: Hub) -> Handler:
+def files_command(quotas: Quotas | None) -> Handler:
     """The command's handler."""
 
     async def files(request: Request) -> Reply:
-        quotas = hub.quotas
         assert quotas is not None, "chats are served by a gateway that counts"
         workspace = quotas.workspace(request.inbound)
         verb, _, name = request.words.strip().partition(" ")

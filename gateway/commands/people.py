@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind
 from agent_core.ports import Clock
-from agent_core.store.people.rows import LinkOutcome, PlaceRow
+from agent_core.store.people.rows import LinkOutcome
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Store
+from gateway.chats.members import Members
+from gateway.chats.messages import Messages
 from gateway.chats.people import (
     NOT_YOURS,
     OFF,
@@ -25,42 +26,41 @@ from gateway.chats.people import (
     redeemed_words,
     resumed_words,
 )
-from gateway.chats.peoplebook import PeopleBook
-from gateway.commands.carrying import LEAVE, NEW_WORDS, Handler, Reply, Request, drop_waiting
+from gateway.commands.carrying import LEAVE, Handler, Reply, Request
+from gateway.commands.conversation import NEW_WORDS, cut_off
 from gateway.commands.registry import shortened
-from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
-from gateway.sessions.hub import Hub
+from gateway.sessions.accepting import Accepting
+from gateway.sessions.stopping import Stopping
 
 UNREAD = "What is missing here cannot be read just now, because the storage is damaged."
-CUT_OFF = (
-    "⚠️ Your message was not worked on: the conversation that it was meant for is not joined with this account any more. "
-    "Send it again, and it begins in this chat's own."
-)
-
-
-class Submit(Protocol):
-    """Takes in words that a command stands for."""
-
-    async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int: ...
 
 
 class PeopleCommands:
     """Handlers for `gateway.commands.carrying.ChatCommands`."""
 
     def __init__(
-        self, book: PeopleBook, hub: Hub, store: Store, outbox: Outbox, clock: Clock, arrivals: Submit
+        self,
+        members: Members,
+        accepting: Accepting,
+        stopping: Stopping,
+        messages: Messages,
+        outbox: Outbox,
+        store: Store,
+        clock: Clock,
     ) -> None:
-        self._book = book
-        self._hub = hub
-        self._store = store
+        self._book = members.book
+        self._accepting = accepting
+        self._queues = accepting.queues
+        self._stopping = stopping
+        self._messages = messages
         self._outbox = outbox
+        self._store = store
         self._clock = clock
-        self._arrivals = arrivals
 
     def handlers(self) -> Mapping[str, Handler]:
         """By command."""
-        return {"link": self._link, "unlink": self._unlink, "resume": self._resume, LEAVE: self._leave}
+        return {"link": self._link, "unlink": self._unlink, "resume": self._resume, LEAVE: self.leave}
 
     def _objection(self, request: Request) -> str:
         """Why nothing of this can be done here; empty if it can."""
@@ -98,21 +98,10 @@ class PeopleCommands:
             return Reply(f"{accounts_words(accounts, me)}\n“{shortened(wished, 20)}” is no number of this list.")
         chosen = accounts[int(wished) - 1] if wished else None
         out = (chosen.account, chosen.person) if chosen is not None else me
-        await self.cut(await self._book.unlink(*out))
+        await cut_off(self._stopping, self._outbox, await self._book.unlink(*out))
         left = accounts_words(self._book.joined(request.origin), me)
         gone = f"{platform_of(out[0])}, {chosen.name} is taken out.\n" if chosen is not None and out != me else ""
         return Reply(gone + left)
-
-    async def cut(self, places: Sequence[PlaceRow]) -> None:
-        """What was asked in these chats of conversations that they do not reach any more is stopped, and told."""
-        for row in places:
-            queue = self._hub.queues.known(row.continues or "")
-            if queue is None:
-                continue
-            if queue.running is not None and _place_of(queue.running.messages[0].inbound) == row.place:
-                await self._hub.stop(SessionKey.of(queue.key))
-            for message in [one for one in queue.waiting if _place_of(one.inbound) == row.place]:
-                await drop_waiting(self._hub, self._outbox, queue, message, CUT_OFF)
 
     # ------------------------------------------------------------------ conversations
 
@@ -131,7 +120,7 @@ class PeopleCommands:
             return Reply("There is no conversation with this number. /resume lists those that can go on here.")
         if chosen.place == self._current(request):
             return Reply("That conversation goes on here already.")
-        queue = self._hub.queues.known(chosen.place)
+        queue = self._queues.known(chosen.place)
         busy = queue is not None and queue.running is not None
         change = PlaceChange(own, chosen.place if chosen.place != own else None)
         return Reply(resumed_words(chosen, own, now, busy=busy), SessionChange(place=change))
@@ -139,37 +128,29 @@ class PeopleCommands:
     def _current(self, request: Request) -> str:
         return self._book.session_of(request.own, request.origin).text()
 
-    async def _leave(self, request: Request) -> Reply:
+    async def leave(self, request: Request) -> Reply:
         """The chat goes back to a session of its own, and that begins anew. The other one stays as it is."""
         change = PlaceChange(request.own.text(), None)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(place=change))
         self._book.pointed(change)
-        queue = self._hub.queues.known(request.key)
+        queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None and queue.running.same_chat(request.inbound):
-            await self._hub.stop(request.inbound.session)
+            await self._stopping.stop(request.inbound.session)
         words, key = request.words.strip(), f"new:{request.inbound.platform_key}"
         if not words or await self._store.inbox.by_key(request.inbound.account, key) is None:
             await self._begin_anew(request.own)
         if not words:
             return Reply(f"{NEW_WORDS} The one that went on here stays where it came from; /resume finds it.")
         here = replace(request.inbound, session=request.own, memory_scope=request.own.text())
-        await self._arrivals.submit(here, key, words, None)
+        await self._messages.submit(here, key, words, None)
         return Reply("")
 
     async def _begin_anew(self, own: SessionKey) -> None:
-        await self._hub.stop(own)
+        await self._stopping.stop(own)
         row = await self._store.sessions.by_key(own.text())
         if row is None:
             return
-        queue = await self._hub.accepting.owned(row.key, row.session)
+        queue = await self._accepting.owned(row.key, row.session)
         await self._store.sessions.change(row.session, queue.epoch, SessionChange(forget=True))
         queue.memory_loaded = False
-        self._hub.queues.release(queue)
-
-
-def _place_of(inbound: Inbound) -> str:
-    """The place where a message was written; empty if it is none."""
-    if inbound.chat is None or inbound.chat.kind is not ChatKind.PRIVATE:
-        return ""
-    address = inbound.chat.address
-    return SessionKey(address.platform, address.account, address.chat, address.thread).text()
+        self._queues.release(queue)

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
@@ -24,6 +24,7 @@ from agent_core import storedjson
 from agent_core.ports import Clock
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
+from gateway.chats.messages import Messages
 from gateway.commands.carrying import Handler, Reply, Request
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
@@ -31,7 +32,7 @@ from gateway.schedule import reminding, schedules
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
 from gateway.schedule.schedules import Happening, Kind, Plan, Unreadable, session_key
 from gateway.schedule.times import Rule
-from gateway.sessions.hub import Hub
+from gateway.sessions.queues import Queues
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -83,30 +84,24 @@ def encode_post(post: Post) -> str:
     return storedjson.dumps(kept).decode()
 
 
-class Submits(Protocol):
-    """What is needed of the arrivals."""
-
-    async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int: ...
-
-
 class TimedCommands:
     """Their handlers. `zone` is the zone whose clocks people mean."""
 
     def __init__(
         self,
-        hub: Hub,
+        queues: Queues,
         store: Store,
         outbox: Outbox,
-        arrivals: Submits,
+        messages: Messages,
         clock: Clock,
         zone: str,
         most: int = MOST_REMINDERS,
     ) -> None:
         """`most` reminders may be set in one conversation."""
-        self._hub = hub
+        self._queues = queues
         self._store = store
         self._outbox = outbox
-        self._arrivals = arrivals
+        self._messages = messages
         self._clock = clock
         self._zone = zone
         self._most = most
@@ -181,7 +176,7 @@ class TimedCommands:
         key = f"{name}{happening.due}"
         told = Content(ContentKind.ASIDE, Styled(schedules.announcement(happening)), silent=True)
         done = await self._store.inbox.by_key(request.inbound.account, key)
-        queue = self._hub.queues.known(request.key)
+        queue = self._queues.known(request.key)
         waiting = queue.waiting if queue is not None else []
         if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):
             return Reply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")
@@ -189,7 +184,7 @@ class TimedCommands:
         self._outbox.words.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
         while True:
             try:
-                await self._arrivals.submit(
+                await self._messages.submit(
                     request.inbound, key, schedules.prompt_words(happening), SessionPolicy.QUEUE
                 )
             except NotAccepted as refused:

@@ -62,7 +62,7 @@ class Words:
 
 
 class UnstoredWords:
-    """What cannot be stored because nothing can: said once, as far as it goes. See `gateway.chats.outage`."""
+    """What cannot be stored because nothing can: said once, as far as it goes. See `gateway.chats.arrival`."""
 
     def __init__(self, surfaces: Surfaces, accounts: Accounts, gates: Gates, clock: Clock) -> None:
         self._surfaces = surfaces

@@ -54,7 +54,7 @@ class Admin:
         return json_response(await self._look.status())
 
     async def _people(self, _: web.Request) -> web.Response:
-        return json_response({"people": [access.table_of(row) for row in self._chats.arrivals.people()]})
+        return json_response({"people": [access.table_of(row) for row in self._chats.members.people()]})
 
     async def _decide(self, request: web.Request) -> web.Response:
         try:
@@ -65,9 +65,9 @@ class Admin:
             return problem_response(Problem(400, "who must be a code or an id", param="who"))
         match body.get("verb"):
             case "approve":
-                row = await self._chats.arrivals.approve(who, BY)
+                row = await self._chats.members.approve(who, BY)
             case "revoke":
-                row = await self._chats.arrivals.revoke(who, BY)
+                row = await self._chats.members.revoke(who, BY)
             case "forget":
                 account, _, person = who.rpartition("/")
                 if not account or not person:

@@ -24,15 +24,15 @@ from agent_core.limits.quotas import BLOCK, blocks, for_person
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from agent_core.tools.base import Json
-from gateway.chats.arrival import Arrivals
+from gateway.chats.commandintake import CommandIntake
 from gateway.chats.routing import Command
 from gateway.chats.where import NoSuchChat, Where
 from gateway.commands.timed import Post, encode_post, post_inbound
 from gateway.delivery.outbox import Outbox
 from gateway.http.admin import guarded, json_response
-from gateway.limits.quotas import OPERATORS
+from gateway.limits.quotas import OPERATORS, Quotas
 from gateway.sessions import inbox
-from gateway.sessions.hub import Hub
+from gateway.sessions.accepting import Accepting
 from gateway.storage.storewatch import AWAY_WORDS
 
 MOST_TEXT = 100_000
@@ -68,11 +68,20 @@ class Sending:
     """Serves ``POST /api/send`` and ``GET /api/send/{id}``. Needs the operators' key, as `gateway.http.admin` does."""
 
     def __init__(
-        self, store: Store, hub: Hub, arrivals: Arrivals, outbox: Outbox, where: Where, key: str | None, spool: Path
+        self,
+        store: Store,
+        accepting: Accepting,
+        commands: CommandIntake,
+        quotas: Quotas | None,
+        outbox: Outbox,
+        where: Where,
+        key: str | None,
+        spool: Path,
     ) -> None:
         self._store = store
-        self._hub = hub
-        self._arrivals = arrivals
+        self._accepting = accepting
+        self._commands = commands
+        self._quotas = quotas
         self._outbox = outbox
         self._where = where
         self._key = key
@@ -116,10 +125,10 @@ class Sending:
                 return problem_response(no_room)
             owned = await self._store.sessions.by_key(key.text())
             if owned is not None:
-                self._hub.queues.release(await self._hub.accepting.owned(key.text(), owned.session))
+                self._accepting.queues.release(await self._accepting.owned(key.text(), owned.session))
             files = await asyncio.to_thread(self._put, inbound.digest, message.files)
             command = Command("post", encode_post(Post(message.text, files)))
-            accepted, doing = await self._arrivals.take_command(inbound, command)
+            accepted, doing = await self._commands.take(inbound, command)
             number = accepted.inbox_id
             if doing is not None:
                 await asyncio.wait({doing})
@@ -138,7 +147,7 @@ class Sending:
 
     def _no_room(self, message: SendRequest) -> Problem | None:
         """Why the files cannot be kept until they are sent."""
-        quotas, size = self._hub.quotas, sum(blocks(len(data)) + BLOCK for _, data in message.files)
+        quotas, size = self._quotas, sum(blocks(len(data)) + BLOCK for _, data in message.files)
         full = quotas.ledger.whole_room(size) if quotas is not None else None
         if quotas is None or full is None:
             return None

@@ -75,7 +75,16 @@ async def open_doors(
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)
-    sending = Sending(store, hub, chats.arrivals, chats.outbox, chats.where, operator_key, paths.state_dir / "outbox")
+    sending = Sending(
+        store,
+        hub.accepting,
+        chats.commands,
+        hub.quotas,
+        chats.outbox,
+        chats.where,
+        operator_key,
+        paths.state_dir / "outbox",
+    )
     served = [*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes]
     served += _console(config, hub, store, clock, ids, chats).routes()
     app.add_routes(expecting(served))

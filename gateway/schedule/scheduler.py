@@ -20,13 +20,14 @@ from agent_core.ports import Clock
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.store import Conflict, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.access import Standing
-from gateway.chats.arrival import Arrivals, account_of
+from gateway.chats.commandintake import CommandIntake
+from gateway.chats.members import Members, account_of
 from gateway.chats.routing import Command
 from gateway.config.schedule import Entry, Schedule
 from gateway.schedule import schedules, times
 from gateway.schedule.schedules import Kind, Plan, Unreadable
 from gateway.schedule.times import BadTime
-from gateway.sessions.hub import Hub
+from gateway.sessions.accepting import Accepting
 
 log = structlog.get_logger("schedule")
 
@@ -68,15 +69,25 @@ class Scheduler:
     """`run` it in a task of its own; `wake` it when a schedule was stored. Make it inside the event loop."""
 
     def __init__(
-        self, section: Schedule, zone: str, store: Store, hub: Hub, arrivals: Arrivals, clock: Clock, resolve: Resolve
+        self,
+        section: Schedule,
+        zone: str,
+        store: Store,
+        accepting: Accepting,
+        members: Members,
+        commands: CommandIntake,
+        bell: Bell,
+        clock: Clock,
+        resolve: Resolve,
     ) -> None:
         self._store = store
-        self._hub = hub
-        self._arrivals = arrivals
+        self._accepting = accepting
+        self._members = members
+        self._commands = commands
         self._clock = clock
         self._resolve = resolve
         self._zone = zone
-        self._bell = Bell()
+        self._bell = bell
         self._unsynced: dict[str, Entry] = {entry.name: entry for entry in section.entries}
         """Configured entries whose rows are not as configured yet."""
         self._names = frozenset(self._unsynced)
@@ -138,7 +149,7 @@ class Scheduler:
     async def _settle(self, row: ScheduleRow) -> None:
         """Claim what is due of a schedule, one claim after the other."""
         account = account_of(ChatAddress.of(row.surface))
-        if account not in self._arrivals.accounts:
+        if account not in self._members.accounts:
             if self._first(f"account {row.schedule}"):
                 log.warning("schedule.no_account", schedule=row.schedule, account=account)
             return  # it stays due, and is told as late or missed when the account is there again
@@ -148,7 +159,7 @@ class Scheduler:
             if self._first(f"unreadable {row.schedule}"):
                 log.warning("schedule.unreadable", schedule=row.schedule, error=str(error))
             return
-        if row.kind == Kind.REMINDER and self._arrivals.standing_of(plan.origin) is Standing.STRANGER:
+        if row.kind == Kind.REMINDER and self._members.standing_of(plan.origin) is Standing.STRANGER:
             await self._store.schedules.put(schedules.cancelled(row, self._clock.now_ms()))
             log.warning("schedule.cancelled", schedule=row.schedule, why="who asked for it may not talk any more")
             return
@@ -171,7 +182,7 @@ class Scheduler:
                 chat=plan.origin,
             )
             command = Command("happen", schedules.encode_happening(happening))
-            accepted, _ = await self._arrivals.take_command(inbound, command, claim=found)
+            accepted, _ = await self._commands.take(inbound, command, claim=found)
             if accepted.duplicate:
                 raise Conflict(f"The occurrence {inbound.platform_key} is known already.")
             log.info(
@@ -184,7 +195,7 @@ class Scheduler:
         """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
         known = await self._store.sessions.by_key(key.text())
         if known is not None:
-            self._hub.queues.release(await self._hub.accepting.owned(key.text(), known.session))
+            self._accepting.queues.release(await self._accepting.owned(key.text(), known.session))
 
     def _first(self, what: str) -> bool:
         """Whether this was not said yet."""

@@ -41,7 +41,12 @@ from agent_core.retry import INTAKE
 from agent_core.store.inbox.rows import UnreadState
 from agent_core.store.store import Store
 from gateway.chats.access import rules
-from gateway.chats.arrival import AccountRules, Arrivals
+from gateway.chats.arrival import Arrivals
+from gateway.chats.commandintake import CommandIntake
+from gateway.chats.members import AccountRules, Members
+from gateway.chats.messages import Messages
+from gateway.chats.unread import Unread
+from gateway.commands.carrying import ChatCommands
 from gateway.delivery.accounts import Account
 from gateway.delivery.outbox import Outbox
 from gateway.sessions.runner import Runner
@@ -64,12 +69,15 @@ ON_THE_WAY = (
     "adapters/contract/backlog.py",
     "adapters/contract/intake.py",
     "gateway/chats/arrival.py",
+    "gateway/chats/commandintake.py",
+    "gateway/chats/members.py",
+    "gateway/chats/messages.py",
     "gateway/chats/routing.py",
     "gateway/chats/access.py",
     "gateway/sessions/inbox.py",
     "gateway/chats/peoplebook.py",
     "gateway/chats/people.py",
-    "gateway/chats/storable.py",
+    "gateway/chats/arrival.py",
     "gateway/chats/unread.py",
     "gateway/observe/loglines.py",
 )
@@ -101,6 +109,10 @@ def nothing(*_: object) -> None:
     """In place of what would go on."""
 
 
+async def nobody_cut(_: object) -> None:
+    """Nobody is joined with anybody."""
+
+
 @asynccontextmanager
 async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbox]]:
     async def reply(*_: object) -> None:
@@ -108,19 +120,27 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
 
     with pytest.MonkeyPatch.context() as kept:
         kept.setattr(Runner, "_begin", nothing)  # what is taken in stays as it is
-        kept.setattr(Arrivals, "_begin", nothing)  # likewise
+        kept.setattr(CommandIntake, "_begin", nothing)  # likewise
         async with gateway(folder, reply) as rig:
             clock = SystemClock()
             ids = SystemIds(clock)
             outbox = Outbox(rig.store, clock, ids.seed(), rig.hub.tell)
-            arrivals = Arrivals(rig.hub, rig.store, outbox, clock, ids)
-            await arrivals.open()
-            yield arrivals, rig, outbox
+            hub, store = rig.hub, rig.store
+            members = Members(store, clock, ids, nobody_cut)
+            await members.open()
+            messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
+            carrying = ChatCommands({}, store, outbox, clock, members.book.pointed, nothing)
+            commands = CommandIntake(hub.accepting, members, carrying, clock)
+            unread = Unread(store, clock)
+            yield Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock), rig, outbox
 
 
 def opened(arrivals: Arrivals, outbox: Outbox, adapter: Supervised) -> None:
     platform, account = adapter.name.split("/")
-    arrivals.add_account(adapter.name, AccountRules(rules((), (), open_to_all=True, pairing=False), per_minute=0))
+    intake: Any = arrivals
+    intake._members.add_account(
+        adapter.name, AccountRules(rules((), (), open_to_all=True, pairing=False), per_minute=0)
+    )
     outbox.open_account(platform, account, Account(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
 
 

@@ -12,7 +12,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigi
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.retry import UNREAD
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
-from gateway.chats.storable import storable
+from gateway.chats.arrival import storable
 from gateway.chats.unread import KEEP_MS, WORDS, Step, Unread, next_step, taken_up
 from tests.store.support import FakeClock, opened
 
@@ -71,8 +71,7 @@ async def test_it_is_kept_once_with_the_position_and_its_person_is_told_once(whe
 
     clock = FakeClock()
     async with opened(where, clock) as store:
-        kept = Unread(store, clock)
-        kept.tell = tell
+        kept = Unread(store, clock, tell)
         raw = Raw(key="update:1", body=b'{"a": "\\ud800\\u0000"}', address=ADA, person="3", for_us=True)
         for number in ("1", "2"):
             await kept.keep("telegram/7", raw, "IndexError: x", ("updates", number), tell=True)

@@ -1,0 +1,76 @@
+"""Takes commands in: stored in the inbox first, then begun, whether a person typed them, a schedule is due or an operator says something."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from adapters.contract.base import Inbound
+from adapters.contract.chat import ChatAddress
+from agent_core.messages import InputMessage
+from agent_core.ports import Clock
+from agent_core.store.inbox.rows import Accepted, InboxRow
+from agent_core.store.schedules.rows import Claimed
+from gateway.chats.access import Standing
+from gateway.chats.members import Members
+from gateway.chats.messages import Cursor
+from gateway.chats.routing import Command, session_of
+from gateway.commands.carrying import ChatCommands, Request
+from gateway.commands.registry import BY_NAME
+from gateway.commands.timed import Post, encode_post, post_inbound
+from gateway.delivery.owners import Owner
+from gateway.sessions.accepting import Accepting
+from gateway.sessions.inbox import COMMAND_LANE
+
+
+class CommandIntake:
+    """Also implements `gateway.recovery.keeper.Commands`."""
+
+    def __init__(self, accepting: Accepting, members: Members, commands: ChatCommands, clock: Clock) -> None:
+        self._accepting = accepting
+        self._members = members
+        self._commands = commands
+        self._clock = clock
+
+    async def take(
+        self, inbound: Inbound, command: Command, cursor: Cursor = None, claim: Claimed | None = None
+    ) -> tuple[Accepted, asyncio.Task[None] | None]:
+        """Store a command (with the occurrence that it stands for) and begin to carry it out, unless it was known.
+
+        Raises `StorageUnavailable`; `Conflict` if the occurrence was claimed before.
+        """
+        stored = replace(inbound, input=(InputMessage(f"/{command.name} {command.words}".strip()),))
+        now = self._clock.now_ms()
+        message = replace(self._accepting.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
+        accepted = await self._accepting.put(message)
+        if accepted.duplicate:
+            return accepted, None
+        queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
+        return accepted, self._begin(stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now)
+
+    async def post(self, address: ChatAddress, key: str, words: str) -> None:
+        """Say something in a chat for whoever runs the gateway; the same `key` is said once."""
+        await self.take(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
+
+    def _begin(self, inbound: Inbound, inbox_id: int, owner: Owner, received_at: int) -> asyncio.Task[None]:
+        assert inbound.chat is not None
+        written = str(inbound.input[0].content).removeprefix("/")
+        name, _, words = written.partition(" ")
+        admin = self._members.standing_of(inbound.chat) is Standing.ADMIN
+        own = session_of(inbound.chat, self._members.rules_of(inbound.chat.address))
+        request = Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin, own, received_at)
+        task = self._commands.begin(request)
+        if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
+            self._members.book.switching(own, task)
+        return task
+
+    # ------------------------------------------------------------------ what the keeper takes up
+
+    def carries_out(self, inbox_id: int) -> bool:
+        return inbox_id in self._commands.under_way
+
+    def can_carry_out(self, inbound: Inbound) -> bool:
+        return inbound.account in self._members.accounts and inbound.chat is not None
+
+    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> None:
+        self._begin(inbound, row.id, owner, row.received_at)

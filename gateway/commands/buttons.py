@@ -1,0 +1,85 @@
+"""What the buttons beneath an answer do."""
+
+from __future__ import annotations
+
+import structlog
+
+from adapters.contract.base import SessionKey
+from adapters.contract.chat import ChatKind
+from adapters.delivery.parts import call_mark
+from agent_core.store.store import Store
+from agent_core.turn.events import Verdict
+from gateway.chats.messages import Messages
+from gateway.commands.carrying import Reply, Request
+from gateway.commands.conversation import ConversationCommands
+from gateway.commands.telling import TellingCommands
+from gateway.sessions.queue import SessionQueue
+from gateway.sessions.stopping import Stopping
+
+log = structlog.get_logger("chat")
+
+ELSEWHERE_WORDS = (
+    "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
+)
+
+
+class Buttons:
+    """`press` is a command's handler."""
+
+    def __init__(
+        self,
+        conversation: ConversationCommands,
+        telling: TellingCommands,
+        messages: Messages,
+        stopping: Stopping,
+        store: Store,
+    ) -> None:
+        self._conversation = conversation
+        self._telling = telling
+        self._messages = messages
+        self._stopping = stopping
+        self._queues = stopping.queues
+        self._store = store
+
+    async def press(self, request: Request) -> Reply:
+        kind, _, rest = request.words.partition(":")
+        turn, _, mark = rest.partition(":")
+        shown = await self._store.turns.one(turn) if request.origin.kind is ChatKind.PRIVATE else None
+        if kind in ("continue", "retry") and shown is not None and shown.session != request.owner.session:
+            return Reply(ELSEWHERE_WORDS)
+        match kind:
+            case "continue":
+                key = f"continue:{request.inbound.platform_key}"
+                await self._messages.submit(request.inbound, key, "continue", None)
+                return Reply("")
+            case "retry":
+                return await self._conversation.retry(request)
+            case "why":
+                return await self._telling.story(turn)
+            case "feedback":
+                log.info(
+                    "feedback.given", turn=turn, judged=mark, session=request.owner.session, by=request.origin.person.id
+                )
+                return Reply("Thank you, that is noted.")
+            case "allow" | "deny":
+                return await self._decide(request, turn, mark, Verdict.GIVEN if kind == "allow" else Verdict.DENIED)
+            case _:
+                return Reply("This button is from another version of me and does nothing any more.")
+
+    async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict) -> Reply:
+        queue = await self._queue_of_button(request, turn)
+        driver = queue.running.driver if queue is not None and queue.running is not None else None
+        if queue is None or driver is None or driver.identity.turn != turn:
+            return Reply("That is over; nothing waits for a decision any more.")
+        call = next((b.call for b in driver.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
+        by = f"{request.origin.address.platform}:{request.origin.person.id}"
+        done = await self._stopping.approve(SessionKey.of(queue.key), turn, call, verdict, by)
+        return Reply("" if done else "That was decided already.")
+
+    async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
+        """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""
+        row = await self._store.turns.one(turn)
+        queue = self._queues.of(row.session) if row is not None else None
+        if queue is None or queue.key == request.key or queue.running is None:
+            return queue
+        return queue if queue.running.same_chat(request.inbound) else None

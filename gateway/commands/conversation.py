@@ -1,0 +1,263 @@
+"""Commands that change what a conversation does: ``/new``, ``/stop``, ``/retry``, ``/undo``, ``/model``, ``/queue``, ``/steer``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.chat import ChatKind, ChatOrigin, Content, ContentKind
+from adapters.text.styled import Styled
+from agent_core.store.people.rows import PlaceRow
+from agent_core.store.sessions.rows import SessionChange
+from agent_core.store.store import Store
+from agent_core.store.turns.rows import TurnRow
+from gateway.chats.messages import Messages
+from gateway.commands.carrying import Handler, Reply, Request
+from gateway.commands.registry import shortened
+from gateway.config.types import SessionPolicy
+from gateway.delivery.outbox import Outbox
+from gateway.delivery.owners import Owner, queue_origin
+from gateway.sessions.accepting import Accepting
+from gateway.sessions.chain import ModelChain
+from gateway.sessions.followers import Watching
+from gateway.sessions.prefs import Prefs
+from gateway.sessions.queue import SessionQueue, Waiting, person_words
+from gateway.sessions.recents import said_of
+from gateway.sessions.stopping import Stopping
+
+ALWAYS = "always"
+HERE = "here"
+NEW_WORDS = "A new conversation."
+STOPPED_THERE = "⚠️ Your message was taken out of the queue by /stop all, given in another chat of this conversation."
+CUT_OFF = (
+    "⚠️ Your message was not worked on: the conversation that it was meant for is not joined with this account any more. "
+    "Send it again, and it begins in this chat's own."
+)
+
+
+class ConversationCommands:
+    """Their handlers. `leave` is how ``/new`` is carried out where another chat's conversation goes on."""
+
+    def __init__(
+        self,
+        accepting: Accepting,
+        stopping: Stopping,
+        watching: Watching,
+        chain: ModelChain,
+        messages: Messages,
+        outbox: Outbox,
+        store: Store,
+        leave: Handler,
+    ) -> None:
+        self._accepting = accepting
+        self._queues = accepting.queues
+        self._stopping = stopping
+        self._watching = watching
+        self._chain = chain
+        self._messages = messages
+        self._outbox = outbox
+        self._store = store
+        self._leave = leave
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the command's name."""
+        return {
+            "new": self._new, "stop": self._stop, "retry": self.retry, "undo": self._undo,
+            "model": self._model, "queue": self._queue, "steer": self._steer,
+        }  # fmt: skip
+
+    async def _new(self, request: Request) -> Reply:
+        if request.visiting:
+            return await self._leave(request)
+        await self._stopped(request)
+        self._queues.forget_memory(request.key)
+        if request.words.strip():
+            # The conversation must have begun anew before these words are taken.
+            await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
+            await self._messages.submit(request.inbound, f"new:{request.inbound.platform_key}", request.words, None)
+            return Reply("")
+        return Reply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
+
+    async def _stop_here(self, request: Request) -> Reply:
+        """A platform's own stop button: it means the turn that is shown there, and that turn's notice is answer enough."""
+        queue = self._queues.known(request.key)
+        here = (request.origin.address, request.origin.root)
+        chats = (
+            [m.inbound.chat for m in queue.running.messages] if queue is not None and queue.running is not None else []
+        )
+        if any(chat is not None and (chat.address, chat.root) == here for chat in chats):
+            await self._stopped(request)
+        return Reply("")
+
+    async def _stop(self, request: Request) -> Reply:
+        if request.words.strip() == HERE:
+            return await self._stop_here(request)
+        queue = self._queues.known(request.key)
+        waiting = list(queue.waiting) if queue is not None and request.words.strip().lower() == "all" else []
+        dropped = 0
+        for message in waiting:  # before the running one: the next would begin when that ends
+            if queue is not None and await self._dropped(queue, message, request):
+                dropped += 1
+        words = await self._stopped(request)
+        if dropped:
+            words = f"{words}\n{dropped} waiting messages were taken out of the queue.".strip()
+        left = len(queue.waiting) if queue is not None else 0
+        if left:
+            words += f"\n{left} {'message waits and runs' if left == 1 else 'messages wait and run'} now."
+        return Reply(words.strip() or "Nothing is running here.")
+
+    async def _dropped(self, queue: SessionQueue, message: Waiting, request: Request) -> bool:
+        """Take a waiting message out; who wrote it in another chat is told there."""
+        elsewhere = message.inbound.chat is not None and message.inbound.chat.address != request.origin.address
+        return await drop_waiting(self._stopping, self._outbox, queue, message, STOPPED_THERE if elsewhere else "")
+
+    async def retry(self, request: Request) -> Reply:
+        queue = self._queues.known(request.key)
+        if queue is not None and queue.running is not None:
+            return Reply("An answer is on its way. /stop it first, then /retry.")
+        turn = await self._last_turn(request)
+        messages = await self._watching.messages_of(turn.turn) if turn is not None else ()
+        if turn is None:
+            return Reply("There is nothing to try again.")
+        if not messages:
+            return Reply(
+                "That was so long ago that I do not have your message as it came any more. Send it again, please."
+            )
+        self._queues.forget_memory(request.key)
+        await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
+        for number, message in enumerate(messages):
+            key = f"retry:{request.inbound.platform_key}:{number}"
+            again = asked_in(message.inbound, request.origin)
+            await self._accepting.accept(replace(again, platform_key=key))
+        return Reply("")
+
+    async def _undo(self, request: Request) -> Reply:
+        queue = self._queues.known(request.key)
+        if queue is not None and queue.running is not None:
+            return Reply("An answer is on its way. /stop it first, then /undo.")
+        turn = await self._last_turn(request)
+        if turn is None:
+            return Reply("There is nothing to take back.")
+        if turn.removed:
+            return Reply(f"There is nothing to take back: what was said here last is {turn.removed}.")
+        messages = await self._watching.messages_of(turn.turn)
+        self._queues.forget_memory(request.key)
+        said = " ".join(person_words(m.inbound) for m in messages) or await said_of(self._store, turn.turn)
+        what = f"“{shortened(said)}”" if said.strip() else "your last message"
+        words = f"Forgotten: {what} and what came of it. What tools have done is not undone."
+        return Reply(words, SessionChange(undo=turn.turn))
+
+    async def _model(self, request: Request) -> Reply:
+        prefs = await stored_prefs(self._store, request)
+        names = self._chain.names
+        wished = request.words.strip()
+        if not wished:
+            listed = "\n".join(f"{'▸' if name == (prefs.model or names[0]) else '·'} {name}" for name in names)
+            return Reply(f"{listed}\nChoose one: /model NAME")
+        if wished not in names:
+            return Reply(f"There is no model called {wished} here. There is: {', '.join(names)}.")
+        chosen = "" if wished == names[0] else wished
+        return await self._set(request, replace(prefs, model=chosen), f"From now on: {wished}.")
+
+    async def _queue(self, request: Request) -> Reply:
+        words = request.words.strip()
+        if words.lower() == ALWAYS:
+            prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.QUEUE)
+            return await self._set(request, prefs, "From now on, messages wait while I am at work.")
+        if words:
+            key = f"queue:{request.inbound.platform_key}"
+            await self._messages.submit(request.inbound, key, words, SessionPolicy.QUEUE)
+            return Reply("")
+        queue = self._queues.known(request.key)
+        waiting = queue.waiting if queue is not None else []
+        listed = [f"{i + 1}. {shortened(person_words(m.inbound))}" for i, m in enumerate(waiting)]
+        return Reply("\n".join(listed) or "Nothing waits.")
+
+    async def _steer(self, request: Request) -> Reply:
+        words = request.words.strip()
+        if words.lower() == ALWAYS:
+            prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.STEER)
+            return await self._set(request, prefs, "From now on, messages go into the running answer.")
+        if not words:
+            return Reply("Say what I should take into account: /steer WORDS")
+        queue = self._queues.known(request.key)
+        busy = queue is not None and queue.running is not None and queue.running.same_chat(request.inbound)
+        key = f"steer:{request.inbound.platform_key}"
+        await self._messages.submit(request.inbound, key, words, SessionPolicy.STEER)
+        return Reply("I take that into account at the next step." if busy else "")
+
+    async def _last_turn(self, request: Request) -> TurnRow | None:
+        """The latest turn of the conversation that was not taken back."""
+        session = await self._store.sessions.one(request.owner.session)
+        since = session.since if session is not None else 0
+        for row in reversed(await self._store.turns.latest(request.owner.session, 20)):
+            if not row.undone and row.number > since:
+                return row
+        return None
+
+    async def _stopped(self, request: Request) -> str:
+        """Stop what runs or is just about to; what it did, in words, or nothing."""
+        queue = self._queues.known(request.key)
+        if queue is None or (queue.running is None and not queue.waiting):
+            return ""
+        if queue.running is None:
+            message = queue.waiting[0]
+            words = (await self._stopping.stop_message(queue.ticket_of(message))).words
+            if message.inbound.chat is not None:
+                self._outbox.words.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
+            return words
+        return (await self._stopping.stop(request.inbound.session)).words
+
+    async def _set(self, request: Request, prefs: Prefs, words: str) -> Reply:
+        queue = self._queues.known(request.key)
+        if queue is not None:
+            queue.prefs, queue.prefs_loaded = prefs, True
+        return Reply(words, SessionChange(policy=prefs.encode()))
+
+
+async def stored_prefs(store: Store, request: Request) -> Prefs:
+    """What the conversation of a command has set for itself."""
+    found = await store.sessions.one(request.owner.session)
+    return Prefs.decode(found.policy if found is not None else None)
+
+
+def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
+    """A message as if it had been written where a command was given: what follows is shown there."""
+    if inbound.chat is None or inbound.chat.address == origin.address:
+        return inbound
+    moved = replace(origin, attachments=inbound.chat.attachments)
+    return replace(inbound, chat=moved, surface=origin.address.platform)
+
+
+async def drop_waiting(stopping: Stopping, outbox: Outbox, queue: SessionQueue, message: Waiting, words: str) -> bool:
+    """Take a message out of its queue, and say `words` (if any) where it was written. False if it did not wait any more."""
+    if not (await stopping.stop_message(queue.ticket_of(message))).stopped:
+        return False
+    if message.inbound.chat is not None:
+        outbox.words.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
+    if message.inbound.chat is not None and words:
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=message.inbound.chat.reply_to)
+        owner = Owner(queue.session, queue.epoch)
+        await outbox.words.say(message.inbound.chat.address, owner, f"inbox:{message.inbox_id}", content)
+    return True
+
+
+async def cut_off(stopping: Stopping, outbox: Outbox, places: Sequence[PlaceRow]) -> None:
+    """What was asked in these chats of conversations that they do not reach any more is stopped, and told."""
+    for row in places:
+        queue = stopping.queues.known(row.continues or "")
+        if queue is None:
+            continue
+        if queue.running is not None and place_of(queue.running.messages[0].inbound) == row.place:
+            await stopping.stop(SessionKey.of(queue.key))
+        for message in [one for one in queue.waiting if place_of(one.inbound) == row.place]:
+            await drop_waiting(stopping, outbox, queue, message, CUT_OFF)
+
+
+def place_of(inbound: Inbound) -> str:
+    """The place where a message was written; empty if it is none."""
+    if inbound.chat is None or inbound.chat.kind is not ChatKind.PRIVATE:
+        return ""
+    address = inbound.chat.address
+    return SessionKey(address.platform, address.account, address.chat, address.thread).text()

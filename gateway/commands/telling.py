@@ -1,0 +1,129 @@
+"""Commands that tell something and change nothing of the conversation: ``/status``, ``/why``, ``/usage``, ``/help``; and who may talk, ``/access``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from adapters.contract.base import REHEARSAL_WORDS
+from adapters.terminal.operator import NOBODY_ASKED
+from agent_core.ports import Clock
+from agent_core.store.store import Store
+from agent_core.turn.view import View
+from gateway.chats.members import Members
+from gateway.commands.carrying import Handler, Reply, Request
+from gateway.commands.conversation import stored_prefs
+from gateway.commands.registry import help_words, shortened, status_words, usage_words
+from gateway.delivery.outbox import Outbox
+from gateway.limits.budgets import Budgets
+from gateway.limits.quotas import Quotas
+from gateway.operate.explain import why
+from gateway.sessions.chain import ModelChain
+from gateway.sessions.queue import person_words
+from gateway.sessions.queues import Queues
+
+
+class TellingCommands:
+    """Their handlers."""
+
+    def __init__(
+        self,
+        queues: Queues,
+        chain: ModelChain,
+        members: Members,
+        outbox: Outbox,
+        budgets: Budgets | None,
+        quotas: Quotas | None,
+        store: Store,
+        clock: Clock,
+        *,
+        rehearsal: bool,
+    ) -> None:
+        self._queues = queues
+        self._chain = chain
+        self._members = members
+        self._outbox = outbox
+        self._budgets = budgets
+        self._quotas = quotas
+        self._store = store
+        self._clock = clock
+        self._rehearsal = rehearsal
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the command's name."""
+        return {
+            "status": self._status, "why": self._why, "usage": self._usage, "help": self._help, "start": self._help,
+            "access": self._access,
+        }  # fmt: skip
+
+    async def _status(self, request: Request) -> Reply:
+        queue = self._queues.known(request.key)
+        running: View | None = None
+        seconds = 0
+        waiting: list[str] = []
+        if queue is not None:
+            waiting = [shortened(person_words(message.inbound)) for message in queue.waiting]
+            if queue.running is not None:
+                driver = queue.running.driver
+                running = driver.current_view()
+                seconds = max(0, self._clock.now_ms() - driver.opened_at) // 1000
+        model = (await stored_prefs(self._store, request)).model or self._chain.default
+        name = request.origin.address.text()
+        trouble = self._outbox.troubles.known.get(name)
+        troubles = [f"Delivery: {trouble.words}"] if trouble is not None else []
+        if request.visiting:
+            troubles.append(f"The conversation from {request.inbound.session.platform.capitalize()} goes on here.")
+        if queue is not None and queue.running is not None and not queue.running.same_chat(request.inbound):
+            troubles.append("What runs was asked in another chat, and is shown there.")
+        return Reply(
+            status_words(
+                running=running, seconds=seconds, waiting=waiting, model=model,
+                unsent=self._outbox.surfaces.unsent_of(name), troubles=troubles,
+            )
+        )  # fmt: skip
+
+    async def _why(self, request: Request) -> Reply:
+        queue = self._queues.known(request.key)
+        if queue is not None and queue.running is not None:
+            turn = queue.running.driver.identity.turn
+        else:
+            rows = await self._store.turns.latest(request.owner.session, 1)
+            turn = rows[0].turn if rows else ""
+        return await self.story(turn)
+
+    async def story(self, turn: str) -> Reply:
+        lines = await why(self._store, turn, self._clock.now_ms) if turn else ()
+        return Reply("\n".join(lines) or "There was no answer here yet.")
+
+    async def _usage(self, request: Request) -> Reply:
+        now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+        midnight = round(now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
+        session = await self._store.turns.usage(request.owner.session)
+        today = await self._store.turns.usage(request.owner.session, midnight)
+        budgets = self._budgets
+        lines = await budgets.usage(request.inbound) if budgets is not None else ()
+        quotas = self._quotas
+        kept = await quotas.lines(request.inbound) if quotas is not None else ()
+        return Reply("\n".join((usage_words(session, today), *lines, *kept)))
+
+    async def _help(self, request: Request) -> Reply:
+        rehearsal = REHEARSAL_WORDS if self._rehearsal else ""
+        return Reply(help_words(admin=request.admin, rehearsal=rehearsal, people=self._members.book.allowed))
+
+    async def _access(self, request: Request) -> Reply:
+        verb, _, what = request.words.strip().partition(" ")
+        by = f"{request.origin.address.platform}:{request.origin.person.id}"
+        match verb:
+            case "list" | "":
+                listed = [f"{p.state.value} {p.person} {p.name} {p.code}".strip() for p in self._members.people()[:30]]
+                return Reply("\n".join(listed) or NOBODY_ASKED)
+            case "approve":
+                row = await self._members.approve(what, by)
+                return Reply(
+                    f"{row.name} may talk to me now." if row else "No such code or person; codes live an hour."
+                )
+            case "revoke":
+                row = await self._members.revoke(what, by)
+                return Reply(f"{row.name} may not talk to me any more." if row else "I know nobody with this id.")
+            case _:
+                return Reply("/access list, /access approve CODE, /access revoke ID")
