@@ -23,6 +23,7 @@ from typing import Protocol
 from agent_core.retry import SUSPECTS, TAKE_UP
 from agent_core.store.inbox.rows import Accepted, NewMessage
 from agent_core.store.sessions.asides import Fresh
+from agent_core.store.store import Damaged
 
 DEATH = 2
 """By so much suspicion grows when a suspect is taken up."""
@@ -216,8 +217,12 @@ class Keeping(Protocol):
 class SettingAside(Protocol):
     """What is needed of whoever sets conversations aside that cannot be read."""
 
-    async def accept(self, message: NewMessage) -> Accepted:
-        """Store a message; if its conversation cannot be read, in the one that begins in its place. Raises `StorageUnavailable`."""
+    def check(self) -> None:
+        """Raises `Damaged` if what all need is."""
+        ...
+
+    async def accept_anew(self, message: NewMessage, error: Damaged) -> Accepted:
+        """Store a message whose conversation cannot be read in the one that begins in its place. Raises `StorageUnavailable`."""
         ...
 
     async def put(self, session: str, error: Exception) -> bool:

@@ -153,18 +153,14 @@ class PutAside:
         with suppress(StorageUnavailable):  # a list for whoever looks; it must not be in the way of a start
             self.known = {one.session: one for one in reversed(await self._store.asides.all())}
 
-    async def accept(self, message: NewMessage) -> Accepted:
-        """Store a message; if its conversation cannot be read, in the one that begins in its place. Raises `StorageUnavailable`."""
-        self.check()
+    async def accept_anew(self, message: NewMessage, error: Damaged) -> Accepted:
+        """See `gateway.recovery.keeping.SettingAside`."""
+        if not await self.put_key(message.session_key, error):
+            raise error
         try:
             return await self._store.inbox.accept(message)
-        except Damaged as error:
-            if not await self.put_key(message.session_key, error):
-                raise
-        try:
-            return await self._store.inbox.accept(message)
-        except Damaged as error:
-            self._meet(message.session_key, error, usable=False)
+        except Damaged as again:
+            self._meet(message.session_key, again, usable=False)
             raise
 
     async def lose(self, number: int, whose: Fresh) -> None:

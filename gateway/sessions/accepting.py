@@ -14,7 +14,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
-from agent_core.store.store import NoRoomToday, StorageUnavailable, Store
+from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store
 from agent_core.turn.events import Steered, Superseded
 from gateway.config.types import SessionPolicy
 from gateway.limits.budgets import Budgets
@@ -101,7 +101,11 @@ class Accepting:
 
     async def put(self, message: NewMessage) -> Accepted:
         """Store a message, and tell of it. Raises `StorageUnavailable`."""
-        accepted = await self.aside.accept(message)
+        self.aside.check()
+        try:
+            accepted = await self.store.inbox.accept(message)
+        except Damaged as error:
+            accepted = await self.aside.accept_anew(message, error)
         log_accepted(message, accepted, self.tell)
         return accepted
 
