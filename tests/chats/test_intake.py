@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,6 +49,7 @@ from gateway.chats.unread import Unread
 from gateway.commands.carrying import ChatCommands
 from gateway.delivery.accounts import Account
 from gateway.delivery.outbox import Outbox
+from gateway.delivery.surfaces import Surfaces
 from gateway.sessions.runner import Runner
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
@@ -109,6 +110,11 @@ def nothing(*_: object) -> None:
     """In place of what would go on."""
 
 
+def never_shown(_: Surfaces, work: Coroutine[Any, Any, None], __: str) -> None:
+    """Nobody looks at these chats."""
+    work.close()
+
+
 async def nobody_cut(_: object) -> None:
     """Nobody is joined with anybody."""
 
@@ -121,6 +127,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
     with pytest.MonkeyPatch.context() as kept:
         kept.setattr(Runner, "_begin", nothing)  # what is taken in stays as it is
         kept.setattr(CommandIntake, "_begin", nothing)  # likewise
+        kept.setattr(Surfaces, "begin", never_shown)
         async with gateway(folder, reply) as rig:
             clock = SystemClock()
             ids = SystemIds(clock)
