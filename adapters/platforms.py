@@ -33,7 +33,7 @@ RESERVED = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenPlatform:
     """A platform that was declared and cannot be used."""
 
     name: str
@@ -41,18 +41,18 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlatforms:
     """What there is."""
 
     platforms: tuple[Platform, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[BrokenPlatform, ...]
 
 
 @cache
-def found() -> Found:
+def found() -> FoundPlatforms:
     """All of it, looked for once. (Tests that install something look again: ``found.cache_clear()``.)"""
     known: dict[str, Platform] = {}
-    broken: list[Broken] = []
+    broken: list[BrokenPlatform] = []
     for name, load in (*_ours(), *_of_others()):
         try:
             one = load()
@@ -62,8 +62,8 @@ def found() -> Found:
         if isinstance(one, Platform) and not why:
             known[one.name] = one
         else:
-            broken.append(Broken(name, why))
-    return Found(tuple(sorted(known.values(), key=lambda one: (one.place, one.name))), tuple(broken))
+            broken.append(BrokenPlatform(name, why))
+    return FoundPlatforms(tuple(sorted(known.values(), key=lambda one: (one.place, one.name))), tuple(broken))
 
 
 def platforms() -> tuple[Platform, ...]:

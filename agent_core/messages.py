@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 Message: TypeAlias = dict[str, Json]
 """One Chat Completions message (role, content, tool_calls, …)."""

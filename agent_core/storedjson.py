@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from agent_core.turn.exits import Exit
-from agent_core.turn.settings import GuardCounts, LadderCounts, TurnSettings
+from agent_core.failures.exits import Exit
+from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 
 WHOLE: frozenset[type] = frozenset({TurnSettings, LadderCounts, GuardCounts})
 

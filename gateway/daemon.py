@@ -19,45 +19,46 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.redacted import set_redactor
+from adapters.http.common import guarded
 from agent_core.driver.spending import Spender
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
-from agent_core.turn.settings import RULES, ToolFacts, TurnSettings
 from agent_core.workers.pool import Workers
 from gateway.chats.attachments import Attachments
 from gateway.chats.platforms import Platforms, chat_outbox, platforms, started
 from gateway.chats.voice import ChatVoice
-from gateway.cli.context import CannotServe, prepare_places, redactor_of
 from gateway.config.model import endpoints_of, rehearsal_endpoint
+from gateway.config.operatorkey import operator_key_of, with_operator_key
 from gateway.config.paths import Paths
+from gateway.config.reading import CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
 from gateway.delivery.forming import WORKERS, Forming
-from gateway.http.admin import guarded
-from gateway.http.operatorkey import operator_key_of, with_operator_key
 from gateway.http.server import open_doors
 from gateway.http.status import Look
 from gateway.limits.admission import Bounds
-from gateway.limits.budgets import Budgets
+from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
-from gateway.observe.health import Health, ModelWatch, Phase, Vitals
+from gateway.observe.health import Health, LifePhase, ModelWatch, Vitals
 from gateway.observe.lifesign import signs_of_life
 from gateway.observe.metrics import Metrics
-from gateway.observe.metricscatalogue import Known, Parts
+from gateway.observe.metricscatalogue import GatewayParts, KnownAtStart
 from gateway.observe.notify import managed
 from gateway.observe.traces import traced
+from gateway.operate.context import prepare_places
+from gateway.queues.queues import Queues
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
-from gateway.sessions.queues import Queues
 from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
@@ -114,13 +115,7 @@ async def serving(
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
     """
     prepare_places(paths)
-    try:
-        config = with_operator_key(config, paths, make=True)
-    except OSError as error:
-        raise CannotServe(
-            f"The operators' key cannot be written into {paths.state_dir}: {error.strerror}. Free some space, or set one yourself: "
-            "OUTSPOKEN_SERVER__OPERATOR_KEY."
-        ) from error
+    config = _keyed(config, paths)
     clock = clock or SystemClock()
     ids = SystemIds(clock)
     redactor = set_redactor(redactor_of(config))
@@ -158,9 +153,11 @@ async def serving(
         soundness = SoundnessWatch(config.storage.url or paths.database, store, clock, lambda: keeper.aside.met)
         _told(alerter, hub, keeper, quotas, soundness, watch, signals)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
-        metrics.begin(Known(chats.names(), endpoints))
+        metrics.begin(KnownAtStart(chats.names(), endpoints))
         metrics.read_from(
-            Parts(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop)
+            GatewayParts(
+                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop
+            )
         )
         look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside, soundness)
         routes = _asked_routes(health, metrics, operator_key_of(config))
@@ -175,6 +172,17 @@ async def serving(
             await hub.learning.connect(alerter.announce)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost)
+
+
+def _keyed(config: Config, paths: Paths) -> Config:
+    """The configuration with the operators' key, which is made if there is none."""
+    try:
+        return with_operator_key(config, paths, make=True)
+    except OSError as error:
+        raise CannotServe(
+            f"The operators' key cannot be written into {paths.state_dir}: {error.strerror}. Free some space, or set one yourself: "
+            "OUTSPOKEN_SERVER__OPERATOR_KEY."
+        ) from error
 
 
 async def _opened(
@@ -294,13 +302,13 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
 
 async def _budgets(
     config: Config, store: Store, clock: Clock, signals: Signals, voice: ChatVoice, stack: AsyncExitStack
-) -> Budgets | None:
+) -> BudgetBook | None:
     """None without any limit or price. Entered before the hub: turns that are ended with it are still settled."""
     rules = config.budgets.rules()
     if not rules.active:
         return None
     spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
-    return Budgets(spender, store, clock, voice.warned)
+    return BudgetBook(spender, store, clock, voice.warned)
 
 
 def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:
@@ -343,7 +351,7 @@ def _health(
     model_watch = ModelWatch()
     signals.listen(model_watch.on)
 
-    def vitals(phase: Phase) -> Vitals:
+    def vitals(phase: LifePhase) -> Vitals:
         return Vitals(
             phase,
             store_works=not watch.words,

@@ -37,9 +37,9 @@ EXCEPTIONS: Mapping[str, str] = {
     "agent_core.model.families.grammar.notation._QUOTED": AT_ITS_PLACE,
     "agent_core.model.families.grammar.steps._STRUCTURE": AT_ITS_PLACE,
     "agent_core.model.families.grammar.values._STRING": AT_ITS_PLACE,
-    "agent_core.judging.promises.ROWS": "it is given a sentence of at most 400 characters",
-    "agent_core.judging.promising.underway._STARTS": AT_ITS_PLACE,
-    "agent_core.judging.promising.underway._TAIL": AT_ITS_PLACE,
+    "agent_core.rules.promises.ROWS": "it is given a sentence of at most 400 characters",
+    "agent_core.rules.promising.underway._STARTS": AT_ITS_PLACE,
+    "agent_core.rules.promising.underway._TAIL": AT_ITS_PLACE,
     "agent_core.explain.why._OF_REQUEST": SHORT,
     "agent_core.explain.why._QUOTED": SHORT,
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """How much a finding matters."""
 
     OK = "ok"
@@ -27,7 +27,7 @@ class Finding:
 
     check: str
     """Its stable name, ``area.what``."""
-    level: Level
+    level: Severity
     what: str
     """A sentence: what is so."""
     fix: str = ""
@@ -36,7 +36,7 @@ class Finding:
     """Where to click."""
 
     def __post_init__(self) -> None:
-        assert self.fix or self.level in (Level.OK, Level.NOTE), self
+        assert self.fix or self.level in (Severity.OK, Severity.NOTE), self
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Seen:
     @property
     def works(self) -> bool:
         """Nothing of it keeps anything from working."""
-        return all(one.level not in (Level.PROBLEM, Level.CONFIGURATION) for one in self.findings)
+        return all(one.level not in (Severity.PROBLEM, Severity.CONFIGURATION) for one in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +73,25 @@ REMOTE_SECONDS = 30.0
 
 def ok(check: str, what: str) -> Finding:
     """All is well."""
-    return Finding(check, Level.OK, what)
+    return Finding(check, Severity.OK, what)
 
 
 def note(check: str, what: str, fix: str = "", link: str = "") -> Finding:
     """Good to know."""
-    return Finding(check, Level.NOTE, what, fix, link)
+    return Finding(check, Severity.NOTE, what, fix, link)
 
 
 def warning(check: str, what: str, fix: str, link: str = "") -> Finding:
     """Something may go wrong."""
-    return Finding(check, Level.WARNING, what, fix, link)
+    return Finding(check, Severity.WARNING, what, fix, link)
 
 
 def problem(check: str, what: str, fix: str, link: str = "") -> Finding:
     """Something does not work."""
-    return Finding(check, Level.PROBLEM, what, fix, link)
+    return Finding(check, Severity.PROBLEM, what, fix, link)
 
 
-def worst(findings: Iterable[Finding]) -> Level:
+def worst(findings: Iterable[Finding]) -> Severity:
     """The gravest level among them; OK if there are none."""
-    order = list(Level)
-    return max((one.level for one in findings), key=order.index, default=Level.OK)
+    order = list(Severity)
+    return max((one.level for one in findings), key=order.index, default=Severity.OK)

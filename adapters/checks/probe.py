@@ -20,7 +20,7 @@ import aiohttp
 import orjson
 
 from adapters.checks.findings import Finding, problem, warning
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 SECONDS = 8.0
 """How long one call may take."""
@@ -28,7 +28,7 @@ MAX_BYTES = 4_194_304
 """The most of an answer that is read, unpacked. The longest is a list of models."""
 
 
-class Trouble(StrEnum):
+class ProbeTrouble(StrEnum):
     """Why there was no answer."""
 
     NAME = "name"
@@ -41,7 +41,7 @@ class Trouble(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ServerReply:
     """An answer, whatever it says."""
 
     status: int
@@ -60,7 +60,7 @@ class Reply:
 class NoReply:
     """There was no answer."""
 
-    trouble: Trouble
+    trouble: ProbeTrouble
     host: str
     words: str
 
@@ -77,7 +77,7 @@ class Probe:
 
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: Json = None, seconds: float = SECONDS
-    ) -> Reply | NoReply:
+    ) -> ServerReply | NoReply:
         """Make one call. Never raises for what the server or the network does."""
         host = urlsplit(url).hostname or "?"
         data = None if body is None else orjson.dumps(body)
@@ -102,7 +102,7 @@ class Probe:
             return no_reply(error, host)
         skew = skew_of(told.get("date", ""), began, time.time())
         self.skew_seconds = skew if skew is not None else self.skew_seconds
-        return Reply(response.status, told, parsed(raw))
+        return ServerReply(response.status, told, parsed(raw))
 
 
 async def greeting(address: str, who: str, proxy: str) -> Json | NoReply:
@@ -151,24 +151,24 @@ def no_reply(error: Exception, host: str) -> NoReply:
     """What an exception of aiohttp means."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return NoReply(Trouble.PROXY, host, "the proxy does not answer or does not let it through")
+            return NoReply(ProbeTrouble.PROXY, host, "the proxy does not answer or does not let it through")
         case aiohttp.ClientConnectorDNSError():
-            return NoReply(Trouble.NAME, host, f"the name {host} is not known")
+            return NoReply(ProbeTrouble.NAME, host, f"the name {host} is not known")
         case aiohttp.ClientConnectorCertificateError():
             inner = error.certificate_error
             words = getattr(inner, "verify_message", "") or type(inner).__name__
-            return NoReply(Trouble.TLS, host, f"its certificate is not trusted ({words})")
+            return NoReply(ProbeTrouble.TLS, host, f"its certificate is not trusted ({words})")
         case aiohttp.ClientSSLError() | ssl.SSLError():
-            return NoReply(Trouble.TLS, host, "no secure connection could be agreed on")
+            return NoReply(ProbeTrouble.TLS, host, "no secure connection could be agreed on")
         case TimeoutError():
-            return NoReply(Trouble.TIME, host, "there was no answer in time")
+            return NoReply(ProbeTrouble.TIME, host, "there was no answer in time")
         case aiohttp.InvalidURL():
-            return NoReply(Trouble.ADDRESS, host, "the address cannot be used")
+            return NoReply(ProbeTrouble.ADDRESS, host, "the address cannot be used")
         case OSError():
             reason = (error.strerror or type(error).__name__).lower()
-            return NoReply(Trouble.CONNECTION, host, f"no connection to {host} ({reason})")
+            return NoReply(ProbeTrouble.CONNECTION, host, f"no connection to {host} ({reason})")
         case _:
-            return NoReply(Trouble.CONNECTION, host, f"the connection to {host} broke ({type(error).__name__})")
+            return NoReply(ProbeTrouble.CONNECTION, host, f"the connection to {host} broke ({type(error).__name__})")
 
 
 def environment_proxy(url: str) -> str:
@@ -182,29 +182,29 @@ def environment_proxy(url: str) -> str:
 def unreachable(check: str, who: str, why: NoReply, *, proxy_key: str, address_key: str) -> Finding:
     """The finding that somebody cannot be reached, with what to do about it."""
     match why.trouble:
-        case Trouble.NAME:
+        case ProbeTrouble.NAME:
             fix = f"Look whether this machine has a network and a name server (getent hosts {why.host}), and whether {address_key} is right."
-        case Trouble.CONNECTION:
+        case ProbeTrouble.CONNECTION:
             fix = f"Look whether {address_key} is right, whether the server runs, and whether a firewall lets this machine out."
-        case Trouble.TIME:
+        case ProbeTrouble.TIME:
             fix = f"Look whether a firewall swallows the connection, or whether a proxy is needed: {proxy_key}."
-        case Trouble.PROXY:
+        case ProbeTrouble.PROXY:
             fix = f"Look whether the proxy runs and is the right one: {proxy_key}, or HTTPS_PROXY in the environment."
-        case Trouble.TLS if "expired" in why.words or "not yet valid" in why.words:
+        case ProbeTrouble.TLS if "expired" in why.words or "not yet valid" in why.words:
             fix = (
                 "Look at this machine's clock first (date); if it is right, the server's certificate has to be renewed."
             )
-        case Trouble.TLS:
+        case ProbeTrouble.TLS:
             fix = (
                 "If a company's proxy reads the traffic, name its CA: SSL_CERT_FILE=/path/to/ca.pem (all platforms heed it). "
                 "In a container, install ca-certificates."
             )
-        case Trouble.ADDRESS:
+        case ProbeTrouble.ADDRESS:
             fix = f"Correct {address_key}."
     return problem(check, f"{who} cannot be reached: {why.words}.", fix)
 
 
-def odd(check: str, who: str, reply: Reply) -> Finding:
+def odd(check: str, who: str, reply: ServerReply) -> Finding:
     """The finding for an answer that nothing else explains."""
     if reply.status == 429:
         wait = reply.headers.get("retry-after", "")
@@ -244,7 +244,7 @@ class Question(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ProbeResult:
     """What came of a question."""
 
     yes: bool
@@ -262,22 +262,22 @@ async def _asked(address: str, headers: Mapping[str, str], seconds: float) -> tu
 _NO_ANSWER = (aiohttp.ClientError, OSError, orjson.JSONDecodeError)
 
 
-async def health(url: str, question: Question, key: str | None, seconds: float) -> Said:
+async def health(url: str, question: Question, key: str | None, seconds: float) -> ProbeResult:
     """Ask one of the health questions; an answer after at most so many seconds, whatever is at the address."""
     try:
         status, body = await _asked(url + question.path, {"Authorization": f"Bearer {key}"} if key else {}, seconds)
     except TimeoutError:
-        return Said(yes=False, why=(f"{url} does not answer within {seconds:g} s.",))
+        return ProbeResult(yes=False, why=(f"{url} does not answer within {seconds:g} s.",))
     except _NO_ANSWER as error:
-        return Said(yes=False, why=(f"No gateway answers at {url} ({type(error).__name__}).",))
+        return ProbeResult(yes=False, why=(f"No gateway answers at {url} ({type(error).__name__}).",))
     table = body if isinstance(body, dict) else {}
     problems, error = table.get("problems"), table.get("error")
     why = [str(one) for one in problems] if isinstance(problems, list) else []
     if isinstance(error, dict):
         why.append(str(error.get("message")))
     if status != 200 or "status" not in table:
-        return Said(yes=False, why=tuple(why) or (f"What answers at {url} is no gateway (HTTP {status}).",))
-    return Said(yes=True)
+        return ProbeResult(yes=False, why=tuple(why) or (f"What answers at {url} is no gateway (HTTP {status}).",))
+    return ProbeResult(yes=True)
 
 
 class Answering(Enum):

@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Protocol, TypeAlias
 
 from adapters.contract.chat import ChatOrigin
+from agent_core.failures.exits import Exit
+from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
-from agent_core.tools.base import Json
 from agent_core.turn.events import Verdict
-from agent_core.turn.exits import Exit
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import View
 
@@ -62,7 +62,7 @@ class Inbound:
     surface: str
     """Where it is seen, for logs: ``api``, ``web``, ``terminal``."""
     memory_scope: str
-    """In whose name it is asked: who pays, and, if that is a person, whose memory the tools use (`gateway.sessions.whose`)."""
+    """In whose name it is asked: who pays, and, if that is a person, whose memory the tools use (`gateway.limits.whose`)."""
     own_history: tuple[Message, ...] | None = None
     """A stateless request brings its whole conversation; None: the session's own history counts."""
     request: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -178,7 +178,7 @@ class Follower(Protocol):
     ) -> None: ...
 
 
-class TurnState(StrEnum):
+class MessageState(StrEnum):
     """Where a message of a session stands."""
 
     QUEUED = "queued"
@@ -194,7 +194,7 @@ class TurnSight:
     """Stable: the message's platform key."""
     order: int
     """Position in the session, growing."""
-    state: TurnState
+    state: MessageState
     person: str
     """The person's words."""
     turn: str = ""

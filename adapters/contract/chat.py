@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from adapters.contract.redacted import redacted
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
-from agent_core.turn.notices import Action
+from agent_core.failures.notices import Action
 
 if TYPE_CHECKING:
     from adapters.contract.notaccepted import NotAccepted

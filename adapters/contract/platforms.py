@@ -23,8 +23,8 @@ from adapters.contract.settings import Section, Texts, Unit, parsed_json
 
 if TYPE_CHECKING:
     from adapters.contract.chat import ChatAddress, ChatIntake, Piece
+    from adapters.contract.pacing import Rate
     from adapters.contract.supervision import Supervised
-    from adapters.delivery.pacing import Rate
     from agent_core.ports import Clock
 
 S = TypeVar("S", bound=Seen)
@@ -47,7 +47,7 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class CheckContext:
     """What a look of `outspoken doctor` may have to know of its surroundings."""
 
     env: Mapping[str, str]
@@ -115,7 +115,7 @@ def asked_token(
     return None if seen is None else (token, seen)
 
 
-class Respond(StrEnum):
+class RespondWhen(StrEnum):
     """When the bot answers in a group."""
 
     MENTION = "mention"
@@ -123,7 +123,7 @@ class Respond(StrEnum):
     NEVER = "never"
 
 
-Responds = Annotated[dict[str, Respond], BeforeValidator(parsed_json)]
+Responds = Annotated[dict[str, RespondWhen], BeforeValidator(parsed_json)]
 
 
 class ChatSection(Section):
@@ -137,7 +137,7 @@ class ChatSection(Section):
     """Let everybody talk to the bot. Think of who pays for it, and of what its tools can reach."""
     pairing: bool = True
     """Show strangers a code with which whoever runs the gateway can let them in (outspoken access approve CODE)."""
-    groups: Respond = Respond.MENTION
+    groups: RespondWhen = RespondWhen.MENTION
     """When the bot answers in groups: if it is mentioned or replied to, always, or never."""
     chats: Responds = Field(default_factory=dict, examples=[{"-1001234": "always"}])
     """The same for single chats, by their id."""
@@ -155,7 +155,7 @@ class ChatSection(Section):
     def build(self, intake: ChatIntake, clock: Clock) -> Built:
         """The adapter. Asked only if it is configured."""
 
-    def checks(self, around: Around) -> Sequence[Check]:
+    def checks(self, around: CheckContext) -> Sequence[Check]:
         """What `outspoken doctor` looks at. Asked only if it is configured."""
         del around
         return ()
@@ -167,7 +167,7 @@ class ChatSection(Section):
     @property
     def answers_all(self) -> bool:
         """There is a group in which the bot is to answer everything."""
-        return Respond.ALWAYS in (self.groups, *self.chats.values())
+        return RespondWhen.ALWAYS in (self.groups, *self.chats.values())
 
 
 class Pieces(Protocol):

@@ -11,7 +11,7 @@ Laws (tests/adapters/test_aftermath.py).
    twice at most, the second time with a label.
 4. What is read after a message that had to be sent anew is sent anew behind it: the order of an answer is that of its parts.
 
-How long a part that failed waits for its next try is counted within this process (`Patience`). What is stored is a time of the wall clock, for
+How long a part that failed waits for its next try is counted within this process (`RetryPatience`). What is stored is a time of the wall clock, for
 the next process. A wall clock may be put back or forward at any time, so within a process a pause is counted by the monotonic clock from the
 moment at which the stored time is first seen; what an earlier process has stored is believed only up to the pause that it meant.
 
@@ -27,7 +27,7 @@ from typing import TypeAlias, assert_never
 
 from adapters.contract.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
 from adapters.delivery.parts import WantedPart
-from adapters.delivery.reconcile import BLOCKS_MS, LEFTOVER, Part, Pause, finished, new_part, removed, settled
+from adapters.delivery.reconcile import BLOCKS_MS, LEFTOVER, Part, PartFailure, finished, new_part, removed, settled
 from agent_core.retry import DELIVERY
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryRow, DeliveryState
 
@@ -228,7 +228,7 @@ def within(until: int, now: int, longest: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPatience:
     """A part that has failed; times are milliseconds of the monotonic clock."""
 
     stored: int
@@ -239,12 +239,12 @@ class Patience:
     first: int
     """When it failed first, without a success since."""
 
-    def pause(self, steady: int) -> Pause:
+    def pause(self, steady: int) -> PartFailure:
         """How it stands now."""
-        return Pause(max(0, self.due - steady), steady - self.first >= BLOCKS_MS, max(0, steady - self.failed))
+        return PartFailure(max(0, self.due - steady), steady - self.first >= BLOCKS_MS, max(0, steady - self.failed))
 
 
-def patience(known: Patience | None, row: DeliveryRow, wall: int, steady: int) -> Patience | None:
+def patience(known: RetryPatience | None, row: DeliveryRow, wall: int, steady: int) -> RetryPatience | None:
     """What is known of a row's pause, as it is now; None if it has none."""
     if row.retry_at is None:
         return None
@@ -252,4 +252,4 @@ def patience(known: Patience | None, row: DeliveryRow, wall: int, steady: int) -
         return known
     meant = min(LONGEST_MS, row.retry_at - row.at) if row.at else LONGEST_MS
     left = within(row.retry_at, wall, max(0, meant))
-    return Patience(row.retry_at, steady + left, steady, known.first if known is not None else steady)
+    return RetryPatience(row.retry_at, steady + left, steady, known.first if known is not None else steady)

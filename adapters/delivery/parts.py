@@ -43,7 +43,7 @@ class WantedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftPart:
     """Text on its way, for platforms that have drafts."""
 
     bubble: str
@@ -56,7 +56,7 @@ class Picture:
     """Everything that a chat should show of a turn."""
 
     wanted: tuple[WantedPart, ...]
-    draft: Draft | None = None
+    draft: DraftPart | None = None
     untouched: tuple[str, ...] = ()
     """Bubbles whose text grows and was not looked at this time: they stay as they are."""
 
@@ -68,7 +68,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
     """
     wanted: list[WantedPart] = []
     untouched: list[str] = []
-    draft: Draft | None = None
+    draft: DraftPart | None = None
     for place, bubble in enumerate(view.bubbles):
         match bubble.kind:
             case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
@@ -79,7 +79,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
                 texts = _texts(bubble, parts, settled=settled)
                 last = texts[-1] if texts else None
                 if traits.drafts and not settled and last is not None:
-                    draft = Draft(bubble.key, draft_number(turn, bubble.key, len(texts)), last.content.body)
+                    draft = DraftPart(bubble.key, draft_number(turn, bubble.key, len(texts)), last.content.body)
                     texts = texts[:-1]
                 judged = traits.feedback and bubble.kind is BubbleKind.ANSWER and not view.open
                 wanted += _judged(texts, turn) if judged else texts

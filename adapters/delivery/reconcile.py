@@ -33,7 +33,7 @@ from typing import TypeAlias, assert_never
 
 from adapters.contract.chat import GROWS, Ability, Cause, Content, ContentKind, Flow, Traits
 from adapters.contract.contents import encode
-from adapters.delivery.pacing import Urgency
+from adapters.contract.pacing import Urgency
 from adapters.delivery.parts import STATUS_BUBBLE, WantedPart
 from agent_core.store.deliveries.rows import BY_HAND, DeliveryRow, DeliveryState
 
@@ -115,7 +115,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class GrowBy:
     """Make its message grow by this; nothing has to be called if there is nothing in it."""
 
     part: Part
@@ -123,7 +123,7 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class FinishGrowing:
     """End the growing of its message, with `more` as its end; without, it is edited afterwards."""
 
     part: Part
@@ -138,17 +138,17 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class LookLater:
     """Nothing can be done now; look again after so many milliseconds. None: nothing is to be done at all."""
 
     ms: int | None
 
 
-Step: TypeAlias = Create | Edit | Append | Finish | Delete | Wait
+Step: TypeAlias = Create | Edit | GrowBy | FinishGrowing | Delete | LookLater
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class PartFailure:
     """How a part that has failed stands; see `adapters.delivery.aftermath`."""
 
     left: int
@@ -309,7 +309,7 @@ def next_step(
     waits: Mapping[Urgency, int],
     now: int,
     flows: Flows | None = None,
-    pauses: Mapping[Name, Pause] | None = None,
+    pauses: Mapping[Name, PartFailure] | None = None,
 ) -> Step:
     """What to do first. `waits` says how long the gates keep back each urgency, in milliseconds.
 
@@ -324,7 +324,7 @@ def next_step(
         step = _leaving(_step(part, ability, now, flows), every)
         ordered = isinstance(step, Create) or (not isinstance(step, Delete) and part.row.final)
         ordered = ordered and not part.row.gone  # what is only looked for keeps nothing back
-        pause = pauses.get(part.name) if pauses is not None else Pause((part.row.retry_at or 0) - now)
+        pause = pauses.get(part.name) if pauses is not None else PartFailure((part.row.retry_at or 0) - now)
         left = pause.left if pause is not None else 0
         if pause is not None and pause.late and _comes_after(part, todo):
             left = min(left, PROBE_MS - pause.since)
@@ -339,7 +339,7 @@ def next_step(
         blocked = blocked or (ordered and keeps_back)
     if found:
         return min(found, key=lambda one: one[:2])[2]
-    return Wait(shortest)
+    return LookLater(shortest)
 
 
 def _comes_after(part: Part, todo: Sequence[Part]) -> bool:
@@ -369,7 +369,9 @@ def _leaving(step: Step, parts: Sequence[Part]) -> Step:
     return Delete(step.part, leave=True) if other is not None or failed_above else step
 
 
-def _step(part: Part, ability: Ability, now: int, flows: Flows | None) -> Create | Edit | Append | Finish | Delete:
+def _step(
+    part: Part, ability: Ability, now: int, flows: Flows | None
+) -> Create | Edit | GrowBy | FinishGrowing | Delete:
     row = part.row
     if part.grows:
         return _growth(part, flows)
@@ -384,12 +386,12 @@ def _step(part: Part, ability: Ability, now: int, flows: Flows | None) -> Create
     return Create(part, first=flows(part.content, False) if flows is not None and grows else None)
 
 
-def _growth(part: Part, flows: Flows | None) -> Append | Finish:
+def _growth(part: Part, flows: Flows | None) -> GrowBy | FinishGrowing:
     """What is to be done with a message that grows."""
     if part.row.gone or flows is None or part.there is None:
-        return Finish(part, None)
+        return FinishGrowing(part, None)
     more = part.there.to(flows(part.content, part.row.final))
-    return Append(part, more) if more is not None and not part.row.final else Finish(part, more)
+    return GrowBy(part, more) if more is not None and not part.row.final else FinishGrowing(part, more)
 
 
 def _resolved(part: Part, ability: Ability, now: int) -> Create:

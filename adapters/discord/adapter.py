@@ -34,7 +34,7 @@ from adapters.discord.inbound import (
     read_message,
     whence,
 )
-from adapters.discord.missed import Missed
+from adapters.discord.missed import DiscordGaps
 from adapters.discord.port import DiscordPort
 from adapters.discord.section import DiscordSection
 from agent_core.ports import Clock
@@ -96,7 +96,7 @@ class DiscordAdapter:
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, intake, clock)
         self._probed_at = self._last_life
-        self._missed = Missed(self.name, intake, self.port, clock, self._late, self._waiting)
+        self._missed = DiscordGaps(self.name, intake, self.port, clock, self._late, self._waiting)
 
     # ------------------------------------------------------------------ life
 

@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.probe import NoReply, Probe, Reply, greeting, odd, unreachable
+from adapters.checks.probe import NoReply, Probe, ServerReply, greeting, odd, unreachable
 from adapters.contract.platforms import PAIRING, Asker, SetupResult, asked_token
 from adapters.contract.settings import revealed
 from adapters.discord.section import DiscordSection
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 if TYPE_CHECKING:
     from adapters.discord.adapter import DiscordSection
@@ -61,18 +61,22 @@ async def check(settings: DiscordSection) -> DiscordSeen:
     base = (settings.api_base or API).rstrip("/")
     headers = {"Authorization": f"Bot {revealed(settings.token)}", "User-Agent": AGENT}
     application = await line.ask("GET", f"{base}/applications/@me", headers)
-    if isinstance(application, Reply) and application.status == 404:  # a server that has only what the library asks for
+    if (
+        isinstance(application, ServerReply) and application.status == 404
+    ):  # a server that has only what the library asks for
         application = await line.ask("GET", f"{base}/oauth2/applications/@me", headers)
     first = judged_application(application)
     number = (
-        str(application.table.get("id", "")) if isinstance(application, Reply) and application.status == 200 else ""
+        str(application.table.get("id", ""))
+        if isinstance(application, ServerReply) and application.status == 200
+        else ""
     )
     if not number:
         return DiscordSeen(first, line.skew_seconds)
     guilds, gateway = await asyncio.gather(
         line.ask("GET", f"{base}/users/@me/guilds?limit=1", headers), line.ask("GET", f"{base}/gateway/bot", headers)
     )
-    assert isinstance(application, Reply)
+    assert isinstance(application, ServerReply)
     findings = [*first, *judged_guilds(guilds, number), *judged_starts(gateway)]
     address = settings.gateway_url or _url(gateway)
     if address:
@@ -81,7 +85,7 @@ async def check(settings: DiscordSection) -> DiscordSeen:
     return DiscordSeen(tuple(findings), line.skew_seconds, number, str(application.table.get("name", "")))
 
 
-def judged_application(reply: Reply | NoReply) -> tuple[Finding, ...]:
+def judged_application(reply: ServerReply | NoReply) -> tuple[Finding, ...]:
     """What ``GET /applications/@me`` says of token and intents."""
     if isinstance(reply, NoReply):
         return (unreachable("discord.reach", "Discord", reply, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY),)
@@ -115,9 +119,9 @@ def judged_application(reply: Reply | NoReply) -> tuple[Finding, ...]:
     )
 
 
-def judged_guilds(reply: Reply | NoReply, application: str) -> tuple[Finding, ...]:
+def judged_guilds(reply: ServerReply | NoReply, application: str) -> tuple[Finding, ...]:
     """Whether the bot is in a server at all."""
-    if not isinstance(reply, Reply) or reply.status != 200 or not isinstance(reply.body, list):
+    if not isinstance(reply, ServerReply) or reply.status != 200 or not isinstance(reply.body, list):
         return ()
     if reply.body:
         return (ok("discord.servers", "The bot is in a server."),)
@@ -125,9 +129,9 @@ def judged_guilds(reply: Reply | NoReply, application: str) -> tuple[Finding, ..
     return (note("discord.servers", "The bot is in no server yet.", fix, invite_url(application)),)
 
 
-def judged_starts(reply: Reply | NoReply) -> tuple[Finding, ...]:
+def judged_starts(reply: ServerReply | NoReply) -> tuple[Finding, ...]:
     """How many sessions may still begin today."""
-    limit = reply.table.get("session_start_limit") if isinstance(reply, Reply) else None
+    limit = reply.table.get("session_start_limit") if isinstance(reply, ServerReply) else None
     remaining = limit.get("remaining") if isinstance(limit, dict) else None
     if not isinstance(remaining, int) or remaining >= FEW_STARTS:
         return ()
@@ -147,8 +151,8 @@ def judged_hello(frame: Json | NoReply) -> Finding:
     return problem("discord.gateway", "Discord's gateway does not greet as it should.", fix)
 
 
-def _url(reply: Reply | NoReply) -> str:
-    found = reply.table.get("url") if isinstance(reply, Reply) else None
+def _url(reply: ServerReply | NoReply) -> str:
+    found = reply.table.get("url") if isinstance(reply, ServerReply) else None
     return found if isinstance(found, str) else ""
 
 

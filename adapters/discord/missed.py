@@ -59,7 +59,7 @@ Waiting = Callable[[NotAccepted], None]
 """Called whenever something cannot be stored, and is tried again."""
 
 
-class Missed:
+class DiscordGaps:
     """The gaps of one bot. What it finds goes the same way as what comes by itself."""
 
     def __init__(

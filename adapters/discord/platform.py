@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Seen, warning
 from adapters.contract.logevents import BUG, DISK, LATER, LogEvent
-from adapters.contract.platforms import Around, Asker, Built, Pieces, Platform, SetupResult
+from adapters.contract.platforms import Asker, Built, CheckContext, Pieces, Platform, SetupResult
 from adapters.discord.section import DiscordSection
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Discord(DiscordSection):
         return Built(DiscordAdapter(self, intake, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
 
     @override
-    def checks(self, around: Around) -> Sequence[Check]:
+    def checks(self, around: CheckContext) -> Sequence[Check]:
         async def look() -> Seen:
             from adapters.discord.check import check
 

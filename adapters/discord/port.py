@@ -36,7 +36,7 @@ from adapters.contract.chat import (
     not_by_edit,
 )
 from adapters.contract.files import FileSource, bytes_of
-from adapters.delivery.pacing import Rate
+from adapters.contract.pacing import Rate
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.text.markup import DISCORD, escaped_within
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -11,7 +11,7 @@ import orjson
 from aiohttp import web
 
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -124,3 +124,16 @@ def refusal(refused: NotAccepted) -> Problem:
             return Problem(507, words, "server_error", code="storage_full", retry_after=refused.retry_after_seconds)
         case NotAcceptedCode.SHUTTING_DOWN:
             return Problem(503, words, "server_error", code="shutting_down", retry_after=30)
+
+
+Served = Callable[[web.Request], Awaitable[web.Response]]
+
+
+def guarded(key: str | None, handler: Served) -> Served:
+    """A handler that only whoever runs the gateway reaches."""
+
+    async def handle(request: web.Request) -> web.Response:
+        problem = stranger(request, key, ())
+        return problem_response(problem) if problem is not None else await handler(request)
+
+    return handle

@@ -17,7 +17,7 @@ import orjson
 from adapters.contract.platforms import Platform, Proof
 from adapters.http.common import Problem
 from adapters.platforms import platforms
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 AUTHORIZATION = {"Authorization": Proof(401)}
 

@@ -39,14 +39,14 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import Problem, cors_headers, no_budget, problem_response, refusal, stranger
 from adapters.http.openai_request import ChatRequest, parse
 from adapters.http.tracecontext import traceparent_of
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.notices import ExitClass, NotStarted
+from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.store.errors import StorageUnavailable
-from agent_core.text.ours import Said, ours
-from agent_core.tools.base import Json
-from agent_core.turn import exits
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.notices import ExitClass, NotStarted
+from agent_core.text.ours import GrowingText, ours
 from agent_core.turn.view import LEFT_WORDS, Bubble, BubbleKind, View
 
 log = structlog.get_logger("api")
@@ -86,7 +86,7 @@ _SAID = _TEXT | {BubbleKind.NOTE, BubbleKind.NOTICE}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """Text for an append-only client."""
 
     text: str
@@ -94,7 +94,7 @@ class Piece:
     """The gateway says it, not the model."""
 
 
-def text_of(pieces: Iterable[Piece]) -> str:
+def text_of(pieces: Iterable[TextPiece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
@@ -102,33 +102,33 @@ class Spoken:
     """What has been said to an append-only client, and what is new in a view."""
 
     def __init__(self) -> None:
-        self._said: dict[str, Said] = {}
+        self._said: dict[str, GrowingText] = {}
         self._told: set[str] = set()
 
-    def new(self, view: View) -> list[Piece]:
+    def new(self, view: View) -> list[TextPiece]:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
-        pieces: list[Piece] = []
+        pieces: list[TextPiece] = []
         shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
         latest = next((bubble for bubble in reversed(shown) if bubble.kind in _TEXT), None)
         for bubble in sorted(shown, key=lambda one: one.key not in self._said):  # what was begun is ended first
             match bubble.kind:
                 case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
-                    said = self._said.setdefault(bubble.key, Said())
+                    said = self._said.setdefault(bubble.key, GrowingText())
                     begins = not said.begun
                     text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not latest)
                     if text:
-                        pieces.append(Piece(self._paragraph(bubble.key, text) if begins else text))
+                        pieces.append(TextPiece(self._paragraph(bubble.key, text) if begins else text))
                 case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
                     latest, view
                 ):
-                    pieces.append(Piece(self._paragraph(bubble.key, ours(bubble.text)), ours=True))
+                    pieces.append(TextPiece(self._paragraph(bubble.key, ours(bubble.text)), ours=True))
                 case _:
                     pass
         return pieces
 
     def _goes_on(self, latest: Bubble | None, view: View) -> bool:
         """The latest text was begun and may grow: nothing is put into its middle."""
-        return view.open and latest is not None and not latest.final and self._said.get(latest.key, Said()).begun
+        return view.open and latest is not None and not latest.final and self._said.get(latest.key, GrowingText()).begun
 
     def _paragraph(self, key: str, text: str) -> str:
         before = "\n\n" if self._told else ""
@@ -493,7 +493,7 @@ class OpenAiApi:
                     return
             sight = await follower.next(min(STATUS_SECONDS, self._settings.keep_alive_seconds))
 
-    def _pieces(self, job: _Job, pieces: Sequence[Piece]) -> bytes:
+    def _pieces(self, job: _Job, pieces: Sequence[TextPiece]) -> bytes:
         """A chunk for each run of words of the model's or of ours; ours say so."""
         chunks: list[bytes] = []
         for is_ours, run in itertools.groupby(pieces, key=lambda piece: piece.ours):
@@ -512,13 +512,13 @@ class OpenAiApi:
             f"Something went wrong inside the gateway while it was showing this (reference {reference}). The turn itself "
             "goes on; ask again with the same Idempotency-Key to get what came of it."
         )
-        said = Piece(f"\n\n{ours(words)}", ours=True)
+        said = TextPiece(f"\n\n{ours(words)}", ours=True)
         end = self._chunk(job, {}, "length", outspoken={"exit": ExitCode.INTERNAL_ERROR.value, "reference": reference})
         return self._pieces(job, [said]) + end + b"data: [DONE]\n\n"
 
     def _left_chunks(self, job: _Job, left: LeftOpen, spoken: Spoken) -> bytes:
         """The end of a stream whose turn goes on in the next process."""
-        pieces = [*spoken.new(left.view), Piece(f"\n\n{ours(left_words(keyed=job.keyed))}", ours=True)]
+        pieces = [*spoken.new(left.view), TextPiece(f"\n\n{ours(left_words(keyed=job.keyed))}", ours=True)]
         end = self._chunk(job, {}, "length", outspoken=left_facts(left, job.chat.session))
         return self._pieces(job, pieces) + end + b"data: [DONE]\n\n"
 

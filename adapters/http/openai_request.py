@@ -15,8 +15,8 @@ import orjson
 
 from adapters.http.common import Problem
 from adapters.http.entrance import NotJson, json_of
+from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
-from agent_core.tools.base import Json
 from agent_core.tools.web.addresses import picture_refusal
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})

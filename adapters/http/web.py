@@ -19,9 +19,9 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import Problem, problem_response, refusal, stranger
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
+from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
-from agent_core.tools.base import Json
 from agent_core.turn.events import Verdict
 
 MAX_TEXT_CHARS = 200_000

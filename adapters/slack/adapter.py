@@ -24,18 +24,18 @@ from adapters.contract.settings import revealed
 from adapters.contract.supervision import AdapterDown
 from adapters.slack.inbound import (
     PLATFORM,
+    MessageDeleted,
     Opened,
+    PersonDid,
     Read,
     Table,
-    TakenBack,
-    Told,
     key_of_body,
     prompts_of,
     read_body,
     table,
     whence,
 )
-from adapters.slack.missed import Missed, number_of
+from adapters.slack.missed import SlackGaps, number_of
 from adapters.slack.port import SlackPort
 from adapters.slack.section import SlackSection
 from adapters.slack.sockets import InOrder, Sockets
@@ -67,7 +67,7 @@ class SlackAdapter:
     def __init__(self, settings: SlackSection, intake: ChatIntake, clock: Clock) -> None:
         from slack_sdk.web.async_client import AsyncWebClient
 
-        from adapters.slack.door import Door
+        from adapters.slack.door import AppDoor
 
         self._settings = settings
         self._intake = intake
@@ -92,10 +92,10 @@ class SlackAdapter:
         self._me = ""
         self._names: dict[str, str] = {}
         self._taking = InOrder(SETTLE_SECONDS)
-        self._missed = Missed(self.name, intake, self._web, self.port.asked, clock, self._late)
+        self._missed = SlackGaps(self.name, intake, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, intake, clock)
-        self._door = Door(revealed(settings.bot_token), revealed(settings.signing_secret), self._take_in)
+        self._door = AppDoor(revealed(settings.bot_token), revealed(settings.signing_secret), self._take_in)
 
     # ------------------------------------------------------------------ life
 
@@ -199,7 +199,7 @@ class SlackAdapter:
 
     def _message_of(self, body: object) -> ChatMessage | None:
         read = read_body(body, self._me, self.account, self._settings.direct)
-        return read.message if isinstance(read, Told) else None
+        return read.message if isinstance(read, PersonDid) else None
 
     async def _take(self, body: object, late: str | None = None) -> None:
         """Come back when it is in a table. `late` is put before the words of one that was read from the history; None: it came by itself."""
@@ -218,7 +218,7 @@ class SlackAdapter:
             lambda: raw_of(key_of_body(body), body, lambda: whence(body, self._me, self.account, direct)),
             lambda: read_body(body, self._me, self.account, direct, late=late or ""),
             act,
-            key=lambda read: key_of(read.message) if isinstance(read, Told) else "",
+            key=lambda read: key_of(read.message) if isinstance(read, PersonDid) else "",
         )
 
     async def again(self, body: bytes) -> None:
@@ -237,10 +237,10 @@ class SlackAdapter:
     async def _act(self, read: Read, *, late: bool | None) -> bool:
         """Store what it means; whether it was a person's doing. `late`: whether it was read from the history; None: it was kept here."""
         match read:
-            case Told():
+            case PersonDid():
                 await self._told(read, late)
                 return True
-            case TakenBack(key):
+            case MessageDeleted(key):
                 await self._intake.removed(self.name, key)
             case Opened(channel):
                 if self._settings.prompts:
@@ -249,7 +249,7 @@ class SlackAdapter:
                 pass
         return False
 
-    async def _told(self, told: Told, late: bool | None) -> None:
+    async def _told(self, told: PersonDid, late: bool | None) -> None:
         message, event = told.message, told.event
         if not told.named:
             message = told.by(await self._name(message.origin.person.id))

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.probe import NoReply, Probe, Reply, environment_proxy, greeting, odd, unreachable
+from adapters.checks.probe import NoReply, Probe, ServerReply, environment_proxy, greeting, odd, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
 from adapters.contract.settings import revealed
 from adapters.slack.manifest import APPS, SCOPES, new_app_url
 from adapters.slack.section import SlackSection
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 if TYPE_CHECKING:
     from adapters.slack.adapter import SlackSection
@@ -70,7 +70,7 @@ def app_page(app_token: str) -> str:
     return f"{APPS}/{parts[2]}" if len(parts) > 3 and parts[2][:1] == "A" else APPS
 
 
-def judged_auth(reply: Reply | NoReply, page: str) -> tuple[Finding, ...]:
+def judged_auth(reply: ServerReply | NoReply, page: str) -> tuple[Finding, ...]:
     """What ``auth.test`` and its headers say of the bot token and its scopes."""
     if isinstance(reply, NoReply):
         return (unreachable("slack.reach", "Slack", reply, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY),)
@@ -87,7 +87,7 @@ def judged_auth(reply: Reply | NoReply, page: str) -> tuple[Finding, ...]:
     return (ok("slack.token", f"Slack knows the bot: {_text(reply, 'user')} in {team}."), judged_scopes(reply, page))
 
 
-def judged_scopes(reply: Reply, page: str) -> Finding:
+def judged_scopes(reply: ServerReply, page: str) -> Finding:
     """The granted scopes against those that are needed."""
     told = reply.headers.get("x-oauth-scopes")
     if told is None:
@@ -101,7 +101,7 @@ def judged_scopes(reply: Reply, page: str) -> Finding:
     return problem("slack.scopes", f"Scopes are missing: {reasons}.", fix, _under(page, "oauth"))
 
 
-def judged_connection(reply: Reply | NoReply, page: str) -> Finding:
+def judged_connection(reply: ServerReply | NoReply, page: str) -> Finding:
     """What ``apps.connections.open`` says of the app-level token and Socket Mode."""
     if isinstance(reply, NoReply):
         return unreachable("slack.socket", "Slack", reply, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY)
@@ -160,8 +160,8 @@ def _bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def _text(reply: Reply | NoReply | None, key: str) -> str:
-    found = reply.table.get(key) if isinstance(reply, Reply) else None
+def _text(reply: ServerReply | NoReply | None, key: str) -> str:
+    found = reply.table.get(key) if isinstance(reply, ServerReply) else None
     return found if isinstance(found, str) else ""
 
 

@@ -61,7 +61,7 @@ class _Taking(AsyncMiddleware):
         return _Stored(status=200) if await self._take(context[_TOLD]) else BoltResponse(status=503)
 
 
-class Door:
+class AppDoor:
     """That of one app. Without a signing secret no call comes in."""
 
     def __init__(self, bot_token: str, signing_secret: str, take: Take) -> None:

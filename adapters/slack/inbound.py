@@ -175,7 +175,7 @@ def read_stop(event: Table, account: str, name: str, direct: Direct = Direct.ONE
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PersonDid:
     """A person did something that is stored; of a message in a channel, `event` is what Slack told."""
 
     message: ChatMessage
@@ -190,7 +190,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class MessageDeleted:
     """A message was deleted, by this key."""
 
     key: str
@@ -203,7 +203,7 @@ class Opened:
     channel: str
 
 
-Read: TypeAlias = Told | TakenBack | Opened | None
+Read: TypeAlias = PersonDid | MessageDeleted | Opened | None
 
 
 def read_body(body: object, me: str, account: str, direct: Direct = Direct.ONE, *, late: str = "") -> Read:
@@ -212,19 +212,19 @@ def read_body(body: object, me: str, account: str, direct: Direct = Direct.ONE, 
         raise TypeError("Slack's calls are objects")
     told = cast("Table", body)
     if "command" in told:
-        return Told(read_command(told, account))
+        return PersonDid(read_command(told, account))
     if told.get("type") == "block_actions":
         pressed = read_press(told, account, direct)
-        return None if pressed is None else Told(pressed)
+        return None if pressed is None else PersonDid(pressed)
     event = table(told.get("event"))
     match event.get("type"):
         case "message" | "app_mention":
             if (deleted := deleted_ts(event)) is not None:
-                return TakenBack(f"{event['channel']}:{deleted}")
+                return MessageDeleted(f"{event['channel']}:{deleted}")
             read = read_message(event, me, account, user_of(event), late=late, direct=direct)
-            return None if read is None else Told(read, event, named=False)
+            return None if read is None else PersonDid(read, event, named=False)
         case "agent_session_stopped":
-            return Told(read_stop(event, account, str(event["user"]), direct), event, named=False)
+            return PersonDid(read_stop(event, account, str(event["user"]), direct), event, named=False)
         case "app_home_opened" if event.get("tab") == "messages":
             return Opened(str(event["channel"]))
         case _:

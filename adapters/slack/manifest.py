@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 APPS = "https://api.slack.com/apps"
 

@@ -41,7 +41,7 @@ Take = Callable[[Table, str], Awaitable[None]]
 """Takes an event in, with words that are put before those of a late one."""
 
 
-class Ask(Protocol):
+class PlatformCall(Protocol):
     """Makes a call; raises `CallFailed`."""
 
     def __call__(self, call: Awaitable[Any], /) -> Awaitable[Any]: ...
@@ -79,10 +79,10 @@ def _refused(refused: NotAccepted) -> None:
     log.warning("slack.not_stored", words=str(refused))
 
 
-class Missed:
+class SlackGaps:
     """The gaps of one workspace. What it finds goes the same way as what comes by itself."""
 
-    def __init__(self, name: str, intake: ChatIntake, web: Any, ask: Ask, clock: Clock, take: Take) -> None:
+    def __init__(self, name: str, intake: ChatIntake, web: Any, ask: PlatformCall, clock: Clock, take: Take) -> None:
         self._name = name
         self._intake = intake
         self._web = web

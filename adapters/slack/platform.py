@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Seen
 from adapters.contract.logevents import BUG, DISK, LATER, LogEvent
-from adapters.contract.platforms import Around, Asker, Built, Pieces, Platform, Proof, SetupResult
+from adapters.contract.platforms import Asker, Built, CheckContext, Pieces, Platform, Proof, SetupResult
 from adapters.slack.section import SlackSection
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Slack(SlackSection):
         return Built(SlackAdapter(self, intake, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
 
     @override
-    def checks(self, around: Around) -> Sequence[Check]:
+    def checks(self, around: CheckContext) -> Sequence[Check]:
         async def look() -> Seen:
             from adapters.slack.check import check
 

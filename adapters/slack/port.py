@@ -33,7 +33,7 @@ from adapters.contract.chat import (
     not_by_edit,
 )
 from adapters.contract.files import FileSource, bytes_of
-from adapters.delivery.pacing import Rate
+from adapters.contract.pacing import Rate
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
 from adapters.slack.pieces import pieces, shorter

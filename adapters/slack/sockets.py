@@ -52,7 +52,7 @@ class Farewell(StrEnum):
 
 
 @dataclass(eq=False, slots=True)
-class Link:
+class SocketLink:
     """One socket."""
 
     ws: aiohttp.ClientWebSocketResponse
@@ -84,7 +84,7 @@ class Sockets:
         self._proxy = proxy
         self._on_life = on_life
         self._on_gap = on_gap
-        self._alive: set[Link] = set()
+        self._alive: set[SocketLink] = set()
         self._gap = False
         """Something may not have come: no socket was open for some time, or one died without a word."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -124,7 +124,7 @@ class Sockets:
         links, self._alive = self._alive, set()
         await asyncio.gather(*self._tasks, *(link.ws.close() for link in links), return_exceptions=True)
 
-    async def _slot(self, http: aiohttp.ClientSession, link: Link | None) -> None:
+    async def _slot(self, http: aiohttp.ClientSession, link: SocketLink | None) -> None:
         """One socket after the other; the next one is open before the last one goes, if that says that it will."""
         while True:
             link = link or await self._next(http)
@@ -138,7 +138,7 @@ class Sockets:
             link = await self._next(http)
             self._begin(self._retire(old))
 
-    async def _next(self, http: aiohttp.ClientSession) -> Link:
+    async def _next(self, http: aiohttp.ClientSession) -> SocketLink:
         """A new socket. While another one works, it is tried again and again; else whoever supervises decides."""
         for attempt in itertools.count(1):
             try:
@@ -160,7 +160,7 @@ class Sockets:
             raise AdapterDown(words, wait_seconds=seconds)
         await asyncio.sleep(seconds)
 
-    async def _dial(self, http: aiohttp.ClientSession) -> Link:
+    async def _dial(self, http: aiohttp.ClientSession) -> SocketLink:
         """A socket that is open. Raises `CallFailed`."""
         url = await self._open_url()
         try:
@@ -170,17 +170,17 @@ class Sockets:
                 )
         except (aiohttp.ClientError, OSError) as error:  # a time-out is one of the latter
             raise CallFailed(Fate.NOT_SENT, f"no socket could be opened ({type(error).__name__})") from error
-        link = Link(ws)
+        link = SocketLink(ws)
         self._alive.add(link)
         self._on_life()
         return link
 
-    async def _retire(self, link: Link) -> None:
+    async def _retire(self, link: SocketLink) -> None:
         """Its successor is open: what still comes by it is taken, and then it goes."""
         await asyncio.sleep(LINGER_SECONDS)
         await link.ws.close()
 
-    async def _serve(self, link: Link) -> None:
+    async def _serve(self, link: SocketLink) -> None:
         """Take in what comes by a socket, until it ends."""
         try:
             async for message in link.ws:
@@ -197,7 +197,7 @@ class Sockets:
             with contextlib.suppress(aiohttp.ClientError, OSError):
                 await link.ws.close()
 
-    def _frame(self, link: Link, text: str) -> None:
+    def _frame(self, link: SocketLink, text: str) -> None:
         try:
             frame = table(json.loads(text))  # it takes halves of surrogate pairs, unlike stricter readers
         except (ValueError, RecursionError):
@@ -209,7 +209,7 @@ class Sockets:
         elif envelope := frame.get("envelope_id"):
             self._begin(self._envelope(link, str(envelope), frame.get("payload")))
 
-    async def _envelope(self, link: Link, envelope: str, payload: object) -> None:
+    async def _envelope(self, link: SocketLink, envelope: str, payload: object) -> None:
         try:
             if not await self._handle(payload):
                 return  # not acknowledged: it comes again

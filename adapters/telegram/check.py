@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.probe import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
+from adapters.checks.probe import SECONDS, NoReply, ProbeTrouble, ServerReply, odd, parsed, skew_of, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
 from adapters.contract.settings import revealed
 from adapters.telegram.section import TelegramSection
@@ -61,7 +61,7 @@ class _Way:
     """The ``Date`` of each answer."""
     skew_seconds: float | None = None
 
-    async def ask(self, method: str, query: str = "", seconds: float = SECONDS) -> Reply | NoReply:
+    async def ask(self, method: str, query: str = "", seconds: float = SECONDS) -> ServerReply | NoReply:
         from telegram.error import NetworkError, TelegramError
 
         host = urlsplit(self.address).hostname or "?"
@@ -77,7 +77,7 @@ class _Way:
         if self.told:
             skew = skew_of(self.told[-1], began, time.time())
             self.skew_seconds = skew if skew is not None else self.skew_seconds
-        return Reply(status, {}, parsed(raw))
+        return ServerReply(status, {}, parsed(raw))
 
 
 def no_reply(error: BaseException, host: str) -> NoReply:
@@ -85,18 +85,18 @@ def no_reply(error: BaseException, host: str) -> NoReply:
     kind, words = type(error).__name__, str(error)
     if "certificate" in words.lower():
         reason = words.partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
-        return NoReply(Trouble.TLS, host, f"its certificate is not trusted ({reason or 'verification failed'})")
+        return NoReply(ProbeTrouble.TLS, host, f"its certificate is not trusted ({reason or 'verification failed'})")
     if "ssl" in words.lower():
-        return NoReply(Trouble.TLS, host, "no secure connection could be agreed on")
+        return NoReply(ProbeTrouble.TLS, host, "no secure connection could be agreed on")
     if kind == "ProxyError":
-        return NoReply(Trouble.PROXY, host, "the proxy does not answer or does not let it through")
+        return NoReply(ProbeTrouble.PROXY, host, "the proxy does not answer or does not let it through")
     if "time" in kind.lower():
-        return NoReply(Trouble.TIME, host, "there was no answer in time")
+        return NoReply(ProbeTrouble.TIME, host, "there was no answer in time")
     if "name" in words.lower() or "getaddrinfo" in words.lower():
-        return NoReply(Trouble.NAME, host, f"the name {host} is not known")
+        return NoReply(ProbeTrouble.NAME, host, f"the name {host} is not known")
     if kind in ("UnsupportedProtocol", "InvalidURL"):
-        return NoReply(Trouble.ADDRESS, host, "the address cannot be used")
-    return NoReply(Trouble.CONNECTION, host, f"no connection to {host} ({kind})")
+        return NoReply(ProbeTrouble.ADDRESS, host, "the address cannot be used")
+    return NoReply(ProbeTrouble.CONNECTION, host, f"no connection to {host} ({kind})")
 
 
 def _request(settings: TelegramSection, told: list[str]) -> HTTPXRequest:
@@ -146,7 +146,7 @@ async def _seen(way: _Way, settings: TelegramSection, *, wants_all: bool, poll: 
     return TelegramSeen(tuple(findings), way.skew_seconds, name)
 
 
-def judged_me(reply: Reply | NoReply, *, wants_all: bool, own_server: bool) -> tuple[Finding, ...]:
+def judged_me(reply: ServerReply | NoReply, *, wants_all: bool, own_server: bool) -> tuple[Finding, ...]:
     """What ``getMe`` says of token and privacy mode."""
     if isinstance(reply, NoReply):
         return (unreachable("telegram.reach", "Telegram", reply, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY),)
@@ -173,9 +173,9 @@ def judged_me(reply: Reply | NoReply, *, wants_all: bool, own_server: bool) -> t
     return (token, note("telegram.privacy", what, f"That is enough for answering mentions. For more: {fix}", FATHER))
 
 
-def judged_webhook(reply: Reply | NoReply, settings: TelegramSection) -> tuple[Finding, ...]:
+def judged_webhook(reply: ServerReply | NoReply, settings: TelegramSection) -> tuple[Finding, ...]:
     """What ``getWebhookInfo`` says, for a bot that polls or is called."""
-    if not isinstance(reply, Reply) or reply.status != 200:
+    if not isinstance(reply, ServerReply) or reply.status != 200:
         return ()
     info = _result(reply)
     url, error = info.get("url"), info.get("last_error_message")
@@ -198,7 +198,7 @@ def judged_webhook(reply: Reply | NoReply, settings: TelegramSection) -> tuple[F
     return (ok("telegram.webhook", "Telegram calls this gateway."),)
 
 
-def judged_poll(reply: Reply | NoReply) -> tuple[Finding, ...]:
+def judged_poll(reply: ServerReply | NoReply) -> tuple[Finding, ...]:
     """Whether somebody else polls."""
     if isinstance(reply, NoReply):
         return ()
@@ -207,8 +207,8 @@ def judged_poll(reply: Reply | NoReply) -> tuple[Finding, ...]:
     return (ok("telegram.pollers", f"Nobody else asked for the bot's updates within {POLL_SECONDS} s."),)
 
 
-def _result(reply: Reply | NoReply) -> dict[str, object]:
-    found = reply.table.get("result") if isinstance(reply, Reply) else None
+def _result(reply: ServerReply | NoReply) -> dict[str, object]:
+    found = reply.table.get("result") if isinstance(reply, ServerReply) else None
     return {**found} if isinstance(found, dict) else {}
 
 

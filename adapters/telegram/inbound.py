@@ -18,7 +18,7 @@ from adapters.contract.chat import (
     ChatPerson,
 )
 from adapters.contract.intake import Whence
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 PLATFORM = "telegram"
 QUOTE_CHARS = 500

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Finding, Seen, problem
 from adapters.contract.logevents import DISK, LATER, LogEvent
-from adapters.contract.platforms import Around, Asker, Built, Pieces, Platform, Proof, SetupResult
+from adapters.contract.platforms import Asker, Built, CheckContext, Pieces, Platform, Proof, SetupResult
 from adapters.telegram.section import TelegramSection
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Telegram(TelegramSection):
         return Built(TelegramAdapter(self, intake, clock), ACCOUNT_RATE, chat_rate)
 
     @override
-    def checks(self, around: Around) -> Sequence[Check]:
+    def checks(self, around: CheckContext) -> Sequence[Check]:
         async def look() -> Seen:
             from adapters.telegram.check import check
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 import structlog
 
 from adapters.contract.chat import CallFailed, Cause, Fate
-from adapters.delivery.pacing import worth_saying
+from adapters.contract.pacing import worth_saying
 from adapters.telegram.inbound import id_of
 from adapters.telegram.port import TelegramPort
 from adapters.telegram.section import TelegramSection

@@ -20,7 +20,7 @@ from adapters.contract.chat import (
     not_by_edit,
 )
 from adapters.contract.files import bytes_of
-from adapters.delivery.pacing import Rate
+from adapters.contract.pacing import Rate
 from adapters.telegram.errors import failure
 from adapters.telegram.pieces import entities, pieces, shorter
 from adapters.text.styled import Styled

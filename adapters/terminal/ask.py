@@ -22,9 +22,9 @@ import aiohttp
 import orjson
 
 from adapters.terminal.screen import draw
+from agent_core.failures.exits import EXITS, ExitCode
+from agent_core.jsonvalue import Json
 from agent_core.text.shown import plain
-from agent_core.tools.base import Json
-from agent_core.turn.exits import EXITS, ExitCode
 
 AGAIN_SECONDS = 1.0
 """How often a gateway that was lost is tried again."""

@@ -19,7 +19,7 @@ import orjson
 from adapters.contract.base import REHEARSAL_WORDS
 from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, Shown, StatusLine, capable, footer, stream, take
 from adapters.terminal.screen import draw
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 HELP = """\
 /new     begin a new conversation

@@ -11,8 +11,8 @@ import aiohttp
 import orjson
 
 from adapters.terminal.ask import GatewayLost, GatewayRefused
+from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import size_words
-from agent_core.tools.base import Json
 
 Table = Mapping[str, Json]
 

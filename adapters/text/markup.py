@@ -18,7 +18,7 @@ from agent_core.text.shown import middle
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class StyleMarks:
     """How a platform writes styles."""
 
     bold: str
@@ -34,13 +34,13 @@ class Marks:
     """What is done to a text in the end."""
 
 
-def render(styled: Styled, marks: Marks, *, open_end: bool = False) -> str:
+def render(styled: Styled, marks: StyleMarks, *, open_end: bool = False) -> str:
     """The whole text as markup. With an `open_end`, what is styled at its end is not closed, because it may go on."""
     end = len(styled.text)
     return marks.whole(_render(styled.text, 0, end, styled.spans, marks, end if open_end else -1))
 
 
-def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: Marks, open_at: int = -1) -> str:
+def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: StyleMarks, open_at: int = -1) -> str:
     out: list[str] = []
     at, index = start, 0
     while index < len(spans):
@@ -55,7 +55,7 @@ def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: Marks
     return "".join(out)
 
 
-def escaped_within(text: str, marks: Marks, limit: int) -> str:
+def escaped_within(text: str, marks: StyleMarks, limit: int) -> str:
     """A text without markup, escaped; if that is longer than `limit`, its middle is left out, and that is said."""
     keep = len(text)
     while len(found := marks.escape(middle(text, keep))) > limit:
@@ -63,14 +63,14 @@ def escaped_within(text: str, marks: Marks, limit: int) -> str:
     return found
 
 
-def _escaped(text: str, start: int, end: int, marks: Marks) -> str:
+def _escaped(text: str, start: int, end: int, marks: StyleMarks) -> str:
     """What is markup at a line's beginning only is none behind a span."""
     if start and text[start - 1] != "\n":
         return marks.escape("," + text[start:end])[1:]
     return marks.escape(text[start:end])
 
 
-def _span(text: str, span: Span, inner: Sequence[Span], marks: Marks, open_at: int) -> str:
+def _span(text: str, span: Span, inner: Sequence[Span], marks: StyleMarks, open_at: int) -> str:
     plain = text[span.start : span.end]
     is_open = span.end == open_at
     if span.style is Style.CODE:
@@ -130,7 +130,7 @@ def _fenced(text: str, language: str) -> str:
     return f"```{language}\n{_without_fence(text)}\n```"
 
 
-DISCORD = Marks(
+DISCORD = StyleMarks(
     bold="**",
     italic="*",
     strike="~~",
@@ -145,7 +145,7 @@ def _slack_escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-SLACK = Marks(
+SLACK = StyleMarks(
     bold="*",
     italic="_",
     strike="~",
@@ -203,7 +203,7 @@ def _address(url: str) -> str:
     return url
 
 
-SLACK_MARKDOWN = Marks(
+SLACK_MARKDOWN = StyleMarks(
     bold="**",
     italic="*",
     strike="~~",
@@ -215,7 +215,7 @@ SLACK_MARKDOWN = Marks(
 )
 
 
-def styled_parts(styled: Styled, limit: int, *marks: Marks) -> tuple[Styled, ...]:
+def styled_parts(styled: Styled, limit: int, *marks: StyleMarks) -> tuple[Styled, ...]:
     """The text as parts, each at most `limit` UTF-16 units in each of these markups."""
     parts: list[Styled] = []
     room = limit - max(16, limit // 12)
@@ -224,12 +224,12 @@ def styled_parts(styled: Styled, limit: int, *marks: Marks) -> tuple[Styled, ...
     return tuple(parts)
 
 
-def rendered_parts(styled: Styled, limit: int, marks: Marks) -> tuple[str, ...]:
+def rendered_parts(styled: Styled, limit: int, marks: StyleMarks) -> tuple[str, ...]:
     """The text as parts of markup, each at most `limit` UTF-16 units."""
     return tuple(render(part, marks) for part in styled_parts(styled, limit, marks))
 
 
-def _fitted(piece: Styled, limit: int, room: int, marks: Sequence[Marks]) -> list[Styled]:
+def _fitted(piece: Styled, limit: int, room: int, marks: Sequence[StyleMarks]) -> list[Styled]:
     """A piece whose markup has become too long is cut smaller."""
     if room <= 8 or all(units(render(piece, one)) <= limit for one in marks):
         return [piece]

@@ -20,8 +20,11 @@ from dataclasses import dataclass
 import structlog
 
 from agent_core.driver.watcher import Outlet
+from agent_core.failures.exits import Exit, ExitCode, InternalError, Troubled
+from agent_core.failures.notices import ExitClass, NotStarted
 from agent_core.journal.rows import merged, row_of
 from agent_core.learning.stalls import fingerprint, rows_of
+from agent_core.machine.turn import Turn
 from agent_core.signals import Tell, TurnClosed
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.sessions.asides import Fresh
@@ -29,9 +32,6 @@ from agent_core.store.store import Store, StoreError
 from agent_core.store.troubles.rows import TroubleRow
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.events import DriverFailed, Event, TurnEnded
-from agent_core.turn.exits import Exit, ExitCode, InternalError, Troubled
-from agent_core.turn.machine import Turn
-from agent_core.turn.notices import ExitClass, NotStarted
 from agent_core.turn.state import Activity, PersonItem
 from agent_core.turn.view import View, exit_view, view
 

@@ -24,15 +24,18 @@ from agent_core.driver.closing import TurnIdentity, closing_of, ended_otherwise,
 from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.watcher import Outlet, Watcher
 from agent_core.driver.work import Work, World
+from agent_core.failures.exits import Exit, InternalError
 from agent_core.journal.rows import merged, recorded, row_of
+from agent_core.jsonvalue import Json
 from agent_core.judging.overdue import longest_timer_seconds, seconds_left
+from agent_core.machine.turn import Turn
 from agent_core.retry import STORING
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable
 from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.text.wellformed import storable
-from agent_core.tools.base import Json, ToolContext, ToolStatus
-from agent_core.tools.registry import Runnable, UnknownTool, UnreadableArguments
+from agent_core.tools.base import ToolContext, ToolStatus
+from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable
 from agent_core.turn.effects import (
     Effect,
     EndTurn,
@@ -52,9 +55,7 @@ from agent_core.turn.events import (
     TurnLeft,
     TurnOpened,
 )
-from agent_core.turn.exits import Exit, InternalError
 from agent_core.turn.invariants import broken_laws
-from agent_core.turn.machine import Turn
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 
 log = structlog.get_logger("turn")
@@ -71,7 +72,7 @@ class Overtaken(Exception):
     """Another owner runs this turn now; whatever this driver still wanted is void."""
 
 
-class LeftOpen(Exception):
+class TurnLeftOpen(Exception):
     """The process ends; the next one goes on with the turn."""
 
 
@@ -259,7 +260,7 @@ class TurnDriver:
     # ------------------------------------------------------------------ the loop
 
     async def run(self) -> Exit:
-        """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `LeftOpen`, `Damaged`."""
+        """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `TurnLeftOpen`, `Damaged`."""
         clock = self._world.clock
         left = seconds_left(self.turn, self._begun_at, clock.monotonic(), clock.now_ms())
         self._work.later(left, lambda at: DeadlinePassed(at=at))
@@ -285,7 +286,7 @@ class TurnDriver:
         if self._overtaken:
             raise Overtaken(self.identity.turn)
         if self.left_open:
-            raise LeftOpen(self.identity.turn)
+            raise TurnLeftOpen(self.identity.turn)
         assert self.turn.exit is not None
         return self.turn.exit
 
@@ -411,11 +412,11 @@ class TurnDriver:
                 doing.append(effect)
                 intended.append(IntendedCall(effect.call, storable(effect.name), checked.spec.effect, key))
                 return self._feed(ToolStarted(at=now, call=effect.call, intention=put_down))
-            case UnknownTool():
+            case NoSuchTool():
                 nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
                 text = f"There is no tool called {effect.name!r}.{nearest} The tools are: {', '.join(self._caller.offered(self.turn))}."
                 refusal = Refusal.UNKNOWN_TOOL
-            case UnreadableArguments():
+            case ArgumentsUnreadable():
                 text = f"The arguments of {effect.name} cannot be used: {checked.complaint} The call was not executed."
                 refusal = Refusal.UNREADABLE_ARGUMENTS
         refused = ToolReturned(at=now, call=effect.call, status=ToolStatus.REFUSED, text=text, refusal=refusal)

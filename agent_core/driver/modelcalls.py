@@ -13,7 +13,12 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from agent_core.causes import BreakCause
 from agent_core.driver.spending import Spending
+from agent_core.failures.complaints import NOTHING_SAID
+from agent_core.failures.leftout import Suspect, doubted, suspects, without
+from agent_core.failures.remedies import DONE_SECONDS, Remedy, patience
+from agent_core.jsonvalue import Json
 from agent_core.judging.compaction import (
     ASSUMED_WINDOW_TOKENS,
     ELIDE_RESULTS_OVER_CHARS,
@@ -26,18 +31,15 @@ from agent_core.judging.compaction import (
     summary_request,
     summary_words,
 )
-from agent_core.judging.leftout import Suspect, doubted, suspects, without
-from agent_core.judging.promising.done import done_question, read_done
-from agent_core.judging.remedies import DONE_SECONDS, Remedy, patience
-from agent_core.judging.replies import Finish, finish_of
+from agent_core.machine.turn import Turn
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
-from agent_core.model.complaints import NOTHING_SAID
 from agent_core.ports import Clock
+from agent_core.rules.promising.done import done_question, read_done
+from agent_core.rules.replies import Finish, finish_of
+from agent_core.settings import CONNECT_SECONDS
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.text.shown import something_to_see
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import AskDone, CallModel
 from agent_core.turn.events import (
     CallBroke,
@@ -51,8 +53,6 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolCallNamed,
 )
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import CONNECT_SECONDS
 from agent_core.turn.state import AssistantItem, CallItem
 from agent_core.turn.transcript import alternating, repaired, request_messages
 
@@ -80,18 +80,18 @@ SLOW_ARGUMENTS_FACTOR = 4.0
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedTools:
     """The tools that a turn offers to the model, and in whose words."""
 
     names: tuple[str, ...] = ()
     schemas: tuple[Mapping[str, Json], ...] = ()
 
-    def without(self, names: frozenset[str]) -> Offer:
+    def without(self, names: frozenset[str]) -> OfferedTools:
         """The same offer without these tools."""
         if not names & set(self.names):
             return self
         kept = [(n, schema) for n, schema in zip(self.names, self.schemas, strict=True) if n not in names]
-        return Offer(tuple(n for n, _ in kept), tuple(schema for _, schema in kept))
+        return OfferedTools(tuple(n for n, _ in kept), tuple(schema for _, schema in kept))
 
     @functools.cached_property
     def encoded(self) -> bytes:
@@ -107,7 +107,7 @@ class ModelCaller:
     clock: Clock
     system_prompt: str
     memory: SessionMemory
-    offer: Offer
+    offer: OfferedTools
     connect_seconds: float = CONNECT_SECONDS
     silence_seconds: float = 0
     """How long the call that was made last may be silent at most, connecting included."""
@@ -383,12 +383,12 @@ def _call_ids(turn: Turn) -> list[str]:
     return [call.call for call in calls]
 
 
-def own_tools(names: Sequence[str], schemas: Sequence[Mapping[str, Json]]) -> Offer:
+def own_tools(names: Sequence[str], schemas: Sequence[Mapping[str, Json]]) -> OfferedTools:
     """An offer of the gateway's own tools."""
-    return Offer(tuple(names), tuple(schemas))
+    return OfferedTools(tuple(names), tuple(schemas))
 
 
-def client_tools(schemas: Sequence[Mapping[str, Json]]) -> Offer:
+def client_tools(schemas: Sequence[Mapping[str, Json]]) -> OfferedTools:
     """An offer of the tools that an API client brought."""
     names: list[str] = []
     for schema in schemas:
@@ -396,4 +396,4 @@ def client_tools(schemas: Sequence[Mapping[str, Json]]) -> Offer:
         name = function.get("name") if isinstance(function, dict) else None
         if isinstance(name, str):
             names.append(name)
-    return Offer(tuple(names), tuple(schemas))
+    return OfferedTools(tuple(names), tuple(schemas))

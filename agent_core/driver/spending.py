@@ -17,14 +17,14 @@ import structlog
 from agent_core.limits.budgets import (
     FREE,
     Amount,
+    BudgetRefused,
     BudgetRules,
+    CallSpent,
     Granted,
     Payer,
     Pot,
     Price,
     Reached,
-    Refused,
-    Told,
     Used,
     expected,
     used,
@@ -54,7 +54,7 @@ Warned = Callable[[Reached], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PaidTurn:
     """Whose calls are paid for, and under which ownership that is written."""
 
     turn: str
@@ -71,7 +71,7 @@ class Bill:
 
     call: str
     model: str
-    account: Account
+    account: PaidTurn
     pots: tuple[Pot, ...]
     prompt_tokens: int
     price: Price
@@ -120,15 +120,15 @@ class Spender:
         """The time that budgets are counted by."""
         return self._clock.now_ms()
 
-    def of(self, account: Account) -> Spending:
+    def of(self, account: PaidTurn) -> Spending:
         """What the calls of one turn are paid by."""
         return _TurnSpending(self, account)
 
     # ------------------------------------------------------------------ before a call
 
     async def reserve(
-        self, account: Account, name: str, model: str, prompt_tokens: int, output_limit: int
-    ) -> Bill | Refused:
+        self, account: PaidTurn, name: str, model: str, prompt_tokens: int, output_limit: int
+    ) -> Bill | BudgetRefused:
         """Hold what a call may use; waits as long as nothing can be stored. Raises Damaged, Fenced."""
         rules = self.rules
         now = self._clock.now_ms()
@@ -141,12 +141,14 @@ class Spender:
             price=self._price(model),
         )
         amount = expected(prompt_tokens, output_limit or rules.assumed_output_tokens, bill.price)
-        outcome: asyncio.Future[Granted | Refused] = asyncio.get_running_loop().create_future()
+        outcome: asyncio.Future[Granted | BudgetRefused] = asyncio.get_running_loop().create_future()
         self._begin(self._reserve(bill, amount, now, outcome), f"reserve {bill.call}")
         granted = await outcome
-        return granted if isinstance(granted, Refused) else bill
+        return granted if isinstance(granted, BudgetRefused) else bill
 
-    async def _reserve(self, bill: Bill, amount: Amount, now: int, outcome: asyncio.Future[Granted | Refused]) -> None:
+    async def _reserve(
+        self, bill: Bill, amount: Amount, now: int, outcome: asyncio.Future[Granted | BudgetRefused]
+    ) -> None:
         account = bill.account
         attempt = 0
         while not outcome.done():
@@ -180,7 +182,7 @@ class Spender:
 
     # ------------------------------------------------------------------ after a call
 
-    async def settle(self, bill: Bill, told: Told) -> None:
+    async def settle(self, bill: Bill, told: CallSpent) -> None:
         """Let go what was held, and note what was used. Comes back when that is stored, or the storage is away."""
         what = used(told, bill.prompt_tokens, bill.price)
         task = self._begin(self._settle(bill, what), f"settle {bill.call}")
@@ -211,7 +213,7 @@ class Spender:
         for reached in settled.warnings:
             await self._warn(account, reached)
 
-    async def _warn(self, account: Account, reached: Reached) -> None:
+    async def _warn(self, account: PaidTurn, reached: Reached) -> None:
         pot, measure = reached.pot, reached.measure
         log.warning(
             "budget.warning",
@@ -240,7 +242,7 @@ class Spender:
         return task
 
 
-def _fail(outcome: asyncio.Future[Granted | Refused], error: StoreError) -> None:
+def _fail(outcome: asyncio.Future[Granted | BudgetRefused], error: StoreError) -> None:
     if not outcome.done():
         outcome.set_exception(error)
 
@@ -248,7 +250,7 @@ def _fail(outcome: asyncio.Future[Granted | Refused], error: StoreError) -> None
 class _TurnSpending:
     """Implements `Spending` for one turn."""
 
-    def __init__(self, spender: Spender, account: Account) -> None:
+    def __init__(self, spender: Spender, account: PaidTurn) -> None:
         self._spender = spender
         self._account = account
 
@@ -263,7 +265,7 @@ class _TurnSpending:
     ) -> Ending | SpendRefused:
         spender = self._spender
         bill = await spender.reserve(self._account, name, model, prompt_tokens, output_limit)
-        if isinstance(bill, Refused):
+        if isinstance(bill, BudgetRefused):
             return self._refused(bill, model)
         seen = 0
 
@@ -279,7 +281,7 @@ class _TurnSpending:
             await spender.settle(bill, _told(told, seen))
         return ending
 
-    def _refused(self, refused: Refused, model: str) -> SpendRefused:
+    def _refused(self, refused: BudgetRefused, model: str) -> SpendRefused:
         spender = self._spender
         now = spender.now_ms()
         spend = spender.rules.spend(refused.reached, now)
@@ -306,10 +308,10 @@ def _size(event: Event) -> int:
             return 0
 
 
-def _told(ending: Ending | None, seen: int) -> Told:
+def _told(ending: Ending | None, seen: int) -> CallSpent:
     if ending is None:
-        return Told(seen_bytes=seen)
-    return Told(
+        return CallSpent(seen_bytes=seen)
+    return CallSpent(
         cause=ending.cause if isinstance(ending, CallBroke) else None,
         input_tokens=ending.input_tokens,
         output_tokens=ending.output_tokens,

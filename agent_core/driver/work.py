@@ -14,10 +14,12 @@ import structlog
 
 from agent_core.driver.closing import Closer, TurnIdentity
 from agent_core.driver.modelcalls import ModelCaller
+from agent_core.jsonvalue import Json
+from agent_core.machine.turn import Turn
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Store
-from agent_core.tools.base import Json, ToolContext
+from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import Runnable, ToolRegistry
 from agent_core.turn.effects import (
     AskApproval,
@@ -32,7 +34,6 @@ from agent_core.turn.effects import (
     Wait,
 )
 from agent_core.turn.events import ApprovalAnswered, DriverFailed, Event, ToolReturned, ToolStarted, Verdict, WaitEnded
-from agent_core.turn.machine import Turn
 
 log = structlog.get_logger("turn")
 

@@ -18,19 +18,19 @@ from enum import StrEnum
 from itertools import islice
 from typing import assert_never
 
-from agent_core.judging.promises import sign_words
-from agent_core.judging.remedies import Advice
+from agent_core.causes import cause_words
+from agent_core.failures import exits
+from agent_core.failures.exits import Exit
+from agent_core.failures.notices import RESTORED
+from agent_core.failures.remedies import Advice
 from agent_core.limits.spend import spent_words
+from agent_core.rules.promises import sign_words
 from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.text.durations import duration
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn import events as ev
-from agent_core.turn import exits
-from agent_core.turn.causes import cause_words
-from agent_core.turn.exits import Exit
-from agent_core.turn.notices import RESTORED
 
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
@@ -71,7 +71,7 @@ REASONS = {
 """Why a message was not run, by the reason that is stored with it."""
 
 
-class Ending(StrEnum):
+class StoryEnd(StrEnum):
     """What a message or a turn has come to."""
 
     ENDED = "ended"
@@ -137,7 +137,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class StoryCase:
     """All that is stored about a message or a turn."""
 
     now: int
@@ -158,25 +158,25 @@ class Case:
     show_text: bool = False
 
 
-def ending_of(case: Case) -> Ending:
+def ending_of(case: StoryCase) -> StoryEnd:
     """What it has come to."""
     asked = next((m for m in case.messages if m.number == case.about), None) if case.about else None
     if asked is not None and asked.lane == REFUSED:
-        return Ending.REFUSED
+        return StoryEnd.REFUSED
     if asked is not None and asked.state is InboxState.DROPPED:
-        return Ending.DROPPED
+        return StoryEnd.DROPPED
     if case.turn is not None and (asked is None or asked.lane != COMMANDS):
         if asked is not None and _steered(case, asked):
-            return Ending.STEERED
-        return Ending.ENDED if case.turn.state is TurnState.CLOSED else Ending.RUNNING
+            return StoryEnd.STEERED
+        return StoryEnd.ENDED if case.turn.state is TurnState.CLOSED else StoryEnd.RUNNING
     if asked is None:
-        return Ending.FORGOTTEN
+        return StoryEnd.FORGOTTEN
     if asked.state is InboxState.DONE:
-        return Ending.COMMAND if asked.lane == COMMANDS else Ending.FORGOTTEN
-    return Ending.WAITING
+        return StoryEnd.COMMAND if asked.lane == COMMANDS else StoryEnd.FORGOTTEN
+    return StoryEnd.WAITING
 
 
-def story_of(case: Case) -> list[Sentence]:
+def story_of(case: StoryCase) -> list[Sentence]:
     """What happened, in order: at most `MOST_LINES` - 1 lines."""
     lines = [*_asked_lines(case), *turn_lines(case.events, show_text=case.show_text), *_delivery_lines(case)]
     return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
@@ -236,11 +236,11 @@ def fitted(lines: Sequence[Sentence], most: int) -> list[Sentence]:
 # ---------------------------------------------------------------------- what was asked
 
 
-def _steered(case: Case, asked: Asked) -> bool:
+def _steered(case: StoryCase, asked: Asked) -> bool:
     return any(isinstance(event, ev.Steered) and event.inbox == asked.number for event in case.events)
 
 
-def _asked_lines(case: Case) -> list[Sentence]:
+def _asked_lines(case: StoryCase) -> list[Sentence]:
     asked = next((m for m in case.messages if m.number == case.about), None) or next(iter(case.messages), None)
     if asked is None:
         return []
@@ -253,26 +253,26 @@ def _asked_lines(case: Case) -> list[Sentence]:
                 asked.at, f"It was taken together with message {numbers}: pieces of one, answered as one.", frame=True
             )
         )
-    ending = ending_of(case) if case.about else Ending.ENDED
+    ending = ending_of(case) if case.about else StoryEnd.ENDED
     match ending:
-        case Ending.REFUSED:
+        case StoryEnd.REFUSED:
             lines.append(Sentence(asked.at, f"It was refused: {_reason(asked)}.", frame=True))
-        case Ending.DROPPED:
+        case StoryEnd.DROPPED:
             how = "set aside" if asked.reason == RESTORED else "never run"
             lines.append(Sentence(asked.at, f"It was {how}: {_reason(asked)}.", frame=True))
-        case Ending.WAITING:
+        case StoryEnd.WAITING:
             lines.append(Sentence(case.now, _waiting(case, asked), frame=True))
-        case Ending.COMMAND:
+        case StoryEnd.COMMAND:
             lines.append(Sentence(asked.at, _carried_out(asked.occasion), frame=True))
-        case Ending.STEERED:
+        case StoryEnd.STEERED:
             heard = next(e.at for e in case.events if isinstance(e, ev.Steered) and e.inbox == asked.number)
             turn = case.turn.turn if case.turn is not None else ""
             lines.append(
                 Sentence(heard, f"It went into the turn {turn}, which was running, and is answered there.", frame=True)
             )
-        case Ending.FORGOTTEN:
+        case StoryEnd.FORGOTTEN:
             lines.append(Sentence(asked.at, "It is done; what it led to is not stored any more.", frame=True))
-        case Ending.ENDED | Ending.RUNNING:
+        case StoryEnd.ENDED | StoryEnd.RUNNING:
             lines += _waited(case, asked)
         case _:
             assert_never(ending)
@@ -330,7 +330,7 @@ def _reason(asked: Asked) -> str:
     return REASONS.get(asked.reason, asked.reason.replace("_", " ") or "no reason is stored")
 
 
-def _waiting(case: Case, asked: Asked) -> str:
+def _waiting(case: StoryCase, asked: Asked) -> str:
     since = duration((case.now - asked.at) // 1000)
     if asked.lane == COMMANDS:
         return f"It has waited for {since} and is not carried out yet; a gateway that starts takes it up."
@@ -346,7 +346,7 @@ def _waiting(case: Case, asked: Asked) -> str:
     return f"It has waited for {since}, {behind}."
 
 
-def _waited(case: Case, asked: Asked) -> list[Sentence]:
+def _waited(case: StoryCase, asked: Asked) -> list[Sentence]:
     """How long it waited for its turn, and behind what."""
     if case.turn is None or case.turn.opened_at - asked.at < WORTH_TELLING_MS:
         return []
@@ -600,7 +600,7 @@ def unquoted(words: str, *, show_text: bool) -> str:
     return words if show_text else _QUOTED.sub("“…”", words)
 
 
-def _delivery_lines(case: Case) -> list[Sentence]:
+def _delivery_lines(case: StoryCase) -> list[Sentence]:
     rows = [
         row
         for row in case.deliveries
@@ -628,7 +628,7 @@ def _delivery_lines(case: Case) -> list[Sentence]:
     return lines
 
 
-def _delivery_line(case: Case, row: DeliveryRow) -> Sentence:
+def _delivery_line(case: StoryCase, row: DeliveryRow) -> Sentence:
     what = f"{row.bubble}, part {row.part + 1}"
     trouble = unquoted(row.trouble or row.cause, show_text=case.show_text).rstrip(".")
     failed = f", after {_counted(row.failures, 'failed call')} (the last: {trouble})" if row.failures else ""
@@ -692,7 +692,7 @@ def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class NothingStored:
     """Nothing is stored of what somebody says they wrote."""
 
     at: int
@@ -712,7 +712,7 @@ class Missing:
     after: tuple[int, int] | None = None
 
 
-def missing_lines(missing: Missing, *, show_text: bool) -> list[Sentence]:
+def missing_lines(missing: NothingStored, *, show_text: bool) -> list[Sentence]:
     """What can be said about a message that is not stored: above all, how the adapter was doing then."""
     lines = [
         Sentence(row.at, adapter_words(row, show_text=show_text), frame=row.state != UP) for row in missing.adapters
@@ -728,7 +728,7 @@ def missing_lines(missing: Missing, *, show_text: bool) -> list[Sentence]:
     return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
 
 
-def _verdict(missing: Missing) -> str:
+def _verdict(missing: NothingStored) -> str:
     nothing = f"No message from {missing.where} is stored around this time."
     if missing.forgotten:
         return (

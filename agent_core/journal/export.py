@@ -29,13 +29,13 @@ from dataclasses import dataclass, field, fields, replace
 
 import orjson
 
+from agent_core.failures.exits import Exit, Stopped
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode, encode
-from agent_core.judging.masking import mask
 from agent_core.messages import InputMessage, text_of
+from agent_core.rules.masking import mask
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn import events as ev
-from agent_core.turn.exits import Exit, Stopped
 
 FORMAT = 1
 
@@ -109,7 +109,7 @@ def _row(value: Mapping[str, object], number: int) -> JournalRow:
 def redacted(rows: Sequence[JournalRow], key: bytes) -> tuple[list[JournalRow], int]:
     """`rows` without anybody's words, and the row at which they are decided otherwise for it (-1: nowhere).
 
-    `key` is 16 random bytes, used for this export only. Raises `agent_core.turn.errors.UnreadableJournal`.
+    `key` is 16 random bytes, used for this export only. Raises `agent_core.failures.errors.UnreadableJournal`.
     """
     events = [decode(row.kind, row.body) for row in rows]
     work = _Redacting(Letters(key))

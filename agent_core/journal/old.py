@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent_core.judging import questions as ask
-from agent_core.judging.overlap import OverlapRemover
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import Cut, Exit, ExitCode, Looped, StepLimit, Troubled, ending
+from agent_core.failures.remedies import Advice, AdviceItem, Failure, Remedy
+from agent_core.machine.turn import Turn
+from agent_core.rules.overlap import OverlapRemover
 from agent_core.tools.base import EffectClass
 from agent_core.turn import events as ev
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.exits import Cut, Exit, ExitCode, Looped, StepLimit, Troubled, ending
-from agent_core.turn.machine import Turn
+from agent_core.turn import questions as ask
 from agent_core.turn.state import Phase, Segment, SegmentKind
 
 _BETWEEN = ev.Steered | ev.RemedyJudged | ev.TurnLeft | ev.TakenOver
@@ -90,7 +90,7 @@ PROMISED_CHARS = 400
 
 
 def judged(events: Sequence[ev.Event]) -> list[ev.Event]:
-    """The events of a journal, with the judgements that it does not hold. Raises `agent_core.turn.errors.ProtocolError`."""
+    """The events of a journal, with the judgements that it does not hold. Raises `agent_core.failures.errors.ProtocolError`."""
     return _Reading(events).all()
 
 
@@ -187,7 +187,7 @@ class _Reading:
                 return self._result(question, at)
             case ask.CallRefused():
                 return self._refused(question, at)
-            case ask.Calls():
+            case ask.PendingCalls():
                 return self._calls(question, at)
             case ask.NextStep():
                 return self._next_step(question, at)
@@ -341,7 +341,7 @@ class _Reading:
             return None
         return [ev.CallSettled(at=question.at, call=question.call, words=_DENIED, denied=True)]
 
-    def _calls(self, question: ask.Calls, at: int) -> list[ev.Event] | None:
+    def _calls(self, question: ask.PendingCalls, at: int) -> list[ev.Event] | None:
         turn = self.turn
         first, when = turn.round.unfinished[0], question.at
         if first.started and turn.round.effect_class(first.name) is EffectClass.EFFECT:

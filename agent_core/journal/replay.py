@@ -25,18 +25,18 @@ from enum import StrEnum
 from typing import cast, get_args
 
 from agent_core import storedjson
+from agent_core.failures.errors import ProtocolError, UnreadableJournal
+from agent_core.failures.exits import Exit, InternalError, TimeLimit
 from agent_core.journal.rows import completed, decode, encode, merged, turn_of
 from agent_core.judging.judge import decide
-from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
-from agent_core.judging.questions import MUST_BE_ANSWERED, Calls, End, Question
+from agent_core.machine.turn import Turn
+from agent_core.rules.promises import ANSWERED, Ending, PromiseSign, Reading
+from agent_core.settings import TurnSettings
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn import effects as fx
 from agent_core.turn import events as ev
-from agent_core.turn.errors import ProtocolError, UnreadableJournal
-from agent_core.turn.exits import Exit, InternalError, TimeLimit
 from agent_core.turn.invariants import broken_laws
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import TurnSettings
+from agent_core.turn.questions import MUST_BE_ANSWERED, End, PendingCalls, Question
 from agent_core.turn.state import Phase
 from agent_core.turn.view import View, view
 
@@ -265,7 +265,7 @@ class _Replaying:
         self.asked = question
         self.due = deque(one for one in decisions if not isinstance(one, fx.RunTool))
         runs = [one for one in decisions if isinstance(one, fx.RunTool)]
-        if isinstance(question, Calls):
+        if isinstance(question, PendingCalls):
             self.wanted = {one.call for one in runs}
         self._wants(runs)
         if self.other is not None and self.parted is None:
@@ -280,7 +280,11 @@ class _Replaying:
         reading = _READINGS.get(judged.reply) if isinstance(judged, ev.ReplyJudged) else None
         if reading is None or not isinstance(judged, ev.ReplyJudged):
             return replace(ANSWERED, done=isinstance(judged, ev.TurnEnded) and bool(judged.answer))
-        return Ending(reading, Sign(judged.sign) if judged.sign in set(Sign) else Sign.NOTHING, judged.promised)
+        return Ending(
+            reading,
+            PromiseSign(judged.sign) if judged.sign in set(PromiseSign) else PromiseSign.NOTHING,
+            judged.promised,
+        )
 
     def _shadow(self, decisions: Sequence[ev.Judgement | fx.RunTool]) -> None:
         other = self.other

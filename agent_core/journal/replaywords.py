@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
+from agent_core.causes import cause_words
+from agent_core.failures.exits import ExitCode
 from agent_core.journal.replay import (
     CONTENT,
     DECIDED,
@@ -24,14 +26,12 @@ from agent_core.journal.replay import (
 from agent_core.tools.base import ToolStatus
 from agent_core.turn import effects as fx
 from agent_core.turn import events as ev
-from agent_core.turn.causes import cause_words
-from agent_core.turn.exits import ExitCode
 
 SHOWN_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TimelineEntry:
     """One line of the timeline: neighbouring pieces of a reply are one."""
 
     first: int
@@ -42,9 +42,9 @@ class Entry:
     decisions: tuple[str, ...]
 
 
-def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[Entry]:
+def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[TimelineEntry]:
     """Every row of the journal but the recorded decisions, which stand with the events that led to them."""
-    lines: list[Entry] = []
+    lines: list[TimelineEntry] = []
     pieces: list[Moment] = []
     for moment in moments:
         if isinstance(moment.event, CONTENT) and not moment.effects:
@@ -57,13 +57,13 @@ def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[Entr
             pieces = []
         decisions = tuple(decision_words(effect, show_text=show_text) for effect in moment.effects)
         words = event_words(moment.event, show_text=show_text)
-        lines.append(Entry(moment.seq, moment.seq, moment.event.at, words, decisions))
+        lines.append(TimelineEntry(moment.seq, moment.seq, moment.event.at, words, decisions))
     if pieces:
         lines.append(_content_line(pieces, show_text=show_text))
     return lines
 
 
-def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> Entry:
+def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> TimelineEntry:
     texts: dict[str, str] = {}
     for piece in pieces:
         match piece.event:
@@ -84,7 +84,7 @@ def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> Entry:
                 pass
     said = [_sized(key.partition("\0")[0], text, show_text=show_text) for key, text in texts.items()]
     last = pieces[-1]
-    return Entry(pieces[0].seq, last.seq, last.event.at, "; ".join(said), ())
+    return TimelineEntry(pieces[0].seq, last.seq, last.event.at, "; ".join(said), ())
 
 
 def _sized(what: str, text: str, *, show_text: bool) -> str:

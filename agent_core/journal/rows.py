@@ -15,11 +15,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from agent_core import storedjson
-from agent_core.judging.questions import MUST_BE_ANSWERED
+from agent_core.failures.errors import ProtocolError, UnreadableJournal
 from agent_core.store.turns.rows import JournalRow
 from agent_core.text.wellformed import storable
 from agent_core.turn.effects import Effect, Record
-from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.events import (
     Event,
     ReasoningArrived,
@@ -27,11 +26,12 @@ from agent_core.turn.events import (
     ToolArgumentsArrived,
     TurnOpened,
 )
+from agent_core.turn.questions import MUST_BE_ANSWERED
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-    from agent_core.turn.machine import Turn
+    from agent_core.machine.turn import Turn
 
 DEEPEST = 100
 """How deep a value may lie in an event that has to be made plain."""
@@ -41,7 +41,7 @@ KINDS: dict[str, type[Event]] = {cls.kind(): cls for cls in get_args(Event)}
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenEvent:
     """An event as it goes into the journal."""
 
     kind: str
@@ -49,14 +49,14 @@ class Written:
     at: int
 
 
-def encode(event: Event) -> Written:
+def encode(event: Event) -> WrittenEvent:
     """The row for an event. What came from outside was made storable where it was read; should an event hold something all the same that
     JSON cannot spell, a plain one takes its place: an end that cannot be stored is none."""
     try:
         body = storedjson.dumps(event)
     except (TypeError, ValueError):
         body = storedjson.dumps(plain(event))
-    return Written(event.kind(), body, event.at)
+    return WrittenEvent(event.kind(), body, event.at)
 
 
 def plain(value: Any) -> Any:
@@ -150,13 +150,13 @@ def completed(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def fold(rows: Iterable[tuple[str, bytes]]) -> Turn:
-    """The turn that a journal tells. Raises `UnreadableJournal`, and as one `agent_core.turn.machine.ProtocolError`."""
+    """The turn that a journal tells. Raises `UnreadableJournal`, and as one `agent_core.machine.turn.ProtocolError`."""
     return turn_of(read(rows))
 
 
 def turn_of(events: Iterable[Event]) -> Turn:
     """The turn that these events tell, with all that was judged of them."""
-    from agent_core.turn.machine import Turn  # whoever only reads events needs no machine
+    from agent_core.machine.turn import Turn  # whoever only reads events needs no machine
 
     turn = Turn()
     for number, event in enumerate(events):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agent_core.failures.errors import UnreadableJournal
+from agent_core.failures.exits import InternalError
 from agent_core.journal.rows import decode
 from agent_core.messages import Message, shown_still
 from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import (
     CallSettled,
     Event,
@@ -22,7 +23,6 @@ from agent_core.turn.events import (
     TurnEnded,
     TurnOpened,
 )
-from agent_core.turn.exits import InternalError
 from agent_core.turn.transcript import MARK
 
 

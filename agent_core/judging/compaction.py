@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from agent_core.judging.leftout import LeftOut
+from agent_core.failures.leftout import LeftOut
 from agent_core.messages import Message, text_of
 from agent_core.turn.standing import Standing
 from agent_core.turn.transcript import TOO_MUCH, closed_turn_messages
@@ -89,7 +89,7 @@ class SessionMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompactionPlan:
     """What a compaction gives up and what it keeps."""
 
     given_up: tuple[Group, ...]
@@ -116,7 +116,7 @@ def groups_of(messages: Sequence[Message]) -> tuple[list[Message], list[Group]]:
     return system, groups
 
 
-def plan(groups: Sequence[Group], current: Sequence[Message], window_tokens: int) -> Plan:
+def plan(groups: Sequence[Group], current: Sequence[Message], window_tokens: int) -> CompactionPlan:
     """Keep as many of the latest groups as fit into a third of the window beside the running turn's messages."""
     room = max(0, window_tokens // 3 - estimate_tokens(current) // 2)
     kept = 0
@@ -130,7 +130,7 @@ def plan(groups: Sequence[Group], current: Sequence[Message], window_tokens: int
         kept = len(groups) // 2  # the provider says that it does not fit, whatever we count
     cut = len(groups) - kept
     long = [m for m in current if m.get("role") == "tool" and len(text_of(m.get("content"))) > ELIDE_RESULTS_OVER_CHARS]
-    return Plan(tuple(groups[:cut]), tuple(groups[cut:]), shortens_results=len(long) > 2)
+    return CompactionPlan(tuple(groups[:cut]), tuple(groups[cut:]), shortens_results=len(long) > 2)
 
 
 def summary_request(earlier: str, given_up: Sequence[Group]) -> list[Message]:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from agent_core.judging.leftout import Kind
-from agent_core.judging.remedies import DOUBTING, Failure, Remedy
-from agent_core.judging.whole import Form, form_of
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
+from agent_core.causes import BreakCause
+from agent_core.failures import exits
+from agent_core.failures.leftout import LeftOutKind
+from agent_core.failures.remedies import DOUBTING, Failure, Remedy
+from agent_core.rules.whole import TextForm, form_of
 from agent_core.turn.events import CallBroke, TurnEnded
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Activity, Phase, Segment, SegmentKind
@@ -98,7 +98,7 @@ def _with_its_own(
             return replace(ending, chars=turn.arriving_chars)
         case exits.BrokenInText() | exits.CutByLength() if failure in (Failure.IN_TEXT, *NO_MORE):
             nothing = failure in NO_MORE and not broke.status and not broke.waited_seconds
-            return replace(ending, unclear=nothing or form_of(turn.reply_text) is Form.CLOSED)
+            return replace(ending, unclear=nothing or form_of(turn.reply_text) is TextForm.CLOSED)
         case exits.PromisedWithoutActing():
             return replace(ending, announced=turn.promised)
         case exits.TooMuch() if turn.settings.leaves_out:
@@ -106,7 +106,7 @@ def _with_its_own(
             found = turn.leaving.first or broke.suspects
             return replace(ending, alone=all(one.now or (one.key, one.kind) in left for one in found))
         case exits.Doubted() if failure in DOUBTING and turn.chosen[failure, Remedy.LEAVE_OUT]:
-            words = any(part.kind in (Kind.MESSAGE, Kind.THOUGHTS) for part in turn.leaving.parts)
+            words = any(part.kind in (LeftOutKind.MESSAGE, LeftOutKind.THOUGHTS) for part in turn.leaving.parts)
             return replace(ending, without="the earlier messages" if words else "what you attached")
         case _:
             return ending

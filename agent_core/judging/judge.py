@@ -13,26 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from agent_core.judging.ends import NO_MORE, answered, doing, ended, failed, is_cut, meanwhile, stalls_again
-from agent_core.judging.leftout import ALL_OF_KIND, Leaving
-from agent_core.judging.overlap import OverlapRemover
-from agent_core.judging.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, Sign, read_ending
-from agent_core.judging.promising.done import says_done
-from agent_core.judging.questions import (
-    Beginning,
-    CallOver,
-    CallRefused,
-    Calls,
-    End,
-    NextStep,
-    Overlap,
-    Promised,
-    Question,
-    RemedyWanted,
-    Restart,
-    Result,
-)
-from agent_core.judging.remedies import (
+from agent_core.causes import BreakCause
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.leftout import ALL_OF_KIND, Leaving
+from agent_core.failures.remedies import (
     CAUSE_TO_FAILURE,
     DOUBTING,
     LADDERS,
@@ -50,14 +35,17 @@ from agent_core.judging.remedies import (
     next_route,
     pause_seconds,
 )
-from agent_core.judging.replies import DONE_ONLY, ReplyKind, judge
-from agent_core.judging.whole import Form, form_of, is_preamble, says_nothing_more, sees_nothing
-from agent_core.learning.prevention import Start, prevention
-from agent_core.text.asked import unasked
+from agent_core.judging.ends import NO_MORE, answered, doing, ended, failed, is_cut, meanwhile, stalls_again
+from agent_core.learning.prevention import TurnStart, prevention
+from agent_core.rules.overlap import OverlapRemover
+from agent_core.rules.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, PromiseSign, Reading, read_ending
+from agent_core.rules.promising.done import says_done
+from agent_core.rules.replies import DONE_ONLY, ReplyKind, judge
+from agent_core.rules.whole import TextForm, form_of, is_preamble, says_nothing_more, sees_nothing
+from agent_core.settings import REPLY_CHARS
 from agent_core.text.shown import something_to_see
+from agent_core.tools.asked import unasked
 from agent_core.tools.base import EffectClass
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import RunTool
 from agent_core.turn.events import (
     ApprovalAsked,
@@ -80,8 +68,20 @@ from agent_core.turn.events import (
     TurnResumed,
     Verdict,
 )
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import REPLY_CHARS
+from agent_core.turn.questions import (
+    Beginning,
+    CallOver,
+    CallRefused,
+    End,
+    NextStep,
+    Overlap,
+    PendingCalls,
+    Promised,
+    Question,
+    RemedyWanted,
+    Restart,
+    Result,
+)
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Activity, Phase
 from agent_core.turn.timeline import housekeeping_answer, said_again, said_last
@@ -110,7 +110,7 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
             return _result(turn, question)
         case CallRefused():
             return _refused(turn, question)
-        case Calls():
+        case PendingCalls():
             return _calls(turn, question.at)
         case NextStep():
             return _next_step(turn, question.at)
@@ -129,7 +129,7 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
 def _beginning(turn: Standing, at: int) -> Decisions:
     assert turn.opened is not None
     start = prevention(turn.settings, turn.opened.known)
-    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != Start() else ()
+    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != TurnStart() else ()
 
 
 # ---------------------------------------------------------------------- a model call is over
@@ -237,7 +237,7 @@ def _was_whole(turn: Standing, *, well: bool) -> bool:
         return False
     if well and draft.said and not says_nothing_more(draft.own_text, draft.went_on):
         return True  # it said the same again, and ended there
-    return (well or draft.said) and form_of(draft.went_on) is Form.CLOSED
+    return (well or draft.said) and form_of(draft.went_on) is TextForm.CLOSED
 
 
 def _call_missing(turn: Standing, broke: CallBroke, reads: Reads | None) -> Decisions:
@@ -296,7 +296,7 @@ def _text(turn: Standing, at: int, reads: Reads | None, *, call_missing: bool = 
     insists = again is not None and len(text) > SHORT_REPLY_CHARS
     ending = ANSWERED if insists else _ending(turn, text, reads)
     if call_missing and ending.reading is Reading.ANSWER and not insists and _can_act(turn):
-        ending = Ending(Reading.UNCLEAR, Sign.NO_CALL, text.strip()[-_QUOTED_CHARS:])
+        ending = Ending(Reading.UNCLEAR, PromiseSign.NO_CALL, text.strip()[-_QUOTED_CHARS:])
     sure, said = ending.reading, turn.done_said
     if sure is Reading.UNCLEAR and said is None and turn.done_asked < turn.settings.questions_a_turn:
         return [ReplyJudged(at=at, reply=Reply.UNCLEAR, promised=ending.sentence, sign=ending.sign.value)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agent_core.judging.remedies import DONE_SECONDS
+from agent_core.failures.remedies import DONE_SECONDS
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import ActivityState, Phase
 

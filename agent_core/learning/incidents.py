@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_core.judging.remedies import Remedy
-from agent_core.learning.known import KnownIncident
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.known import KnownIncident
+from agent_core.failures.remedies import Remedy
+from agent_core.failures.troubles import RemedyOutcome
 from agent_core.learning.measured import best_remedy
-from agent_core.learning.troubles import Outcome
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
-from agent_core.turn.exits import ExitCode
 
 HICCUPS = tuple(remedy for remedy in Remedy if remedy.recipe.hiccup)
 """What these cured at once is no incident: the same model did the same work after all."""
@@ -37,7 +37,11 @@ class IncidentRules:
 
 def remedy_of(counts: Iterable[RemedyCount], before: str = "") -> str:
     """What helps best by these counts; what did so `before` if they say nothing about any."""
-    tries = [(Remedy(c.remedy), c.outcome == Outcome.HELPED, c.count) for c in counts if c.outcome != Outcome.NOT_KNOWN]
+    tries = [
+        (Remedy(c.remedy), c.outcome == RemedyOutcome.HELPED, c.count)
+        for c in counts
+        if c.outcome != RemedyOutcome.NOT_KNOWN
+    ]
     best = best_remedy(tries)
     return best.value if best is not None else "" if tries else before
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from agent_core.judging.remedies import Remedy
+from agent_core.failures.remedies import Remedy
 
 
 def best_remedy(tries: Iterable[tuple[Remedy, bool, int]]) -> Remedy | None:

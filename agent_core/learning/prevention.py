@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_core.judging.remedies import Advice, AdviceItem, Remedy
-from agent_core.learning.known import Known, KnownIncident, KnownStall
-from agent_core.learning.troubles import Trouble, least_chars
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import Route, TurnSettings
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.known import Known, KnownIncident, KnownStall
+from agent_core.failures.remedies import Advice, AdviceItem, Remedy
+from agent_core.failures.troubles import Trouble, least_chars
+from agent_core.settings import Route, TurnSettings
 
 NEXT_MODEL_AFTER = 2
 """So many turns must have ended by a tool's calls that break off before the first model is passed over."""
@@ -32,7 +32,7 @@ OF_THE_MODEL = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class TurnStart:
     """How a turn begins."""
 
     route: int = 0
@@ -40,7 +40,7 @@ class Start:
     advice: tuple[AdviceItem, ...] = ()
 
 
-def prevention(settings: TurnSettings, known: Known) -> Start:
+def prevention(settings: TurnSettings, known: Known) -> TurnStart:
     """How a turn begins that knows this."""
     stalls, incidents = _stalls(settings, known), _incidents(settings, known)
     advised = sorted({*(s.tool for s in stalls), *(i.tool for i in incidents if i.remedy is Remedy.ADVISE_SMALLER)})
@@ -48,11 +48,11 @@ def prevention(settings: TurnSettings, known: Known) -> Start:
     ended = [stall for stall in stalls if stall.ended >= NEXT_MODEL_AFTER]
     away = [incident for incident in incidents if incident.remedy is Remedy.NEXT_ROUTE]
     if not ended and not away:
-        return Start(0, advice)
+        return TurnStart(0, advice)
     first = settings.routes[0]
     bad = {_place(first), *(model for stall in ended for model in stall.models)}
     bad |= {(i.endpoint, i.model) for i in known.incidents if i.remedy is Remedy.NEXT_ROUTE and i.code in OF_THE_MODEL}
-    return Start(next((n for n, route in enumerate(settings.routes) if _place(route) not in bad), 0), advice)
+    return TurnStart(next((n for n, route in enumerate(settings.routes) if _place(route) not in bad), 0), advice)
 
 
 def tried(settings: TurnSettings, known: Known) -> list[Trouble]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from agent_core.judging.leftout import Kind, LeftOut, Suspect, attached
+from agent_core.failures.leftout import LeftOut, LeftOutKind, Suspect, attached
 from agent_core.messages import Message
 
 MOST = 1_000
 """Parts that are remembered; the one that came up longest ago is forgotten first."""
 
-_Key: TypeAlias = tuple[str, str, Kind, str]
+_Key: TypeAlias = tuple[str, str, LeftOutKind, str]
 
 
-class Refused:
+class RefusedContents:
     """As long as the process runs."""
 
     __slots__ = ("_known",)

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from agent_core.judging.remedies import Failure, Remedy
-from agent_core.learning.known import KnownStall
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.known import KnownStall
+from agent_core.failures.notices import ExitClass
+from agent_core.failures.remedies import Failure, Remedy
+from agent_core.failures.troubles import RemedyOutcome, Trouble, size_bucket
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.prevention import CALLS, tried
-from agent_core.learning.troubles import Outcome, Trouble, size_bucket
 from agent_core.store.troubles.rows import FORESEEN, TroubleRow
 from agent_core.text.wellformed import storable
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.notices import ExitClass
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import AssistantItem
 
@@ -61,7 +61,7 @@ def foreseen(turn: Standing) -> list[Trouble]:
         good = turn.trying and (turn.steps_done > 0 if elsewhere else one.tool in arrived)
         bad = failed_by is not None and (elsewhere or failed_by in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL))
         if good or bad:
-            found.append(replace(one, outcome=Outcome.HELPED if good else Outcome.NOT_HELPED))
+            found.append(replace(one, outcome=RemedyOutcome.HELPED if good else RemedyOutcome.NOT_HELPED))
     return found
 
 
@@ -108,8 +108,8 @@ def stalls_of(rows: Iterable[tuple[str, TroubleRow]], now: int) -> tuple[KnownSt
             stall = found.setdefault(kind, _Stall())
             if row.rung:
                 stall.tried[Remedy(row.rung)] = None
-                if row.outcome != Outcome.NOT_KNOWN:
-                    stall.measured.append((Remedy(row.rung), row.outcome == Outcome.HELPED, 1))
+                if row.outcome != RemedyOutcome.NOT_KNOWN:
+                    stall.measured.append((Remedy(row.rung), row.outcome == RemedyOutcome.HELPED, 1))
             if row.cause == FORESEEN:
                 continue
             stall.chars = max(stall.chars, row.chars)

@@ -21,8 +21,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from typing import assert_never
 
+from agent_core.causes import BreakCause
 from agent_core.limits.spend import Budget, Measure, Spend
-from agent_core.turn.causes import BreakCause
 
 NANOS = 1_000_000_000
 """Units of a currency in one of it."""
@@ -169,7 +169,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class BudgetRefused:
     """The call must not be made; nothing is held."""
 
     reached: Reached
@@ -191,10 +191,10 @@ def full(pot: Pot, level: Level) -> Reached | None:
     return None
 
 
-def refusal(pots: Sequence[tuple[Pot, Level]]) -> Refused | None:
+def refusal(pots: Sequence[tuple[Pot, Level]]) -> BudgetRefused | None:
     """Why a call must not be made: of the pots that are full, the one that opens last; None if there is room in all."""
     found = [reached for pot, level in pots if (reached := full(pot, level)) is not None]
-    return Refused(max(found, key=lambda reached: reached.pot.until)) if found else None
+    return BudgetRefused(max(found, key=lambda reached: reached.pot.until)) if found else None
 
 
 def warning(pot: Pot, level: Level) -> Reached | None:
@@ -221,7 +221,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CallSpent:
     """What is known of a call that is over."""
 
     cause: BreakCause | None = None
@@ -239,7 +239,7 @@ def expected(prompt_tokens: int, output_tokens: int, price: Price) -> Amount:
     return Amount(prompt_tokens + output_tokens, price.nanos(prompt_tokens, output_tokens))
 
 
-def used(told: Told, prompt_tokens: int, price: Price) -> Used:
+def used(told: CallSpent, prompt_tokens: int, price: Price) -> Used:
     """What a call used: as the provider told it, else estimated from its prompt and from what was seen of its reply."""
     if told.input_tokens or told.output_tokens:
         nanos = price.nanos(told.input_tokens, told.output_tokens, told.cached_tokens)

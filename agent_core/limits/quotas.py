@@ -21,7 +21,7 @@ BLOCK = 4096
 """Files are counted in whole blocks of this size, as a disk keeps them: many small ones are not for nothing."""
 
 
-class Kind(StrEnum):
+class QuotaKind(StrEnum):
     """What is counted."""
 
     WORKSPACE = "workspace"
@@ -40,19 +40,19 @@ class Kind(StrEnum):
     """Everything in the state directory, bytes."""
 
 
-KEPT = (Kind.WORKSPACE, Kind.FILES, Kind.MEMORY, Kind.SPOOL)
+KEPT = (QuotaKind.WORKSPACE, QuotaKind.FILES, QuotaKind.MEMORY, QuotaKind.SPOOL)
 """What the ledger holds and counts; what is counted by the day is decided in the database."""
-ON_DISK = (Kind.WORKSPACE, Kind.SPOOL, Kind.MEMORY)
+ON_DISK = (QuotaKind.WORKSPACE, QuotaKind.SPOOL, QuotaKind.MEMORY)
 """What takes from the room of everybody."""
 
-Amounts: TypeAlias = Mapping[Kind, int]
+Amounts: TypeAlias = Mapping[QuotaKind, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QuotaLimits:
     """How much there may be; 0 is no limit."""
 
-    each: Amounts = field(default_factory=dict[Kind, int])
+    each: Amounts = field(default_factory=dict[QuotaKind, int])
     """Of one holder: a person, a group, a user of the API."""
     whole: int = 0
     """Of everybody together, bytes."""
@@ -62,7 +62,7 @@ class Limits:
 class Full:
     """There is no room."""
 
-    kind: Kind
+    kind: QuotaKind
     used: int
     limit: int
     adding: int
@@ -76,8 +76,8 @@ def written(full: Full) -> list[str | int]:
 def read_full(value: object) -> Full | None:
     """What `written` wrote; None for anything else."""
     match value:
-        case [str(kind), int(used), int(limit), int(adding)] if kind in set(Kind):
-            return Full(Kind(kind), used, limit, adding)
+        case [str(kind), int(used), int(limit), int(adding)] if kind in set(QuotaKind):
+            return Full(QuotaKind(kind), used, limit, adding)
         case _:
             return None
 
@@ -102,12 +102,12 @@ class _Held:
     adding: Amounts
 
 
-class Ledger:
+class QuotaLedger:
     """Who has what. One for each gateway; nothing in it waits, so what it decides is decided at once."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: QuotaLimits) -> None:
         self.limits = limits
-        self._counted: dict[str, dict[Kind, int]] = {}
+        self._counted: dict[str, dict[QuotaKind, int]] = {}
         self._held: dict[int, _Held] = {}
         self._number = 0
         self._whole = 0
@@ -119,7 +119,7 @@ class Ledger:
 
     # ------------------------------------------------------------------ looking
 
-    def used(self, holder: str) -> dict[Kind, int]:
+    def used(self, holder: str) -> dict[QuotaKind, int]:
         """What a holder has, with what is being written just now."""
         found = dict(self._counted.get(holder, {}))
         for held in self._held.values():
@@ -131,9 +131,9 @@ class Ledger:
         """What everybody has together, bytes."""
         return self._whole + sum(_on_disk(_growing(held.adding)) for held in self._held.values())
 
-    def totals(self) -> dict[Kind, int]:
+    def totals(self) -> dict[QuotaKind, int]:
         """What all holders that are known have."""
-        found: dict[Kind, int] = dict.fromkeys(KEPT, 0)
+        found: dict[QuotaKind, int] = dict.fromkeys(KEPT, 0)
         for holder in self._counted:
             _add(found, self.used(holder))
         return found
@@ -142,14 +142,14 @@ class Ledger:
         """The whole as it is told: not less than its parts, which are counted at other times."""
         return max(self.whole(), _on_disk(self.totals()))
 
-    def most(self, number: int) -> list[tuple[str, dict[Kind, int]]]:
+    def most(self, number: int) -> list[tuple[str, dict[QuotaKind, int]]]:
         """Those who take most of the disk, the first one most of all."""
         by_size = sorted(self._counted, key=lambda holder: (-_on_disk(self._counted[holder]), holder))
         return [(holder, self.used(holder)) for holder in by_size[:number]]
 
     def whole_room(self, more: int) -> Full | None:
         """Why `more` bytes have no room in the whole."""
-        return room({Kind.WHOLE: self.whole()}, {Kind.WHOLE: more}, {Kind.WHOLE: self.limits.whole})
+        return room({QuotaKind.WHOLE: self.whole()}, {QuotaKind.WHOLE: more}, {QuotaKind.WHOLE: self.limits.whole})
 
     # ------------------------------------------------------------------ writing
 
@@ -183,7 +183,7 @@ class Ledger:
 
     # ------------------------------------------------------------------ counting
 
-    def known(self, holder: str, kinds: Iterable[Kind]) -> bool:
+    def known(self, holder: str, kinds: Iterable[QuotaKind]) -> bool:
         """Whether it was counted what a holder has of these."""
         counted = self._counted.get(holder, {})
         return all(kind in counted for kind in kinds)
@@ -217,7 +217,7 @@ class Ledger:
         self._whole = max(0, whole + self._since)
 
 
-def _add(to: dict[Kind, int], more: Amounts) -> None:
+def _add(to: dict[QuotaKind, int], more: Amounts) -> None:
     for kind, amount in more.items():
         to[kind] = max(0, to.get(kind, 0) + amount)
 
@@ -245,14 +245,14 @@ def size_words(size: int) -> str:
     return f"{value:,.0f} {units[0]}" if value >= 100 else f"{value:.3g} {units[0]}"
 
 
-def amount_words(kind: Kind, amount: int) -> str:
+def amount_words(kind: QuotaKind, amount: int) -> str:
     """So much of a kind."""
     match kind:
-        case Kind.FILES:
+        case QuotaKind.FILES:
             return f"{amount:,} {'file' if amount == 1 else 'files'}"
-        case Kind.SESSIONS:
+        case QuotaKind.SESSIONS:
             return f"{amount:,} {'conversation' if amount == 1 else 'conversations'}"
-        case Kind.WORKSPACE | Kind.MEMORY | Kind.SPOOL | Kind.INCOMING | Kind.WHOLE:
+        case QuotaKind.WORKSPACE | QuotaKind.MEMORY | QuotaKind.SPOOL | QuotaKind.INCOMING | QuotaKind.WHOLE:
             return size_words(amount)
         case _:
             assert_never(kind)
@@ -263,29 +263,29 @@ def for_model(full: Full) -> str:
     of = f"{amount_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
     more = amount_words(full.kind, full.adding)
     match full.kind:
-        case Kind.WORKSPACE:
+        case QuotaKind.WORKSPACE:
             return (
                 f"The workspace is full: {of} are used, and this needs {more} more. Nothing was written. Look with list_files what "
                 "is there, and remove with delete_file what is not needed any more, or write less."
             )
-        case Kind.FILES:
+        case QuotaKind.FILES:
             return (
                 f"The workspace holds too many files: {of} are there (folders count), and this adds {more}. Nothing was written. "
                 "Put several texts into one file, or remove some with delete_file."
             )
-        case Kind.MEMORY:
+        case QuotaKind.MEMORY:
             return (
                 f"The memory is full: {of} are used, and this needs {more} more. Nothing was kept. See with recall what is kept, and "
                 "remove with forget what is not needed any more, or keep fewer words."
             )
-        case Kind.SPOOL:
+        case QuotaKind.SPOOL:
             return (
                 f"Too much is on its way to people already: {of}, and this file adds {more}. It was not sent. It can be sent later, "
                 "when the others are delivered, or as a shorter file."
             )
-        case Kind.INCOMING | Kind.SESSIONS:
+        case QuotaKind.INCOMING | QuotaKind.SESSIONS:
             return for_person(full)
-        case Kind.WHOLE:
+        case QuotaKind.WHOLE:
             return (
                 "The gateway keeps as much as whoever runs it allows, for everybody together. Nothing was written. Go on without "
                 "files and without keeping anything, and tell the person."
@@ -298,28 +298,28 @@ def for_person(full: Full) -> str:
     """What a person reads: what was not done, and what to do."""
     of = f"{amount_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
     match full.kind:
-        case Kind.WORKSPACE | Kind.FILES:
+        case QuotaKind.WORKSPACE | QuotaKind.FILES:
             return (
                 f"There is no more room for your files ({of} are used), so not everything was written. /files shows them and deletes "
                 "what you do not need; on the API, ask for it in words."
             )
-        case Kind.MEMORY:
+        case QuotaKind.MEMORY:
             return (
                 f"What I remember for you has reached its limit ({of}), so something was not kept. Tell me what I may forget, or to "
                 "shorten the to-do list."
             )
-        case Kind.SPOOL:
+        case QuotaKind.SPOOL:
             return (
                 f"Too many files are on their way to you already ({of}), so one was not sent. Ask for it again later."
             )
-        case Kind.INCOMING:
+        case QuotaKind.INCOMING:
             return (
                 f"You have sent as many files and pictures today as you may ({of}). Text is welcome; send the rest tomorrow (UTC), "
                 "or ask whoever runs the gateway for more."
             )
-        case Kind.SESSIONS:
+        case QuotaKind.SESSIONS:
             return f"You have begun as many conversations today as you may ({of}). Go on in one of them, or begin a new one tomorrow (UTC)."
-        case Kind.WHOLE:
+        case QuotaKind.WHOLE:
             return (
                 "The gateway has no more room for files, for anybody. Text works as always; files, and what I should remember, are not "
                 "kept until whoever runs it makes room."

@@ -41,7 +41,7 @@ def cutoff(now_ms: int, days: int, leaps: tuple[Leap, ...] = ()) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class SessionAge:
     """A session, as far as it matters for what it needs."""
 
     last_at: int
@@ -52,7 +52,7 @@ class Conversation:
     """The lowest number of the turns that are put before the model, by their count; 0 if all are."""
 
 
-def needed(conversation: Conversation, number: int, before: int, *, undone: bool) -> bool:
+def needed(conversation: SessionAge, number: int, before: int, *, undone: bool) -> bool:
     """Whether a closed turn is still put before the model in a conversation that goes on."""
     if conversation.last_at < before or undone:
         return False

@@ -25,28 +25,28 @@ import orjson
 import structlog
 
 from agent_core.bell import Frames
-from agent_core.judging.replies import DONE_ONLY, USUAL, Finish, finish_of
+from agent_core.causes import BreakCause
+from agent_core.failures.complaints import NOTHING_SAID, Complaint
+from agent_core.jsonvalue import Json
 from agent_core.messages import Message
-from agent_core.model.complaints import NOTHING_SAID, Complaint
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, OF_THE_KEY, Rejection, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
 from agent_core.model.pauses import asked_pause
-from agent_core.model.reach import Broken, reason, speaks_tls, theirs
+from agent_core.model.reach import TransportBroke, reason, speaks_tls, theirs
 from agent_core.model.stream.chunks import ChunkReader, decoded
 from agent_core.model.stream.listening import Listening
 from agent_core.model.stream.sse import LIMIT_BYTES, SseReader, SseTooLarge
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.ports import Clock
+from agent_core.rules.replies import DONE_ONLY, USUAL, Finish, finish_of
+from agent_core.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 from agent_core.text.redaction import Redactor
 from agent_core.text.shown import plain
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolsRefused
-from agent_core.turn.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 
 if TYPE_CHECKING:
     import ssl
@@ -162,7 +162,7 @@ class ModelClient:
                 with theirs(openai.APIStatusError):
                     page = await client.models.with_raw_response.list(timeout=5, extra_headers=_PLAIN)
                 body: Json = orjson.loads(page.content)
-        except (openai.APIStatusError, Broken, TimeoutError, orjson.JSONDecodeError) as error:
+        except (openai.APIStatusError, TransportBroke, TimeoutError, orjson.JSONDecodeError) as error:
             log.warning("model.names_unknown", endpoint=endpoint.label, error=type(error.__cause__ or error).__name__)
             return ""
         data = body.get("data") if isinstance(body, dict) else None
@@ -190,7 +190,7 @@ class ModelClient:
             try:
                 endpoint = self.endpoint(way[0])
                 stream = self.open_stream(endpoint, request)
-            except (Broken, UnknownRoute) as error:
+            except (TransportBroke, UnknownRoute) as error:
                 return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error.__cause__ or error))
             ending = await call.run(stream)
             if call.answered:
@@ -224,7 +224,7 @@ class ModelClient:
     def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AbstractAsyncContextManager[httpx2.Response]:
         """The answer to `request`, its body not read yet; leaving the block closes its connection.
 
-        Raises `Broken` and what the SDK makes of a refusal.
+        Raises `TransportBroke` and what the SDK makes of a refusal.
         """
         client = self._client(endpoint, request.route.credential)
         return _stream(client, _encoded(self._body(endpoint, request), request.tools), request.connect_seconds)
@@ -403,7 +403,7 @@ WORDS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ProviderRefusal:
     """An answer that took nothing of a request."""
 
     status: int
@@ -449,7 +449,7 @@ class _Call:
             tools=request.tools,
             inside_thought=endings.inside_thought,
         )
-        self.refusal: Refusal | None = None
+        self.refusal: ProviderRefusal | None = None
         self._began = clock.monotonic()
         self._life = self._began
         self.any_content = False
@@ -495,7 +495,7 @@ class _Call:
             return self._silent()
         except openai.APIStatusError as error:
             return self._rejected(error.status_code, error.body, dict(error.response.headers.items()))
-        except Broken as error:
+        except TransportBroke as error:
             return self._lost(error) if self.answered else self._unreachable(error)
         except SseTooLarge:
             return self.broke(BreakCause.GARBAGE, detail="a single event of the stream was larger than is sensible")
@@ -674,7 +674,7 @@ class _Call:
         error = self._reader.error
         found = self._meant(0, error)
         if not self.any_content:
-            self.refusal = Refusal(found.status or 400, error)
+            self.refusal = ProviderRefusal(found.status or 400, error)
         self._release()
         wait = asked_pause({}, error, self._clock.now_ms())
         return self.broke(
@@ -689,7 +689,7 @@ class _Call:
         self.answered = True
         plain: Json = body if isinstance(body, dict | str | list) else None  # pyright: ignore[reportUnknownVariableType] - JSON of the SDK
         found = self._meant(status, plain)
-        self.refusal = Refusal(status, plain)
+        self.refusal = ProviderRefusal(status, plain)
         wait = asked_pause({k.lower(): v for k, v in headers.items()}, plain, self._clock.now_ms())
         return self.broke(found.cause, status=status, retry_after=wait, detail=found.detail, complaint=found.complaint)
 
@@ -720,7 +720,7 @@ async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
     except StopAsyncIteration:
         return None
     except Exception as error:
-        raise Broken from error
+        raise TransportBroke from error
 
 
 def _pieces(response: httpx2.Response) -> AsyncIterable[bytes]:

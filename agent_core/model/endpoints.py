@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from urllib.parse import urlsplit
 
+from agent_core.jsonvalue import Json
 from agent_core.model.knownbad import ROWS, KnownBad, avoiding, concerns
-from agent_core.tools.base import Json
-from agent_core.turn.settings import Route
+from agent_core.settings import Route
 
 
 @dataclass(frozen=True, slots=True)

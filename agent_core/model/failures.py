@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
+from agent_core.causes import BreakCause
+from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
+from agent_core.jsonvalue import Json
 from agent_core.model.shapes import shape_of
 from agent_core.text.wellformed import storable
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 
 DETAIL_CHARS = 300
 READ_CHARS = 4_000

@@ -20,7 +20,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 ROUTING = frozenset({"provider", "models", "route"})
 """Fields by which a request says itself where it goes (https://openrouter.ai/docs/features/provider-routing)."""

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
 from agent_core.retry import TOOLS_LEFT_OUT
-from agent_core.tools.base import Json
 
 KEPT_SECONDS = 3_600.0
 CONFIRMED = 2

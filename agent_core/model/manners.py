@@ -39,9 +39,9 @@ from typing import cast
 
 import orjson
 
+from agent_core.jsonvalue import Json
 from agent_core.messages import Message
-from agent_core.model.templates import AS_IT_IS, GRAMMAR, THOUGHTS_BESIDE, Form, fitted, learnt
-from agent_core.tools.base import Json
+from agent_core.model.templates import AS_IT_IS, GRAMMAR, THOUGHTS_BESIDE, TemplateForm, fitted, learnt
 
 AMENDS = 6
 """How often one call is put otherwise."""
@@ -113,7 +113,7 @@ class Manners:
     """For this one call: thoughts are left out, because one of their signatures is not accepted any more."""
     unlimited: bool = False
     """For this one call: it does not say how much it may answer, because there is no room for as much as that."""
-    form: Form = AS_IT_IS
+    form: TemplateForm = AS_IT_IS
     """What its chat template wants of a conversation."""
     plain_schemas: bool = False
     """Tools' schemas have types alone: what narrows their values makes a grammar that the server cannot read."""

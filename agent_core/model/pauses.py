@@ -26,7 +26,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 MOST_SECONDS = 31 * 86_400.0
 """A quota of a month. What says to wait for longer is not believed."""

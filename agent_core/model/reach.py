@@ -2,7 +2,7 @@
 
 Theory. The library says "timed out" whatever happened; the truth is further down the chain of causes, where Python's own exceptions are.
 Each of the reasons has another remedy, so each has its own cause. What is not one of them was a connection that was lost. Which exceptions
-libraries let through is nothing that they promise: so all of them count (`Broken`), and where they come from tells them from our mistakes.
+libraries let through is nothing that they promise: so all of them count (`TransportBroke`), and where they come from tells them from our mistakes.
 
 Laws (tests/agent_core/model/test_reach.py), on real sockets: refused, unknown name, bad certificate, TLS to a plain port, plain to a TLS
 port and no connection in time are six causes, with the real client. Whatever a library raises is a break (test_library_errors.py).
@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from agent_core.turn.causes import BreakCause
+from agent_core.causes import BreakCause
 
 TLS_LOOK_SECONDS = 2.0
 _NO_TLS = re.compile(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
@@ -27,19 +27,19 @@ _REFUSED = re.compile(rf"\[Errno {errno.ECONNREFUSED}\]|Connection refused")
 _NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 
 
-class Broken(Exception):
+class TransportBroke(Exception):
     """A library raised in the middle of a call: whatever it was, its ``__cause__``, the call broke."""
 
 
 @contextmanager
 def theirs(*said: type[Exception]) -> Generator[None]:
-    """Around what libraries do for a call: all that they raise is `Broken`, but for `said`, which are a server's words."""
+    """Around what libraries do for a call: all that they raise is `TransportBroke`, but for `said`, which are a server's words."""
     try:
         yield
     except said:
         raise
     except Exception as error:
-        raise Broken from error
+        raise TransportBroke from error
 
 
 def reason(error: BaseException) -> tuple[BreakCause, str]:

@@ -14,8 +14,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from agent_core.model.complaints import Concern
-from agent_core.turn.causes import BreakCause
+from agent_core.causes import BreakCause
+from agent_core.failures.complaints import Concern
 
 _GITHUB = "https://github.com/"
 

@@ -30,8 +30,8 @@ from functools import lru_cache
 
 import orjson
 
+from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
-from agent_core.tools.base import Json
 
 _NO_SYSTEM = re.compile(
     r"system role (?:is )?not supported|developer instruction is not enabled|role['\"`]? does not support ['\"`]?(?:system|developer)\b",
@@ -49,7 +49,7 @@ _FORM = frozenset({"pattern", "format", "minLength", "maxLength", "minItems", "m
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TemplateForm:
     """How a conversation has to be put for a template."""
 
     no_system: bool = False
@@ -62,10 +62,10 @@ class Form:
     """Ids of calls have nine letters or digits."""
 
 
-AS_IT_IS = Form()
+AS_IT_IS = TemplateForm()
 
 
-def learnt(form: Form, messages: Sequence[Message], said: str) -> Form:
+def learnt(form: TemplateForm, messages: Sequence[Message], said: str) -> TemplateForm:
     """The form after a template has said so of `messages`; the same if it says nothing that another form could mend."""
     if _IDS.search(said):
         return replace(form, short_ids=True)
@@ -76,12 +76,12 @@ def learnt(form: Form, messages: Sequence[Message], said: str) -> Form:
         return replace(form, no_system=True)
     if not _TURNS.search(said):
         return form
-    if fitted(messages, Form(plain_turns=True)) != list(messages):
+    if fitted(messages, TemplateForm(plain_turns=True)) != list(messages):
         return replace(form, plain_turns=True)
     return replace(form, no_system=has_system or form.no_system)
 
 
-def fitted(messages: Sequence[Message], form: Form) -> list[Message]:
+def fitted(messages: Sequence[Message], form: TemplateForm) -> list[Message]:
     """The conversation in that form."""
     out = list(messages)
     if form.plain_turns:

@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from agent_core.jsonvalue import Json
 from agent_core.messages import THOUGHTS, Message
 from agent_core.model.manners import Manners
-from agent_core.tools.base import Json
 
 KEPT_BYTES = 262_144
 """The most that is kept of a reply's opaque thoughts."""
@@ -42,7 +42,7 @@ _BESIDE = ("extra_content", "provider_specific_fields")
 
 
 @dataclass(slots=True)
-class Keeper:
+class ThoughtKeeper:
     """Collects what of one reply has to come back."""
 
     name: str = ""

@@ -16,7 +16,7 @@ from typing import TypeAlias, assert_never
 
 import orjson
 
-from agent_core.limits.budgets import Amount, Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
+from agent_core.limits.budgets import Amount, BudgetRefused, Granted, Level, Pot, Reached, Settled, refusal, warning
 from agent_core.store.budgets.rows import BroughtFile, Charge
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Conflict, Fenced, NoRoomToday, OwnedElsewhere
@@ -65,7 +65,7 @@ from agent_core.store.sessions.rows import SessionRow
 from agent_core.store.troubles.rows import IncidentState
 from agent_core.store.turns.rows import CallState, IntendedCall, JournalRow, ToolCallRow, TurnRow, TurnState
 
-Result: TypeAlias = Accepted | Granted | Refused | Settled | int | bool | None
+Result: TypeAlias = Accepted | Granted | BudgetRefused | Settled | int | bool | None
 """What an operation answers: `Accept` an `Accepted`, `Claim` the epoch, `DeleteMemory` whether it was there."""
 
 COUNTED_ONCE_MS = 7 * 24 * 3600 * 1000
@@ -452,14 +452,14 @@ def _delete_memory(facts: Facts, op: DeleteMemory, previous: Result) -> bool:
     return previous if isinstance(previous, bool) else there
 
 
-def _reserve(facts: Facts, op: Reserve, previous: Result) -> Granted | Refused:
+def _reserve(facts: Facts, op: Reserve, previous: Result) -> Granted | BudgetRefused:
     _owned(facts, op.session, op.epoch)
     known = facts.reservations.get(op.call)
     if known is not None:
         if (known.session, known.held, known.pots) != (op.session, op.amount, _keys(op.pots)):
             raise Fenced(f"Something else is held for call {op.call} already. Reserve under a new id.")
         return Granted()
-    if isinstance(previous, Refused):
+    if isinstance(previous, BudgetRefused):
         return previous
     refused = refusal([(pot, _level(facts, pot)) for pot in op.pots])
     if refused is not None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.ops import DeleteMemory, PutMemory
 
 
-class MemoryReads(Reading):
+class MemoryReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
@@ -23,7 +23,7 @@ class MemoryReads(Reading):
         return [(str(r[0]), bytes(r[1]).decode(), int(r[2])) for r in await self._asks.all(query)]
 
 
-class Memory(MemoryReads, Writing):
+class StoredMemory(MemoryReads, Writing):
     """Implements `agent_core.tools.base.MemoryStore`: durable when the call returns."""
 
     async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:

@@ -16,7 +16,7 @@ from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.budgets import writes as sqlbudgets
 from agent_core.store.budgets.rows import DAILY
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TurnSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingMessages:
     """Messages of a session that no turn has taken yet."""
 
     session: str
@@ -91,7 +91,7 @@ _TURN = select(
 ).join(t.sessions, t.sessions.c.session == t.turns.c.session)
 
 
-class Overview(Reading):
+class Overview(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def open_turns(self, limit: int) -> list[TurnSummary]:
@@ -105,7 +105,7 @@ class Overview(Reading):
         wanted = _TURN.order_by(t.turns.c.turn.desc())
         return await self._asks.readable("turns", wanted, t.turns.c.turn, _turn, lambda one: one.turn, limit)
 
-    async def waiting(self, limit: int) -> list[Waiting]:
+    async def waiting(self, limit: int) -> list[WaitingMessages]:
         """Sessions with messages that wait, those that wait longest first."""
         c = t.inbox.c
         first = func.min(c.received_at)
@@ -117,7 +117,7 @@ class Overview(Reading):
             .order_by(first)
             .limit(limit)
         )
-        return [Waiting(row[0], row[1], int(row[2]), int(row[3])) for row in await self._asks.all(query)]
+        return [WaitingMessages(row[0], row[1], int(row[2]), int(row[3])) for row in await self._asks.all(query)]
 
     async def sessions(self, named: Collection[str]) -> list[SessionSummary]:
         """These sessions."""

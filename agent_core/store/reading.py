@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.lines import BUSY_MS, postgres_engine
 from agent_core.store.database.place import Place, PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.trouble import in_words
@@ -36,7 +36,7 @@ async def open_reads(url_or_path: str | Path) -> AsyncGenerator[Reads]:
     engine = _engine(place)
     try:
         await _check(engine, place)
-        yield reads_of(Asks(engine, place.shown))
+        yield reads_of(StoreAsks(engine, place.shown))
     finally:
         await engine.dispose()
 

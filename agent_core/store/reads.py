@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent_core.store.budgets.access import BudgetReads
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import StoreAsks
 from agent_core.store.deliveries.access import DeliveryReads
 from agent_core.store.inbox.access import InboxReads
 from agent_core.store.inbox.unread import UnreadReads
@@ -29,7 +29,7 @@ from agent_core.store.turns.access import TurnReads
 class Reads:
     """One object for each aggregate. Every method of all of them raises `StorageUnavailable` if the database cannot be read."""
 
-    asks: Asks
+    asks: StoreAsks
     inbox: InboxReads
     unread: UnreadReads
     sessions: SessionReads
@@ -56,7 +56,7 @@ class Reads:
         return self.asks.lost.get(what, False)
 
 
-def reads_of(asks: Asks) -> Reads:
+def reads_of(asks: StoreAsks) -> Reads:
     """All that can be asked."""
     return Reads(
         asks=asks,

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.ports import Clock, Ids
 from agent_core.store.budgets.access import Budgets
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.database.node import Node
 from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, Who, pulse
@@ -48,11 +48,11 @@ from agent_core.store.errors import (
     StoreError,
 )
 from agent_core.store.inbox.access import Inbox
-from agent_core.store.inbox.unread import Unread
+from agent_core.store.inbox.unread import UnreadStore
 from agent_core.store.keeping.forgetting import Forgotten
 from agent_core.store.keeping.keeping import Keeping
 from agent_core.store.keeping.retaining import Retaining
-from agent_core.store.memory import Memory
+from agent_core.store.memory import StoredMemory
 from agent_core.store.ops import (
     DeleteMemory,
     PutMemory,
@@ -98,7 +98,7 @@ class Store(Reads):
     writing: Node
     """This process, as it writes."""
     inbox: Inbox
-    unread: Unread
+    unread: UnreadStore
     sessions: Sessions
     turns: Turns
     deliveries: Deliveries
@@ -106,7 +106,7 @@ class Store(Reads):
     schedules: Schedules
     troubles: Troubles
     budgets: Budgets
-    memory: Memory
+    memory: StoredMemory
     """What `remember`, `recall` and `todo` use."""
     left: Left
     asides: Asides
@@ -186,13 +186,13 @@ class Store(Reads):
             raise StorageUnavailable(f"The database {self.shown} took no write within {timeout_seconds:g} s.") from None
 
 
-def store_of(asks: Asks, node: Node) -> Store:
+def store_of(asks: StoreAsks, node: Node) -> Store:
     """All that can be asked and written."""
     return Store(
         asks=asks,
         writing=node,
         inbox=Inbox(asks, node),
-        unread=Unread(asks, node),
+        unread=UnreadStore(asks, node),
         sessions=Sessions(asks, node),
         turns=Turns(asks, node),
         deliveries=Deliveries(asks, node),
@@ -200,7 +200,7 @@ def store_of(asks: Asks, node: Node) -> Store:
         schedules=Schedules(asks, node),
         troubles=Troubles(asks, node),
         budgets=Budgets(asks, node),
-        memory=Memory(asks, node),
+        memory=StoredMemory(asks, node),
         left=Left(asks, node),
         asides=Asides(asks, node),
         keeping=Keeping(asks, node),
@@ -250,7 +250,7 @@ async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkee
     writer = Writer(line, who)
     writer.start()
     stack.push_async_callback(writer.close)
-    return store_of(Asks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))
+    return store_of(StoreAsks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))
 
 
 async def _open_postgres(stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock) -> Store:
@@ -268,4 +268,4 @@ async def _open_postgres(stack: AsyncExitStack, place: PostgresPlace, arrival: u
     writer = Writer(line, who)
     writer.start()
     stack.push_async_callback(writer.close)
-    return store_of(Asks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))
+    return store_of(StoreAsks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))

@@ -4,10 +4,10 @@ Theory. Each surface has a mark that a model's text cannot have:
 
 - *a chat*: a notice is a message of its own that begins with one of `CHAT_MARKS`; a message of the model's that begins so gets a sign before it;
 - *text that grows* (the API, `ask`, `chat`): a paragraph that begins with `MARK`; where a line of the model's begins so, the mark is put in
-  quotation marks (`Said`). The API says it to programs as well, in its ``outspoken`` object; a command prints its notices on standard error;
+  quotation marks (`GrowingText`). The API says it to programs as well, in its ``outspoken`` object; a command prints its notices on standard error;
 - *the page*: a bubble of its own kind, which the page draws in its own way.
 
-Laws (tests/agent_core/test_ours.py): however a model's text is cut, what `Said` gives is the same, and no line of it begins with the mark; a text
+Laws (tests/agent_core/test_ours.py): however a model's text is cut, what `GrowingText` gives is the same, and no line of it begins with the mark; a text
 without the mark comes out as it went in.
 """
 
@@ -42,7 +42,7 @@ def imitates(text: str) -> bool:
     return text.startswith(CHAT_MARKS)
 
 
-class Said:
+class GrowingText:
     """One growing text of a model's on its way to whoever only appends."""
 
     __slots__ = ("_begins", "_taken")

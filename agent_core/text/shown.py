@@ -69,3 +69,9 @@ def middle(text: str, most: int) -> str:
     head, tail = -(-most * 2 // 3), most // 3
     left_out = len(text) - head - tail
     return f"{text[:head]} […{left_out:,} characters are left out here…] {text[len(text) - tail :]}"
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """One line of a longer text."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

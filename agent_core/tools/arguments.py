@@ -6,8 +6,8 @@ import json
 
 import orjson
 
+from agent_core.jsonvalue import Json
 from agent_core.text.wellformed import well_formed
-from agent_core.tools.base import Json
 
 COMPLAINT_CHARS = 500
 QUOTED_CHARS = 2_000

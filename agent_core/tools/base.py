@@ -11,17 +11,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from typing_extensions import TypeAliasType
-
+from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import Amounts, Full, for_model, written
 from agent_core.ports import Clock
-
-if TYPE_CHECKING:
-    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
-else:  # pydantic reads stored events by this, and wants a recursive alias to have a name
-    Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
 
 RESULT_CHARS = 30_000
 """So much of a tool's result the model is shown, where the operator says nothing else."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
+from agent_core.jsonvalue import Json
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.base import (
     RESULT_CHARS,
     EffectClass,
-    Json,
     NotPossible,
     PreparedTool,
     Tool,
@@ -50,19 +50,19 @@ class Runnable:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownTool:
+class NoSuchTool:
     name: str
     nearest: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadableArguments:
+class ArgumentsUnreadable:
     name: str
     complaint: str
     """For the model: what is wrong, at most 500 characters."""
 
 
-Checked: TypeAlias = Runnable | UnknownTool | UnreadableArguments
+Checked: TypeAlias = Runnable | NoSuchTool | ArgumentsUnreadable
 
 
 class ToolRegistry:
@@ -99,16 +99,16 @@ class ToolRegistry:
         names = self.names if offered is None else tuple(offered)
         if name not in names or name not in self._tools:
             near = difflib.get_close_matches(name, names, 1, 0.5) if len(name) <= LONGEST_NAME else []
-            return UnknownTool(name, next(iter(near), None))
+            return NoSuchTool(name, next(iter(near), None))
         spec = self._tools[name].spec
         found = parsed(arguments)
         if isinstance(found, str):
-            return UnreadableArguments(name, found)
+            return ArgumentsUnreadable(name, found)
         error = next(iter(self._validator(spec).iter_errors(found)), None)  # pyright: ignore[reportUnknownMemberType] - jsonschema leaves it untyped
         if error is None:
             return Runnable(spec, found)
         where = "/".join(str(part) for part in error.absolute_path) or "the arguments"
-        return UnreadableArguments(name, f"{where}: {error.message}"[:COMPLAINT_CHARS])
+        return ArgumentsUnreadable(name, f"{where}: {error.message}"[:COMPLAINT_CHARS])
 
     def _validator(self, spec: ToolSpec) -> Draft202012Validator:
         if spec.name not in self._validators:

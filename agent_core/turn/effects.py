@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.judging.leftout import Suspect
-from agent_core.judging.remedies import Advice
-from agent_core.tools.base import Json
+from agent_core.failures.exits import Exit
+from agent_core.failures.leftout import Suspect
+from agent_core.failures.remedies import Advice
+from agent_core.jsonvalue import Json
+from agent_core.settings import Route
 from agent_core.turn.events import Judgement
-from agent_core.turn.exits import Exit
-from agent_core.turn.settings import Route
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The journal is the list of these; a turn's state is their fold. *Facts* come from outside: the model, tools, people, the process. A
 *judgement* (`Judgement`, at the end of this file) is what the rules of that time made of a fact; it is journalled in the fact's own commit,
-and whoever reads the journal takes it. Where nothing stands, the ordinary was judged: see `agent_core.judging.questions`.
+and whoever reads the journal takes it. Where nothing stands, the ordinary was judged: see `agent_core.turn.questions`.
  Adjacent `TextArrived` (and likewise reasoning and argument
 pieces) may be merged, keeping the later `at`, without changing the fold: how a stream was cut never matters.
 """
@@ -14,16 +14,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from agent_core.judging.leftout import LeftOut, Suspect
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
-from agent_core.learning.known import Known
+from agent_core.causes import BreakCause
+from agent_core.failures.complaints import NOTHING_SAID, Complaint
+from agent_core.failures.exits import Exit, ExitCode
+from agent_core.failures.known import Known
+from agent_core.failures.leftout import LeftOut, Suspect
+from agent_core.failures.remedies import Advice, AdviceItem, Failure, Remedy
+from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Spend
 from agent_core.messages import InputMessage, Message
-from agent_core.model.complaints import NOTHING_SAID, Complaint
-from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.exits import Exit, ExitCode
-from agent_core.turn.settings import TurnSettings
+from agent_core.settings import TurnSettings
+from agent_core.tools.base import ToolStatus
 
 
 class Refusal(StrEnum):
@@ -82,11 +83,15 @@ class TurnOpened(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextArrived(Happened):
+    """A piece of the reply's text."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningArrived(Happened):
+    """A piece of what the model thinks."""
+
     text: str
 
 
@@ -111,6 +116,8 @@ class ToolCallNamed(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolArgumentsArrived(Happened):
+    """A piece of a call's arguments."""
+
     index: int
     text: str
 

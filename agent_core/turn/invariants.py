@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from agent_core.failures.exits import ExitCode
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
-from agent_core.turn.exits import ExitCode
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Phase
 from agent_core.turn.view import BubbleKind, view

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from agent_core.judging.leftout import Leaving, LeftOut, Suspect, fitting
-from agent_core.judging.questions import (
-    CallOver,
-    Question,
-)
-from agent_core.judging.remedies import Failure, Remedy
-from agent_core.learning.troubles import Troubles
-from agent_core.turn.errors import ProtocolError
+from agent_core.failures.errors import ProtocolError
+from agent_core.failures.exits import Exit, ExitCode
+from agent_core.failures.leftout import Leaving, LeftOut, Suspect, fitting
+from agent_core.failures.remedies import Failure, Remedy
+from agent_core.failures.troubles import TurnTroubles
+from agent_core.settings import Route, TurnSettings
 from agent_core.turn.events import (
     CallBroke,
     Compacted,
     DoneSaid,
     TurnOpened,
 )
-from agent_core.turn.exits import Exit, ExitCode
-from agent_core.turn.settings import Route, TurnSettings
+from agent_core.turn.questions import (
+    CallOver,
+    Question,
+)
 from agent_core.turn.state import (
     Ask,
     AssistantItem,
@@ -84,7 +84,7 @@ class Standing:
         self.leaving = Leaving()  # what is left out in this step, and how far the search has come
         self.draft = Draft(Segment("s0"))
         self.ask = Ask()
-        self.troubles = Troubles()
+        self.troubles = TurnTroubles()
         self.closing: Exit | None = None
         """How the turn ends after the model's last words, if these are wanted now."""
         self.promised = ""

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
-from agent_core.judging.leftout import Suspect
-from agent_core.judging.overlap import OverlapRemover
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Put, Remedy
-from agent_core.judging.whole import may_say_nothing_more
+from agent_core.causes import BreakCause
+from agent_core.failures.leftout import Suspect
+from agent_core.failures.remedies import Advice, AdviceItem, Failure, Put, Remedy
+from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
+from agent_core.rules.overlap import OverlapRemover
+from agent_core.rules.whole import may_say_nothing_more
 from agent_core.text.shown import something_to_see
-from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn.causes import BreakCause
+from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import (
     ReasoningArrived,
     RemedyChosen,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent_core.judging.leftout import Suspect
+from agent_core.failures.leftout import Suspect
+from agent_core.settings import Route, TurnSettings
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import CallBroke, RemedyJudged
-from agent_core.turn.settings import Route, TurnSettings
 from agent_core.turn.state import Activity, Draft, Mended, Remark, Segment, SegmentKind, TimelineEntry
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_core.judging.guardrails import Finding, Loops
+from agent_core.failures.exits import Exit, Looped, ending
 from agent_core.limits.quotas import read_full
+from agent_core.rules.guardrails import LoopFinding, Loops
+from agent_core.settings import TurnSettings
 from agent_core.tools.base import FULL, EffectClass, ToolStatus
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -20,8 +22,6 @@ from agent_core.turn.events import (
     ToolReturned,
     ToolStarted,
 )
-from agent_core.turn.exits import Exit, Looped, ending
-from agent_core.turn.settings import TurnSettings
 from agent_core.turn.state import Activity, ActivityState, Item, ToolItem
 
 DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
@@ -63,7 +63,7 @@ class ToolRound:
         """What calls of the current reply were refused for: several side by side are one failure."""
         self._seen = 0
         """How many of them `_loops` was told."""
-        self._finding: Finding | None = None
+        self._finding: LoopFinding | None = None
         self.refusal = Refusal.NONE
         """Why the latest call to come back was not even started."""
         self.unknown_tools = 0  # such calls in a row
@@ -146,7 +146,7 @@ class ToolRound:
             case ApprovalAnswered():
                 return "" if activity.state is ActivityState.APPROVAL else "no approval was asked for this call"
 
-    def finding(self) -> Finding | None:
+    def finding(self) -> LoopFinding | None:
         """What today's rules of loops find in the latest result. They are told of earlier ones as far as they were not asked then."""
         by_reply = self._settings.counts_failures_by_reply
         for reply, tool, arguments, text, ok in self._passed[self._seen :]:

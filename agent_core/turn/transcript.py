@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent_core.judging.remedies import Advice, advice_words
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.remedies import Advice, advice_words
+from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
 from agent_core.tools.arguments import spelt_well
-from agent_core.tools.base import Json
 from agent_core.turn.effects import CallModel
-from agent_core.turn.exits import ExitCode
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
 

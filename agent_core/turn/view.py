@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from agent_core.judging.leftout import left_out_words
-from agent_core.limits.quotas import Kind, for_person
-from agent_core.text.asked import question, whole
+from agent_core.causes import BreakCause, cause_words
+from agent_core.failures.exits import Exit
+from agent_core.failures.leftout import left_out_words
+from agent_core.failures.notices import Action
+from agent_core.limits.quotas import QuotaKind, for_person
 from agent_core.text.durations import duration
 from agent_core.text.shown import plain
+from agent_core.tools.asked import question, whole
 from agent_core.tools.base import ToolStatus
-from agent_core.turn.causes import BreakCause, cause_words
-from agent_core.turn.exits import Exit
-from agent_core.turn.notices import Action
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
     Activity,
@@ -100,7 +100,7 @@ class View:
 def view(turn: Standing, now: int) -> View:
     """The bubbles of `turn` at `now` (ms). Pure; the same turn and time give the same view."""
     bubbles: list[Bubble] = []
-    told: set[Kind] = set()
+    told: set[QuotaKind] = set()
     for entry in turn.timeline:
         match entry:
             case Remark():

@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import BinaryIO, TypeAlias, cast
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 from agent_core.workers.wire import HEAD_BYTES, Unsendable, frame, lengths, value_of
 
 Work: TypeAlias = Callable[[dict[str, Json], bytes], Json]

@@ -20,7 +20,7 @@ from types import TracebackType
 
 import structlog
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 from agent_core.workers.wire import HEAD_BYTES, Unsendable, frame, lengths, value_of
 
 log = structlog.get_logger("worker")
@@ -37,7 +37,7 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 _BOOT = "import sys; sys.path[:] = sys.argv.pop().splitlines(); from agent_core.workers.child import main; main()"
 
 
-class Trouble(StrEnum):
+class WorkerTrouble(StrEnum):
     """Why a job has no result."""
 
     SLOW = "slow"
@@ -68,7 +68,7 @@ class Job:
 class WorkFailed(Exception):
     """The job has no result. Nothing of it goes on."""
 
-    def __init__(self, trouble: Trouble) -> None:
+    def __init__(self, trouble: WorkerTrouble) -> None:
         super().__init__(trouble.value)
         self.trouble = trouble
 
@@ -97,7 +97,7 @@ class _Worker:
         assert self.process.stdout is not None
         body, blob = lengths(await self.process.stdout.readexactly(HEAD_BYTES))
         if body + blob > most_bytes:
-            raise WorkFailed(Trouble.SIZE)
+            raise WorkFailed(WorkerTrouble.SIZE)
         return value_of(await self.process.stdout.readexactly(body))
 
     @property
@@ -156,7 +156,7 @@ class Workers:
             self._sweeper.cancel()
         for waiting in self._line:
             if not waiting.done():
-                waiting.set_exception(WorkFailed(Trouble.CLOSED))
+                waiting.set_exception(WorkFailed(WorkerTrouble.CLOSED))
         for worker in (*self._idle, *self._busy):
             self._end(worker)
         self._idle.clear()
@@ -176,7 +176,7 @@ class Workers:
         try:
             asked = frame({"job": job.target, "seconds": job.seconds, "request": dict(request)}, blob)
         except Unsendable:
-            raise WorkFailed(Trouble.UNSENDABLE) from None
+            raise WorkFailed(WorkerTrouble.UNSENDABLE) from None
         mine = object() if owner is None else owner
         await self._enter(mine)
         try:
@@ -188,12 +188,12 @@ class Workers:
 
     async def _enter(self, owner: object) -> None:
         if self._closed:
-            raise WorkFailed(Trouble.CLOSED)
+            raise WorkFailed(WorkerTrouble.CLOSED)
         if self._running < self._most and owner not in self._owners:
             self._take(owner)
             return
         if len(self._line) >= self._longest:
-            raise WorkFailed(Trouble.BUSY)
+            raise WorkFailed(WorkerTrouble.BUSY)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line[turn] = owner
         try:
@@ -229,7 +229,7 @@ class Workers:
         worker = await self._worker()
         if self._closed:
             self._end(worker)
-            raise WorkFailed(Trouble.CLOSED)
+            raise WorkFailed(WorkerTrouble.CLOSED)
         self._busy.add(worker)
         kept = False
         try:
@@ -237,13 +237,13 @@ class Workers:
                 answer = await worker.ask(asked, job.answer_bytes)
             kept = "done" in answer and worker.jobs < JOBS and not self._closed
         except TimeoutError:
-            raise self._failed(job, Trouble.SLOW) from None
+            raise self._failed(job, WorkerTrouble.SLOW) from None
         except WorkFailed as error:
             raise self._failed(job, error.trouble) from None
         except _Broken:
             status = await worker.end()
-            trouble = Trouble.SLOW if status == -signal.SIGXCPU else Trouble.DIED
-            raise self._failed(job, Trouble.CLOSED if self._closed else trouble, status=status) from None
+            trouble = WorkerTrouble.SLOW if status == -signal.SIGXCPU else WorkerTrouble.DIED
+            raise self._failed(job, WorkerTrouble.CLOSED if self._closed else trouble, status=status) from None
         finally:
             self._busy.discard(worker)
             if kept:
@@ -252,13 +252,15 @@ class Workers:
                 self._end(worker)
         if "done" not in answer:
             error, source = (str(answer.get(name) or "") for name in ("error", "source"))
-            raise self._failed(job, Trouble(str(answer.get("failed"))), error, source)
+            raise self._failed(job, WorkerTrouble(str(answer.get("failed"))), error, source)
         return answer["done"]
 
     @staticmethod
-    def _failed(job: Job, trouble: Trouble, error: str = "", source: str = "", status: int | None = None) -> WorkFailed:
+    def _failed(
+        job: Job, trouble: WorkerTrouble, error: str = "", source: str = "", status: int | None = None
+    ) -> WorkFailed:
         """Logs it."""
-        if trouble is not Trouble.CLOSED:
+        if trouble is not WorkerTrouble.CLOSED:
             log.warning(
                 "worker.job_failed", job=job.target, why=trouble.value, error=error, source=source, exit_status=status
             )
@@ -276,7 +278,7 @@ class Workers:
             worker = _Worker(await _spawned())
         except OSError as error:
             log.error("worker.not_started", error=str(error))  # noqa: TRY400 - the system's, not a bug of ours
-            raise WorkFailed(Trouble.NO_PROCESS) from None
+            raise WorkFailed(WorkerTrouble.NO_PROCESS) from None
         try:
             async with asyncio.timeout(START_SECONDS):
                 await worker.hear(100)
@@ -284,7 +286,7 @@ class Workers:
             self._end(worker)
             if isinstance(error, TimeoutError | EOFError | OSError | ValueError):
                 log.error("worker.not_started", error=type(error).__name__)  # noqa: TRY400 - a process, not a bug of ours
-                raise WorkFailed(Trouble.NO_PROCESS) from None
+                raise WorkFailed(WorkerTrouble.NO_PROCESS) from None
             raise
         log.debug("worker.started", pid=worker.process.pid, milliseconds=round((time.monotonic() - began) * 1000))
         worker.jobs = 1

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 _HEAD = struct.Struct(">II")
 HEAD_BYTES = _HEAD.size

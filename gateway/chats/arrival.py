@@ -28,16 +28,16 @@ from agent_core.messages import InputMessage
 from agent_core.ports import Clock
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.store import Damaged, StorageFull, StorageUnavailable, Store
-from gateway.chats.access import Standing
 from gateway.chats.commandintake import CommandIntake
-from gateway.chats.members import Members, account_of
-from gateway.chats.messages import Cursor, Messages, unusable
-from gateway.chats.routing import Command, Ignore, Said, meaning, session_of, spoken
-from gateway.chats.unread import Unread
+from gateway.chats.unread import UnreadBox
+from gateway.commands.messages import Cursor, Messages, unusable
 from gateway.commands.registry import TYPED, CommandSpec, menu
 from gateway.delivery.outbox import Outbox
-from gateway.sessions import inbox
-from gateway.sessions.queues import Queues
+from gateway.people.access import PersonStanding
+from gateway.people.members import Members, account_of
+from gateway.people.routing import Command, Ignore, WordsForAgent, meaning, session_of, spoken
+from gateway.queues import inbox
+from gateway.queues.queues import Queues
 from gateway.storage.storewatch import not_stored
 
 log = structlog.get_logger("chat")
@@ -153,7 +153,7 @@ class Arrivals:
         members: Members,
         messages: Messages,
         commands: CommandIntake,
-        unread: Unread,
+        unread: UnreadBox,
         queues: Queues,
         outbox: Outbox,
         store: Store,
@@ -184,7 +184,7 @@ class Arrivals:
             return await self._store.inbox.by_key(account, key) is not None
 
     async def keep(self, account: str, raw: Raw, words: str, cursor: Cursor) -> None:
-        told = raw.for_us and self._members.standing(account, ChatPerson(raw.person, "")) is not Standing.STRANGER
+        told = raw.for_us and self._members.standing(account, ChatPerson(raw.person, "")) is not PersonStanding.STRANGER
         with _stored():
             await self._unread.keep(account, raw, words, cursor, tell=told)
 
@@ -214,7 +214,7 @@ class Arrivals:
             self._tell_outage(origin, refused)
 
     def _tell_outage(self, origin: ChatOrigin, why: NotAccepted | StorageUnavailable) -> None:
-        if self._members.standing_of(origin) is not Standing.STRANGER:
+        if self._members.standing_of(origin) is not PersonStanding.STRANGER:
             self._outage.tell(origin, why)
 
     # ------------------------------------------------------------------ a message
@@ -241,7 +241,7 @@ class Arrivals:
             self._tell_outage(origin, error)
             raise
 
-    async def _take(self, message: ChatMessage, cursor: Cursor, said: Command | Said, own: SessionKey) -> None:
+    async def _take(self, message: ChatMessage, cursor: Cursor, said: Command | WordsForAgent, own: SessionKey) -> None:
         """Store what concerns us."""
         origin, members = message.origin, self._members
         account = account_of(origin.address)
@@ -249,7 +249,7 @@ class Arrivals:
         await members.book.settle(own)
         known = await self._store.inbox.by_key(account, message.key)
         key = self._session(own, origin, known)
-        words = spoken(origin, text, members.rules_of(origin.address)) if isinstance(said, Said) else text
+        words = spoken(origin, text, members.rules_of(origin.address)) if isinstance(said, WordsForAgent) else text
         inbound = Inbound(
             account=account,
             platform_key=message.key,

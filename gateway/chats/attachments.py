@@ -14,9 +14,10 @@ import structlog
 
 from adapters.contract.base import Inbound
 from adapters.contract.chat import Attachment, AttachmentKind, CallFailed, ChatPort, Fate
-from agent_core.limits.quotas import Kind, blocks, for_person
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import InputMessage, text_of
-from agent_core.tools.base import UNLIMITED, Json, NoRoom, Space
+from agent_core.tools.base import UNLIMITED, NoRoom, Space
 from gateway.limits.quotas import Quotas
 
 log = structlog.get_logger("chat")
@@ -32,7 +33,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenAttachment:
     """What became of one attachment."""
 
     note: str
@@ -68,9 +69,9 @@ class Attachments:
             content = [{"type": "text", "text": words}, *pictures]
         return replace(inbound, input=(InputMessage(content),))
 
-    async def _take(self, port: ChatPort | None, one: Attachment, workspace: Path, space: Space) -> Taken:
+    async def _take(self, port: ChatPort | None, one: Attachment, workspace: Path, space: Space) -> TakenAttachment:
         if one.kind is AttachmentKind.OTHER:
-            return Taken(f"[The person also sent a {one.name}, which you cannot get.]")
+            return TakenAttachment(f"[The person also sent a {one.name}, which you cannot get.]")
         if one.refused:
             return _no_room(one, one.refused)
         if port is None or one.size > FILE_BYTES:
@@ -83,13 +84,13 @@ class Attachments:
         if one.kind is AttachmentKind.FILE and not is_text(data):
             return _not_taken(one, "it is neither text nor a picture")
         try:
-            async with space.hold({Kind.WORKSPACE: blocks(len(data)), Kind.FILES: 1}):
+            async with space.hold({QuotaKind.WORKSPACE: blocks(len(data)), QuotaKind.FILES: 1}):
                 path = await asyncio.to_thread(_save, workspace, one.name, data)
         except NoRoom as error:
             return _no_room(one, for_person(error.full))
         seen = one.kind is AttachmentKind.IMAGE and self._sees and one.mime in PICTURES and len(data) <= PICTURE_BYTES
         picture = f"data:{one.mime};base64,{base64.b64encode(data).decode()}" if seen else ""
-        return Taken(
+        return TakenAttachment(
             f"[The person attached {one.name} ({len(data)} bytes); it is in your workspace as {path}.]", picture
         )
 
@@ -105,17 +106,17 @@ class Attachments:
         raise AssertionError
 
 
-def _not_taken(one: Attachment, why: str) -> Taken:
-    return Taken(
+def _not_taken(one: Attachment, why: str) -> TakenAttachment:
+    return TakenAttachment(
         f"[The person attached {one.name}, which could not be taken: {why}.]",
         complaint=f"I could not take {one.name}: {why}.",
     )
 
 
-def _no_room(one: Attachment, words: str) -> Taken:
+def _no_room(one: Attachment, words: str) -> TakenAttachment:
     """The person reads the reason once, however many files they sent."""
     note = f"[The person attached {one.name}; there was no room for it, so it was not taken. They are told why.]"
-    return Taken(note, complaint=words)
+    return TakenAttachment(note, complaint=words)
 
 
 def is_text(data: bytes) -> bool:

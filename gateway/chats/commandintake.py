@@ -11,16 +11,16 @@ from agent_core.messages import InputMessage
 from agent_core.ports import Clock
 from agent_core.store.inbox.rows import Accepted, InboxRow
 from agent_core.store.schedules.rows import Claimed
-from gateway.chats.access import Standing
-from gateway.chats.members import Members
-from gateway.chats.messages import Cursor
-from gateway.chats.routing import Command, session_of
 from gateway.commands.carrying import ChatCommands, Request
+from gateway.commands.messages import Cursor
 from gateway.commands.registry import BY_NAME
 from gateway.commands.timed import Post, encode_post, post_inbound
 from gateway.delivery.owners import Owner
+from gateway.people.access import PersonStanding
+from gateway.people.members import Members
+from gateway.people.routing import Command, session_of
+from gateway.queues.inbox import COMMAND_LANE
 from gateway.sessions.accepting import Accepting
-from gateway.sessions.inbox import COMMAND_LANE
 
 
 class CommandIntake:
@@ -56,7 +56,7 @@ class CommandIntake:
         assert inbound.chat is not None
         written = str(inbound.input[0].content).removeprefix("/")
         name, _, words = written.partition(" ")
-        admin = self._members.standing_of(inbound.chat) is Standing.ADMIN
+        admin = self._members.standing_of(inbound.chat) is PersonStanding.ADMIN
         own = session_of(inbound.chat, self._members.rules_of(inbound.chat.address))
         request = Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin, own, received_at)
         task = self._commands.begin(request)

@@ -23,31 +23,31 @@ from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import Store
-from gateway.chats import access
 from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
-from gateway.chats.members import AccountRules, Members
-from gateway.chats.messages import Messages
-from gateway.chats.routing import GroupRules
-from gateway.chats.supervisor import AdapterLog, State, Supervisor
-from gateway.chats.unread import Unread
+from gateway.chats.scheduler import Scheduler, zone_in_force
+from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
+from gateway.chats.unread import UnreadBox
 from gateway.chats.where import OperatorsChat, Where
-from gateway.cli.context import CannotServe
 from gateway.commands.buttons import Buttons
 from gateway.commands.carrying import ChatCommands, Handler
 from gateway.commands.conversation import ConversationCommands, cut_off
 from gateway.commands.files import files_command
+from gateway.commands.messages import Messages
 from gateway.commands.people import PeopleCommands
 from gateway.commands.telling import TellingCommands
 from gateway.commands.timed import TimedCommands
+from gateway.config.reading import CannotServe
 from gateway.config.sections import Config
-from gateway.delivery.accounts import Account
+from gateway.delivery.accounts import PlatformAccount
 from gateway.delivery.forming import Forming
 from gateway.delivery.outbox import Outbox
-from gateway.schedule.scheduler import Scheduler, zone_in_force
-from gateway.sessions import inbox
+from gateway.people import access
+from gateway.people.members import AccountRules, Members
+from gateway.people.routing import GroupRules
+from gateway.queues import inbox
+from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
-from gateway.sessions.queues import Queues
 
 log = structlog.get_logger("delivery")
 
@@ -58,7 +58,7 @@ class Platforms:
 
     members: Members
     commands: CommandIntake
-    unread: Unread
+    unread: UnreadBox
     outbox: Outbox
     supervisors: tuple[Supervisor, ...]
     where: Where
@@ -114,7 +114,7 @@ async def platforms(
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
         carrying = ChatCommands(handlers, store, outbox, clock, members.book.pointed, due.ring)
         commands = CommandIntake(hub.accepting, members, carrying, clock)
-        unread = Unread(store, clock, commands.post)
+        unread = UnreadBox(store, clock, commands.post)
         arrivals = Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock)
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)
@@ -127,7 +127,7 @@ async def platforms(
         for one, rules in built:
             platform, account = one.adapter.name.split("/")
             members.add_account(one.adapter.name, rules)
-            outbox.open_account(platform, account, Account(one.adapter.port, one.account_rate, one.chat_rate))
+            outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
             outbound = _outbound(outbox, platform, account)
             supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, _noting(states, unread))
             supervisors.append(supervisor)
@@ -195,10 +195,10 @@ async def started(running: Platforms) -> AsyncGenerator[None]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _noting(states: AdapterLog, unread: Unread) -> Callable[[AdapterStateRow], None]:
+def _noting(states: AdapterLog, unread: UnreadBox) -> Callable[[AdapterStateRow], None]:
     def note(row: AdapterStateRow) -> None:
         states.note(row)
-        if row.state == State.UP.value:
+        if row.state == AdapterState.UP.value:
             unread.wake()  # what waits for this adapter can be tried
 
     return note

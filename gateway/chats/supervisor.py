@@ -19,8 +19,8 @@ from enum import StrEnum
 import structlog
 
 from adapters.contract.chat import AdapterSight
+from adapters.contract.pacing import worth_saying
 from adapters.contract.supervision import AdapterDown, Supervised
-from adapters.delivery.pacing import worth_saying
 from agent_core.bell import Bell
 from agent_core.ports import Clock
 from agent_core.retry import ADAPTER
@@ -38,7 +38,7 @@ SOUND_SECONDS = 60.0
 """An adapter that was up for so long begins its pauses anew."""
 
 
-class State(StrEnum):
+class AdapterState(StrEnum):
     """How an adapter is doing."""
 
     STARTING = "starting"
@@ -70,8 +70,8 @@ class Supervisor:
         self._outbound = outbound
         self._share = share
         self._note = note
-        self._noted: tuple[State, str] | None = None
-        self.state = State.STARTING
+        self._noted: tuple[AdapterState, str] | None = None
+        self.state = AdapterState.STARTING
         self.words = ""
         self._up_at = 0.0
         self.restarts = 0
@@ -81,12 +81,12 @@ class Supervisor:
         try:
             await self._run()
         finally:
-            self._is(State.STOPPED, "")
+            self._is(AdapterState.STOPPED, "")
 
     async def _run(self) -> None:
         attempt = 0
         while True:
-            self._is(State.STARTING, self.words)
+            self._is(AdapterState.STARTING, self.words)
             fatal, pause = False, 0.0
             try:
                 await self._watched()
@@ -109,14 +109,14 @@ class Supervisor:
             self.restarts += 1
             attempt = 1 if self._was_sound else attempt + 1
             self._up_at = 0.0
-            self._is(State.NEEDS_A_PERSON if fatal else State.DOWN, words)
+            self._is(AdapterState.NEEDS_A_PERSON if fatal else AdapterState.DOWN, words)
             grown = ADAPTER.seconds(attempt, self._share())
             await asyncio.sleep(FATAL_PAUSE_SECONDS if fatal else max(pause, grown))
 
-    def _is(self, state: State, words: str) -> None:
+    def _is(self, state: AdapterState, words: str) -> None:
         """From now on; noted, if it is news: that it is tried once more, or fails in the same way again, is none."""
         self.state, self.words = state, words
-        again = state is State.STARTING and self._noted is not None
+        again = state is AdapterState.STARTING and self._noted is not None
         if not again and self._noted != (state, words):
             self._noted = (state, words)
             self._note(AdapterStateRow(self.adapter.name, self._clock.now_ms(), state.value, words))
@@ -127,7 +127,7 @@ class Supervisor:
         return self._up_at > 0 and self._clock.monotonic() - self._up_at > SOUND_SECONDS
 
     def _up(self) -> None:
-        self._is(State.UP, "")
+        self._is(AdapterState.UP, "")
         self._up_at = self._clock.monotonic()
         log.info("adapter.up", adapter=self.adapter.name)
 
@@ -148,7 +148,7 @@ class Supervisor:
 
     def is_up(self) -> bool:
         """Whether the adapter works just now."""
-        return self.state is State.UP
+        return self.state is AdapterState.UP
 
     def sight(self) -> AdapterSight:
         """For `status`."""

@@ -40,7 +40,7 @@ WORDS = (
 )
 
 
-class Step(Enum):
+class UnreadStep(Enum):
     """What is to be done with something that is kept."""
 
     WAIT = auto()
@@ -48,20 +48,20 @@ class Step(Enum):
     GIVE_UP = auto()
 
 
-def next_step(row: UnreadRow, now: int, version: str, started_at: int) -> Step:
+def next_step(row: UnreadRow, now: int, version: str, started_at: int) -> UnreadStep:
     """What is to be done with a row now. Pure."""
     if now - row.received_at > KEEP_MS:
-        return Step.GIVE_UP if row.state is UnreadState.WAITING else Step.WAIT
+        return UnreadStep.GIVE_UP if row.state is UnreadState.WAITING else UnreadStep.WAIT
     if row.version != version:
-        return Step.TRY
+        return UnreadStep.TRY
     if row.state is not UnreadState.WAITING:
-        return Step.WAIT
+        return UnreadStep.WAIT
     if UNREAD.over(row.tries):
-        return Step.GIVE_UP
+        return UnreadStep.GIVE_UP
     if row.tried_at < started_at:
-        return Step.TRY
+        return UnreadStep.TRY
     waited = now - row.tried_at
-    return Step.TRY if not 0 <= waited < UNREAD.ms(row.tries) else Step.WAIT
+    return UnreadStep.TRY if not 0 <= waited < UNREAD.ms(row.tries) else UnreadStep.WAIT
 
 
 def taken_up(row: UnreadRow, now: int, version: str) -> UnreadRow:
@@ -76,7 +76,7 @@ TellPerson = Callable[[ChatAddress, str, str], Awaitable[None]]
 """(chat, key under which it is said once, words). Raises whatever went wrong."""
 
 
-class Unread:
+class UnreadBox:
     """All that is kept. `running` is its life; until then things are only kept."""
 
     def __init__(self, store: Store, clock: Clock, tell: TellPerson | None = None) -> None:
@@ -158,12 +158,12 @@ class Unread:
     async def _step(self, row: UnreadRow) -> None:
         now = self._clock.now_ms()
         match next_step(row, now, self._version, self._started_at):
-            case Step.WAIT:
+            case UnreadStep.WAIT:
                 return
-            case Step.GIVE_UP:
+            case UnreadStep.GIVE_UP:
                 await self._store.unread.change(replace(row, state=UnreadState.GIVEN_UP))
                 log.error("intake.given_up", account=row.account, platform_key=row.platform_key, error=row.words)
-            case Step.TRY:
+            case UnreadStep.TRY:
                 connected, again = self.again.get(row.account, (lambda: False, None))
                 if again is not None and connected():
                     await self._try(taken_up(row, now, self._version), again)

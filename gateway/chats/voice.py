@@ -1,4 +1,4 @@
-"""What turns and queues say in chats: implements `gateway.sessions.chatside.ChatSide` with the outbox."""
+"""What turns and queues say in chats: implements `gateway.delivery.chatside.ChatSide` with the outbox."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from adapters.contract.base import Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
+from agent_core.failures.notices import NotStarted
 from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
-from agent_core.turn.notices import NotStarted
 from gateway.chats.attachments import Attachments
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin

@@ -11,10 +11,10 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.platforms import platform_of
 from agent_core.store.store import Conflict, StoreError
 from gateway.chats.commandintake import CommandIntake
-from gateway.chats.members import Members
-from gateway.chats.routing import Command
 from gateway.commands.timed import Post, encode_post, post_inbound
 from gateway.delivery.outbox import Outbox
+from gateway.people.members import Members
+from gateway.people.routing import Command
 
 log = structlog.get_logger("operators")
 

@@ -225,8 +225,8 @@ def config() -> None:
 @click.pass_obj
 def config_show(config_file: Path | None) -> None:
     """Print what is in force, without secrets."""
-    from gateway.cli.context import load_all
     from gateway.config.reading import redacted
+    from gateway.operate.context import load_all
 
     loaded, _ = in_words(lambda: load_all(config_file))
     import json
@@ -238,7 +238,7 @@ def config_show(config_file: Path | None) -> None:
 @click.pass_obj
 def config_check(config_file: Path | None) -> None:
     """Say whether the configuration is valid."""
-    from gateway.cli.context import load_all
+    from gateway.operate.context import load_all
 
     loaded, _ = in_words(lambda: load_all(config_file))
     for warning in loaded.warnings:
@@ -274,8 +274,8 @@ def main() -> None:
 
 
 async def _run(config_file: Path | None) -> int:
-    from gateway.cli.context import configure_logs, load_all
     from gateway.daemon import Serving, run_daemon
+    from gateway.operate.context import configure_logs, load_all
 
     loaded, paths = load_all(config_file)
     configure_logs(loaded.config)
@@ -316,7 +316,7 @@ async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
 @asynccontextmanager
 async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None, bool]]:
     """(address, key, false) of the daemon that runs; if none does, (…, true) of one in this process that ends with the block."""
-    from gateway.cli.context import configure_logs, here
+    from gateway.operate.context import configure_logs, here
 
     found = await here(config_file)
     server = found.config.server
@@ -336,7 +336,7 @@ async def _status(config_file: Path | None, *, as_json: bool) -> int:
     import json
 
     from adapters.terminal.operator import status_lines
-    from gateway.cli.context import here
+    from gateway.operate.context import here
 
     body = await (await here(config_file)).remote().status()
     click.echo(json.dumps(body, indent=2) if as_json else "\n".join(status_lines(body)))
@@ -347,7 +347,7 @@ async def _send(
     config_file: Path | None, to: str, text: str, files: tuple[Path, ...], key: str, *, wait_seconds: float
 ) -> int:
     from adapters.terminal.operator import delivery_line, delivery_settled
-    from gateway.cli.context import here
+    from gateway.operate.context import here
 
     remote = (await here(config_file)).remote(so="nothing was sent")
     carried = [(path.name, path.read_bytes()) for path in files]
@@ -370,7 +370,7 @@ async def _send(
 async def _access(config_file: Path | None, verb: str, who: str) -> int:
     """Through the daemon if one runs; else in its database, which nobody else holds then."""
     from adapters.terminal.operator import people_lines
-    from gateway.cli.context import here
+    from gateway.operate.context import here
 
     found = await here(config_file)
     remote = found.remote_if_any()
@@ -386,7 +386,7 @@ async def _access(config_file: Path | None, verb: str, who: str) -> int:
 
 async def _forget(config_file: Path | None, who: str) -> int:
     """Through the daemon if one runs, which does it beside its turns; else in its database, now."""
-    from gateway.cli.context import here
+    from gateway.operate.context import here
 
     account, _, person = who.rpartition("/")
     if not account or not person:
@@ -411,7 +411,7 @@ async def _forget(config_file: Path | None, who: str) -> int:
 
 
 async def _replay(config_file: Path | None, asked: ReplayRequest) -> int:
-    from gateway.cli.context import load_all
+    from gateway.operate.context import load_all
     from gateway.operate.replay import run
 
     def configured() -> tuple[Config, Paths]:
@@ -423,7 +423,7 @@ async def _replay(config_file: Path | None, asked: ReplayRequest) -> int:
 
 async def _triage(config_file: Path | None, asked: TriageRequest) -> int:
     from agent_core.ports import SystemClock
-    from gateway.cli.context import load_all
+    from gateway.operate.context import load_all
     from gateway.operate.triage.reading import run as triage_run
 
     def database() -> str | Path:

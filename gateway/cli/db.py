@@ -33,7 +33,7 @@ def check_command(config_file: Path | None, quick: bool, as_json: bool) -> None:
 async def _check(config_file: Path | None, *, quick: bool, as_json: bool) -> int:
     import json
 
-    from gateway.cli.context import load_all
+    from gateway.operate.context import load_all
     from gateway.operate.database import checked
     from gateway.operate.doctor import looks as work
     from gateway.operate.doctor.looks import exit_status
@@ -59,8 +59,8 @@ def backup_command(config_file: Path | None, file: Path) -> None:
 
 
 async def _backup(config_file: Path | None, file: Path) -> int:
-    from gateway.cli.context import load_all
     from gateway.operate import database as work
+    from gateway.operate.context import load_all
 
     loaded, paths = load_all(config_file)
     database = work.sqlite_path(loaded.config, paths)
@@ -93,8 +93,8 @@ def restore_command(config_file: Path | None, file: Path, resume: bool) -> None:
 
 async def _restore(config_file: Path | None, file: Path, *, resume: bool) -> int:
     from agent_core.ports import SystemClock
-    from gateway.cli.context import load_all
     from gateway.operate import database as work
+    from gateway.operate.context import load_all
 
     loaded, paths = load_all(config_file)
     database = work.sqlite_path(loaded.config, paths)

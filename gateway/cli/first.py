@@ -41,7 +41,7 @@ async def _doctor(config_file: Path | None, *, as_json: bool) -> int:
     return status
 
 
-class Service(click.ParamType[str]):
+class ServiceChoice(click.ParamType[str]):
     """A model, or one of the platforms. Which there are is looked up when somebody asks, not at each start of the program."""
 
     name = "topic"
@@ -93,7 +93,7 @@ def _options() -> list[tuple[click.Option, tuple[str, str]]]:
 
 
 @click.command(cls=WithPlatforms)
-@click.argument("topics", nargs=-1, type=Service())
+@click.argument("topics", nargs=-1, type=ServiceChoice())
 @click.option("--yes", is_flag=True, help="Ask nothing: what is not given by the environment or here is not set up.")
 @click.option("--base-url", default="", help="Address of an OpenAI-compatible API (or OPENAI_BASE_URL).")
 @click.option("--model", default="", help="Name of the model.")

@@ -59,12 +59,11 @@ def _problem(error: Exception) -> int:
     from agent_core.store.database.trouble import cannot_start
     from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
     from agent_core.store.keeping.backup import CannotCopy
-    from gateway.cli.context import CannotServe
     from gateway.config.paths import PathsError
-    from gateway.config.reading import ConfigError
+    from gateway.config.reading import CannotServe, ConfigError
     from gateway.daemon import OwnershipLost
+    from gateway.explain.ids import CannotExplain
     from gateway.operate.bundle import CannotBundle
-    from gateway.operate.ids import CannotExplain
     from gateway.operate.replay import CannotReplay
     from gateway.operate.triage.reading import CANNOT_TELL, CannotTriage
 

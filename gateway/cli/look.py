@@ -41,9 +41,10 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
     from agent_core.ports import SystemClock
     from agent_core.store.errors import StorageUnavailable
     from agent_core.store.reading import open_reads
-    from gateway.cli.context import load_all, redactor_of
-    from gateway.operate.explain import Explainer, local_zone
-    from gateway.operate.ids import when
+    from gateway.config.reading import redactor_of
+    from gateway.explain.ids import when
+    from gateway.explain.story import Explainer, local_zone
+    from gateway.operate.context import load_all
 
     loaded, paths = load_all(config_file)
     try:
@@ -96,7 +97,7 @@ def health(config_file: Path | None, question: str, timeout: float) -> None:
 async def _health(config_file: Path | None, question: str, seconds: float) -> int:
     from adapters.checks.probe import Question
     from adapters.checks.probe import health as ask
-    from gateway.cli.context import configured_url, load_all
+    from gateway.operate.context import configured_url, load_all
 
     loaded, _ = load_all(config_file)
     url, key = configured_url(loaded.config), loaded.config.server.operator_key
@@ -113,7 +114,7 @@ async def _health(config_file: Path | None, question: str, seconds: float) -> in
 async def _metrics(config: Config, paths: Paths) -> str:
     """What the gateway on this machine has counted; empty if none runs, or it does not answer."""
     from adapters.terminal.operator import GatewayLost, GatewayRefused
-    from gateway.cli.context import Here, find_gateway
+    from gateway.operate.context import Here, find_gateway
 
     found = await find_gateway(config, paths)
     if not found.url:
@@ -127,8 +128,8 @@ async def _metrics(config: Config, paths: Paths) -> str:
 async def _bundle(config_file: Path | None, turn: str, output: Path | None) -> int:
     import os
 
-    from gateway.cli.context import load_all
     from gateway.operate.bundle import write
+    from gateway.operate.context import load_all
 
     loaded, paths = load_all(config_file)
     to = output or Path(f"outspoken-{turn}.tar.gz")

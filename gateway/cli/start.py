@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MachineStanding:
     """How things stand on this machine."""
 
     problem: str = ""
@@ -33,7 +33,7 @@ class Standing:
     """All that there are, as people call them."""
 
 
-def next_steps(standing: Standing) -> Sequence[str]:
+def next_steps(standing: MachineStanding) -> Sequence[str]:
     """What to type next, the nearest first. Pure."""
     if standing.problem:
         return (
@@ -68,22 +68,22 @@ def next_steps(standing: Standing) -> Sequence[str]:
     )
 
 
-async def standing(config_file: Path | None) -> Standing:
+async def standing(config_file: Path | None) -> MachineStanding:
     """Look how things stand; raises nothing that a configuration can cause."""
     from adapters.platforms import titles
-    from gateway.cli.context import find_gateway, load_all, none_answers
     from gateway.config.paths import PathsError
     from gateway.config.reading import ConfigError
+    from gateway.operate.context import find_gateway, load_all, none_answers
 
     try:
         loaded, paths = load_all(config_file)
     except (ConfigError, PathsError) as error:
-        return Standing(problem=str(error))
+        return MachineStanding(problem=str(error))
     config = loaded.config
     found = await find_gateway(config, paths)
     if found.pid:
-        return Standing(trouble=none_answers(found, config))
-    return Standing(
+        return MachineStanding(trouble=none_answers(found, config))
+    return MachineStanding(
         url=found.url,
         wanted_url=f"http://{config.server.host}:{config.server.port}",
         rehearsal=config.model.rehearsal,

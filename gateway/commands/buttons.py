@@ -9,12 +9,12 @@ from adapters.contract.chat import ChatKind
 from adapters.delivery.parts import call_mark
 from agent_core.store.store import Store
 from agent_core.turn.events import Verdict
-from gateway.chats.messages import Messages
-from gateway.commands.carrying import Reply, Request
+from gateway.commands.carrying import CommandReply, Request
 from gateway.commands.conversation import ConversationCommands
+from gateway.commands.messages import Messages
 from gateway.commands.telling import TellingCommands
-from gateway.sessions.queue import SessionQueue
-from gateway.sessions.stopping import Stopping
+from gateway.queues.queue import SessionQueue
+from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
 
@@ -31,7 +31,7 @@ class Buttons:
         conversation: ConversationCommands,
         telling: TellingCommands,
         messages: Messages,
-        stopping: Stopping,
+        stopping: TurnStopping,
         store: Store,
     ) -> None:
         self._conversation = conversation
@@ -41,17 +41,17 @@ class Buttons:
         self._queues = stopping.queues
         self._store = store
 
-    async def press(self, request: Request) -> Reply:
+    async def press(self, request: Request) -> CommandReply:
         kind, _, rest = request.words.partition(":")
         turn, _, mark = rest.partition(":")
         shown = await self._store.turns.one(turn) if request.origin.kind is ChatKind.PRIVATE else None
         if kind in ("continue", "retry") and shown is not None and shown.session != request.owner.session:
-            return Reply(ELSEWHERE_WORDS)
+            return CommandReply(ELSEWHERE_WORDS)
         match kind:
             case "continue":
                 key = f"continue:{request.inbound.platform_key}"
                 await self._messages.submit(request.inbound, key, "continue", None)
-                return Reply("")
+                return CommandReply("")
             case "retry":
                 return await self._conversation.retry(request)
             case "why":
@@ -60,21 +60,21 @@ class Buttons:
                 log.info(
                     "feedback.given", turn=turn, judged=mark, session=request.owner.session, by=request.origin.person.id
                 )
-                return Reply("Thank you, that is noted.")
+                return CommandReply("Thank you, that is noted.")
             case "allow" | "deny":
                 return await self._decide(request, turn, mark, Verdict.GIVEN if kind == "allow" else Verdict.DENIED)
             case _:
-                return Reply("This button is from another version of me and does nothing any more.")
+                return CommandReply("This button is from another version of me and does nothing any more.")
 
-    async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict) -> Reply:
+    async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict) -> CommandReply:
         queue = await self._queue_of_button(request, turn)
         driver = queue.running.driver if queue is not None and queue.running is not None else None
         if queue is None or driver is None or driver.identity.turn != turn:
-            return Reply("That is over; nothing waits for a decision any more.")
+            return CommandReply("That is over; nothing waits for a decision any more.")
         call = next((b.call for b in driver.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         done = await self._stopping.approve(SessionKey.of(queue.key), turn, call, verdict, by)
-        return Reply("" if done else "That was decided already.")
+        return CommandReply("" if done else "That was decided already.")
 
     async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""

@@ -55,7 +55,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CommandReply:
     """What a command says and changes."""
 
     words: str
@@ -68,7 +68,7 @@ class Reply:
     """Schedules that it makes or changes."""
 
 
-Handler = Callable[[Request], Awaitable[Reply]]
+Handler = Callable[[Request], Awaitable[CommandReply]]
 
 
 class ChatCommands:
@@ -136,23 +136,25 @@ class ChatCommands:
                 return
         log.error("command.not_stored", command=request.command.name, session=request.owner.session)
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> CommandReply:
         try:
             return await self._reply(request)
         except NotAccepted as refused:
-            return Reply(str(refused))
+            return CommandReply(str(refused))
         except StorageUnavailable:
             raise
         except Exception:
             log.exception("command.failed", command=request.command.name, session=request.owner.session)
-            return Reply(f"/{request.command.name} failed because of a mistake of mine; the log has the details.")
+            return CommandReply(
+                f"/{request.command.name} failed because of a mistake of mine; the log has the details."
+            )
 
-    async def _reply(self, request: Request) -> Reply:
+    async def _reply(self, request: Request) -> CommandReply:
         if request.command.admin and not request.admin:
-            return Reply("Only admins may do that.")
+            return CommandReply("Only admins may do that.")
         return await self._handlers[request.command.name](request)
 
-    async def _respond(self, request: Request, reply: Reply) -> bool:
+    async def _respond(self, request: Request, reply: CommandReply) -> bool:
         """Store what a command says and changes. False if a schedule of it is another by now: carry it out anew."""
         origin = f"inbox:{request.inbox_id}"
         reply_to = request.origin.reply_to if request.command.name != "press" else request.origin.root

@@ -12,19 +12,19 @@ from agent_core.store.people.rows import PlaceRow
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import TurnRow
-from gateway.chats.messages import Messages
-from gateway.commands.carrying import Handler, Reply, Request
-from gateway.commands.registry import shortened
+from agent_core.text.shown import shortened
+from gateway.commands.carrying import CommandReply, Handler, Request
+from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
+from gateway.queues.prefs import Prefs
+from gateway.queues.queue import SessionQueue, Waiting, person_words
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.followers import Watching
-from gateway.sessions.prefs import Prefs
-from gateway.sessions.queue import SessionQueue, Waiting, person_words
 from gateway.sessions.recents import said_of
-from gateway.sessions.stopping import Stopping
+from gateway.sessions.stopping import TurnStopping
 
 ALWAYS = "always"
 HERE = "here"
@@ -42,7 +42,7 @@ class ConversationCommands:
     def __init__(
         self,
         accepting: Accepting,
-        stopping: Stopping,
+        stopping: TurnStopping,
         watching: Watching,
         chain: ModelChain,
         messages: Messages,
@@ -67,7 +67,7 @@ class ConversationCommands:
             "model": self._model, "queue": self._queue, "steer": self._steer,
         }  # fmt: skip
 
-    async def _new(self, request: Request) -> Reply:
+    async def _new(self, request: Request) -> CommandReply:
         if request.visiting:
             return await self._leave(request)
         await self._stopped(request)
@@ -76,10 +76,10 @@ class ConversationCommands:
             # The conversation must have begun anew before these words are taken.
             await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
             await self._messages.submit(request.inbound, f"new:{request.inbound.platform_key}", request.words, None)
-            return Reply("")
-        return Reply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
+            return CommandReply("")
+        return CommandReply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
 
-    async def _stop_here(self, request: Request) -> Reply:
+    async def _stop_here(self, request: Request) -> CommandReply:
         """A platform's own stop button: it means the turn that is shown there, and that turn's notice is answer enough."""
         queue = self._queues.known(request.key)
         here = (request.origin.address, request.origin.root)
@@ -88,9 +88,9 @@ class ConversationCommands:
         )
         if any(chat is not None and (chat.address, chat.root) == here for chat in chats):
             await self._stopped(request)
-        return Reply("")
+        return CommandReply("")
 
-    async def _stop(self, request: Request) -> Reply:
+    async def _stop(self, request: Request) -> CommandReply:
         if request.words.strip() == HERE:
             return await self._stop_here(request)
         queue = self._queues.known(request.key)
@@ -105,23 +105,23 @@ class ConversationCommands:
         left = len(queue.waiting) if queue is not None else 0
         if left:
             words += f"\n{left} {'message waits and runs' if left == 1 else 'messages wait and run'} now."
-        return Reply(words.strip() or "Nothing is running here.")
+        return CommandReply(words.strip() or "Nothing is running here.")
 
     async def _dropped(self, queue: SessionQueue, message: Waiting, request: Request) -> bool:
         """Take a waiting message out; who wrote it in another chat is told there."""
         elsewhere = message.inbound.chat is not None and message.inbound.chat.address != request.origin.address
         return await drop_waiting(self._stopping, self._outbox, queue, message, STOPPED_THERE if elsewhere else "")
 
-    async def retry(self, request: Request) -> Reply:
+    async def retry(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
-            return Reply("An answer is on its way. /stop it first, then /retry.")
+            return CommandReply("An answer is on its way. /stop it first, then /retry.")
         turn = await self._last_turn(request)
         messages = await self._watching.messages_of(turn.turn) if turn is not None else ()
         if turn is None:
-            return Reply("There is nothing to try again.")
+            return CommandReply("There is nothing to try again.")
         if not messages:
-            return Reply(
+            return CommandReply(
                 "That was so long ago that I do not have your message as it came any more. Send it again, please."
             )
         self._queues.forget_memory(request.key)
@@ -130,37 +130,37 @@ class ConversationCommands:
             key = f"retry:{request.inbound.platform_key}:{number}"
             again = asked_in(message.inbound, request.origin)
             await self._accepting.accept(replace(again, platform_key=key))
-        return Reply("")
+        return CommandReply("")
 
-    async def _undo(self, request: Request) -> Reply:
+    async def _undo(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
-            return Reply("An answer is on its way. /stop it first, then /undo.")
+            return CommandReply("An answer is on its way. /stop it first, then /undo.")
         turn = await self._last_turn(request)
         if turn is None:
-            return Reply("There is nothing to take back.")
+            return CommandReply("There is nothing to take back.")
         if turn.removed:
-            return Reply(f"There is nothing to take back: what was said here last is {turn.removed}.")
+            return CommandReply(f"There is nothing to take back: what was said here last is {turn.removed}.")
         messages = await self._watching.messages_of(turn.turn)
         self._queues.forget_memory(request.key)
         said = " ".join(person_words(m.inbound) for m in messages) or await said_of(self._store, turn.turn)
         what = f"“{shortened(said)}”" if said.strip() else "your last message"
         words = f"Forgotten: {what} and what came of it. What tools have done is not undone."
-        return Reply(words, SessionChange(undo=turn.turn))
+        return CommandReply(words, SessionChange(undo=turn.turn))
 
-    async def _model(self, request: Request) -> Reply:
+    async def _model(self, request: Request) -> CommandReply:
         prefs = await stored_prefs(self._store, request)
         names = self._chain.names
         wished = request.words.strip()
         if not wished:
             listed = "\n".join(f"{'▸' if name == (prefs.model or names[0]) else '·'} {name}" for name in names)
-            return Reply(f"{listed}\nChoose one: /model NAME")
+            return CommandReply(f"{listed}\nChoose one: /model NAME")
         if wished not in names:
-            return Reply(f"There is no model called {wished} here. There is: {', '.join(names)}.")
+            return CommandReply(f"There is no model called {wished} here. There is: {', '.join(names)}.")
         chosen = "" if wished == names[0] else wished
         return await self._set(request, replace(prefs, model=chosen), f"From now on: {wished}.")
 
-    async def _queue(self, request: Request) -> Reply:
+    async def _queue(self, request: Request) -> CommandReply:
         words = request.words.strip()
         if words.lower() == ALWAYS:
             prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.QUEUE)
@@ -168,24 +168,24 @@ class ConversationCommands:
         if words:
             key = f"queue:{request.inbound.platform_key}"
             await self._messages.submit(request.inbound, key, words, SessionPolicy.QUEUE)
-            return Reply("")
+            return CommandReply("")
         queue = self._queues.known(request.key)
         waiting = queue.waiting if queue is not None else []
         listed = [f"{i + 1}. {shortened(person_words(m.inbound))}" for i, m in enumerate(waiting)]
-        return Reply("\n".join(listed) or "Nothing waits.")
+        return CommandReply("\n".join(listed) or "Nothing waits.")
 
-    async def _steer(self, request: Request) -> Reply:
+    async def _steer(self, request: Request) -> CommandReply:
         words = request.words.strip()
         if words.lower() == ALWAYS:
             prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.STEER)
             return await self._set(request, prefs, "From now on, messages go into the running answer.")
         if not words:
-            return Reply("Say what I should take into account: /steer WORDS")
+            return CommandReply("Say what I should take into account: /steer WORDS")
         queue = self._queues.known(request.key)
         busy = queue is not None and queue.running is not None and queue.running.same_chat(request.inbound)
         key = f"steer:{request.inbound.platform_key}"
         await self._messages.submit(request.inbound, key, words, SessionPolicy.STEER)
-        return Reply("I take that into account at the next step." if busy else "")
+        return CommandReply("I take that into account at the next step." if busy else "")
 
     async def _last_turn(self, request: Request) -> TurnRow | None:
         """The latest turn of the conversation that was not taken back."""
@@ -209,11 +209,11 @@ class ConversationCommands:
             return words
         return (await self._stopping.stop(request.inbound.session)).words
 
-    async def _set(self, request: Request, prefs: Prefs, words: str) -> Reply:
+    async def _set(self, request: Request, prefs: Prefs, words: str) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None:
             queue.prefs, queue.prefs_loaded = prefs, True
-        return Reply(words, SessionChange(policy=prefs.encode()))
+        return CommandReply(words, SessionChange(policy=prefs.encode()))
 
 
 async def stored_prefs(store: Store, request: Request) -> Prefs:
@@ -230,7 +230,9 @@ def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
     return replace(inbound, chat=moved, surface=origin.address.platform)
 
 
-async def drop_waiting(stopping: Stopping, outbox: Outbox, queue: SessionQueue, message: Waiting, words: str) -> bool:
+async def drop_waiting(
+    stopping: TurnStopping, outbox: Outbox, queue: SessionQueue, message: Waiting, words: str
+) -> bool:
     """Take a message out of its queue, and say `words` (if any) where it was written. False if it did not wait any more."""
     if not (await stopping.stop_message(queue.ticket_of(message))).stopped:
         return False
@@ -243,7 +245,7 @@ async def drop_waiting(stopping: Stopping, outbox: Outbox, queue: SessionQueue, 
     return True
 
 
-async def cut_off(stopping: Stopping, outbox: Outbox, places: Sequence[PlaceRow]) -> None:
+async def cut_off(stopping: TurnStopping, outbox: Outbox, places: Sequence[PlaceRow]) -> None:
     """What was asked in these chats of conversations that they do not reach any more is stopped, and told."""
     for row in places:
         queue = stopping.queues.known(row.continues or "")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import structlog
 
-from agent_core.limits.quotas import Kind, size_words
-from agent_core.tools.files.workspace import Refused, folder, remove, remove_empty, split_file
-from gateway.commands.carrying import Handler, Reply, Request
+from agent_core.limits.quotas import QuotaKind, size_words
+from agent_core.tools.files.workspace import PathRefused, folder, remove, remove_empty, split_file
+from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.limits.diskuse import count_folder
 from gateway.limits.quotas import Quotas, whose_share
 
@@ -29,26 +29,26 @@ ALL = "all"
 def files_command(quotas: Quotas | None) -> Handler:
     """The command's handler."""
 
-    async def files(request: Request) -> Reply:
+    async def files(request: Request) -> CommandReply:
         assert quotas is not None, "chats are served by a gateway that counts"
         workspace = quotas.workspace(request.inbound)
         verb, _, name = request.words.strip().partition(" ")
         name = name.strip()
         if not verb or verb.lower() == "list":
             words = await asyncio.to_thread(_listed, workspace)
-            return Reply("\n".join((words, *await _room(quotas, request))))
+            return CommandReply("\n".join((words, *await _room(quotas, request))))
         if verb.lower() != "delete" or not name:
-            return Reply(f"/files shows what is kept here. {HOW}")
+            return CommandReply(f"/files shows what is kept here. {HOW}")
         words = await asyncio.to_thread(_removed, workspace, name)
         quotas.changed(whose_share(request.inbound))
         log.info("quota.removed", session=request.owner.session)
-        return Reply("\n".join((words, *await _room(quotas, request))))
+        return CommandReply("\n".join((words, *await _room(quotas, request))))
 
     return files
 
 
 async def _room(quotas: Quotas, request: Request) -> tuple[str, ...]:
-    return await quotas.lines(request.inbound, (Kind.WORKSPACE, Kind.FILES))
+    return await quotas.lines(request.inbound, (QuotaKind.WORKSPACE, QuotaKind.FILES))
 
 
 def _listed(workspace: Path) -> str:
@@ -97,7 +97,7 @@ def _removed(workspace: Path, name: str) -> str:
         with folder(workspace, folders) as directory:
             remove(directory, last, _shown(name))
         remove_empty(workspace, folders)
-    except Refused as refused:
+    except PathRefused as refused:
         return str(refused)
     except FileNotFoundError:
         return f"There is no file {_shown(name)} here."

@@ -11,9 +11,12 @@ from agent_core.ports import Clock
 from agent_core.store.people.rows import LinkOutcome
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Store
-from gateway.chats.members import Members
-from gateway.chats.messages import Messages
-from gateway.chats.people import (
+from agent_core.text.shown import shortened
+from gateway.commands.carrying import LEAVE, CommandReply, Handler, Request
+from gateway.commands.conversation import NEW_WORDS, cut_off
+from gateway.commands.messages import Messages
+from gateway.delivery.outbox import Outbox
+from gateway.people.linking import (
     NOT_YOURS,
     OFF,
     ONLY_PRIVATE,
@@ -26,12 +29,9 @@ from gateway.chats.people import (
     redeemed_words,
     resumed_words,
 )
-from gateway.commands.carrying import LEAVE, Handler, Reply, Request
-from gateway.commands.conversation import NEW_WORDS, cut_off
-from gateway.commands.registry import shortened
-from gateway.delivery.outbox import Outbox
+from gateway.people.members import Members
 from gateway.sessions.accepting import Accepting
-from gateway.sessions.stopping import Stopping
+from gateway.sessions.stopping import TurnStopping
 
 UNREAD = "What is missing here cannot be read just now, because the storage is damaged."
 
@@ -43,7 +43,7 @@ class PeopleCommands:
         self,
         members: Members,
         accepting: Accepting,
-        stopping: Stopping,
+        stopping: TurnStopping,
         messages: Messages,
         outbox: Outbox,
         store: Store,
@@ -72,63 +72,63 @@ class PeopleCommands:
 
     # ------------------------------------------------------------------ accounts
 
-    async def _link(self, request: Request) -> Reply:
+    async def _link(self, request: Request) -> CommandReply:
         if objection := self._objection(request):
-            return Reply(objection)
+            return CommandReply(objection)
         me = account_in(request.origin)
         if not request.words.strip():
             told = accounts_words(self._book.joined(request.origin), me)
-            return Reply(f"{told}\n{ask_words(await self._book.ask(request.origin))}")
+            return CommandReply(f"{told}\n{ask_words(await self._book.ask(request.origin))}")
         if wait := self._book.wait_ms(request.origin):
-            return Reply(f"Too many wrong codes. Try again in {-(-wait // 60_000)} minutes.")
+            return CommandReply(f"Too many wrong codes. Try again in {-(-wait // 60_000)} minutes.")
         found = await self._book.redeem(request.words, request.origin, request.inbound.platform_key)
         words = redeemed_words(found.outcome, found.code)
         if found.outcome is not LinkOutcome.JOINED or found.code is None:
-            return Reply(words)
+            return CommandReply(words)
         there = joined_there_words(platform_of(me[0]), request.origin.person.name)
-        return Reply(words, elsewhere=((ChatAddress.of(found.code.chat), there),))
+        return CommandReply(words, elsewhere=((ChatAddress.of(found.code.chat), there),))
 
-    async def _unlink(self, request: Request) -> Reply:
+    async def _unlink(self, request: Request) -> CommandReply:
         if objection := self._objection(request):
-            return Reply(objection)
+            return CommandReply(objection)
         me = account_in(request.origin)
         accounts = self._book.joined(request.origin)
         wished = request.words.strip().rstrip(".")
         if wished and not (wished.isdecimal() and 1 <= int(wished) <= len(accounts)):
-            return Reply(f"{accounts_words(accounts, me)}\n“{shortened(wished, 20)}” is no number of this list.")
+            return CommandReply(f"{accounts_words(accounts, me)}\n“{shortened(wished, 20)}” is no number of this list.")
         chosen = accounts[int(wished) - 1] if wished else None
         out = (chosen.account, chosen.person) if chosen is not None else me
         await cut_off(self._stopping, self._outbox, await self._book.unlink(*out))
         left = accounts_words(self._book.joined(request.origin), me)
         gone = f"{platform_of(out[0])}, {chosen.name} is taken out.\n" if chosen is not None and out != me else ""
-        return Reply(gone + left)
+        return CommandReply(gone + left)
 
     # ------------------------------------------------------------------ conversations
 
-    async def _resume(self, request: Request) -> Reply:
+    async def _resume(self, request: Request) -> CommandReply:
         if objection := self._objection(request):
-            return Reply(objection)
+            return CommandReply(objection)
         own, now = request.own.text(), self._clock.now_ms()
         wished = request.words.strip().rstrip(".")
         if not wished:
             found = await self._book.conversations(request.own, request.origin)
             unread = f"\n{UNREAD}" if self._book.unread else ""
-            return Reply(f"{list_words(found, own, self._current(request), now)}{unread}")
+            return CommandReply(f"{list_words(found, own, self._current(request), now)}{unread}")
         number = int(wished) if wished.isdecimal() and len(wished) < 4 else 0
         chosen = await self._book.chosen(number, request.own, request.origin)
         if chosen is None:
-            return Reply("There is no conversation with this number. /resume lists those that can go on here.")
+            return CommandReply("There is no conversation with this number. /resume lists those that can go on here.")
         if chosen.place == self._current(request):
-            return Reply("That conversation goes on here already.")
+            return CommandReply("That conversation goes on here already.")
         queue = self._queues.known(chosen.place)
         busy = queue is not None and queue.running is not None
         change = PlaceChange(own, chosen.place if chosen.place != own else None)
-        return Reply(resumed_words(chosen, own, now, busy=busy), SessionChange(place=change))
+        return CommandReply(resumed_words(chosen, own, now, busy=busy), SessionChange(place=change))
 
     def _current(self, request: Request) -> str:
         return self._book.session_of(request.own, request.origin).text()
 
-    async def leave(self, request: Request) -> Reply:
+    async def leave(self, request: Request) -> CommandReply:
         """The chat goes back to a session of its own, and that begins anew. The other one stays as it is."""
         change = PlaceChange(request.own.text(), None)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(place=change))
@@ -140,10 +140,10 @@ class PeopleCommands:
         if not words or await self._store.inbox.by_key(request.inbound.account, key) is None:
             await self._begin_anew(request.own)
         if not words:
-            return Reply(f"{NEW_WORDS} The one that went on here stays where it came from; /resume finds it.")
+            return CommandReply(f"{NEW_WORDS} The one that went on here stays where it came from; /resume finds it.")
         here = replace(request.inbound, session=request.own, memory_scope=request.own.text())
         await self._messages.submit(here, key, words, None)
-        return Reply("")
+        return CommandReply("")
 
     async def _begin_anew(self, own: SessionKey) -> None:
         await self._stopping.stop(own)

@@ -114,9 +114,3 @@ def queued_words(position: int) -> str:
 def line_words(line: int) -> str:
     """What is told of a message that waits until the gateway has room for its turn."""
     return f"⏳ Many people are asking just now – your place in the queue is {line}. /stop takes your message out."
-
-
-def shortened(text: str, most: int = 60) -> str:
-    """One line of a longer text."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"

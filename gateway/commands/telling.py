@@ -9,18 +9,19 @@ from adapters.contract.base import REHEARSAL_WORDS
 from adapters.terminal.operator import NOBODY_ASKED
 from agent_core.ports import Clock
 from agent_core.store.store import Store
+from agent_core.text.shown import shortened
 from agent_core.turn.view import View
-from gateway.chats.members import Members
-from gateway.commands.carrying import Handler, Reply, Request
+from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.conversation import stored_prefs
-from gateway.commands.registry import help_words, shortened, status_words, usage_words
+from gateway.commands.registry import help_words, status_words, usage_words
 from gateway.delivery.outbox import Outbox
-from gateway.limits.budgets import Budgets
+from gateway.explain.story import why
+from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.operate.explain import why
+from gateway.people.members import Members
+from gateway.queues.queue import person_words
+from gateway.queues.queues import Queues
 from gateway.sessions.chain import ModelChain
-from gateway.sessions.queue import person_words
-from gateway.sessions.queues import Queues
 
 
 class TellingCommands:
@@ -32,7 +33,7 @@ class TellingCommands:
         chain: ModelChain,
         members: Members,
         outbox: Outbox,
-        budgets: Budgets | None,
+        budgets: BudgetBook | None,
         quotas: Quotas | None,
         store: Store,
         clock: Clock,
@@ -56,7 +57,7 @@ class TellingCommands:
             "access": self._access,
         }  # fmt: skip
 
-    async def _status(self, request: Request) -> Reply:
+    async def _status(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         running: View | None = None
         seconds = 0
@@ -75,14 +76,14 @@ class TellingCommands:
             troubles.append(f"The conversation from {request.inbound.session.platform.capitalize()} goes on here.")
         if queue is not None and queue.running is not None and not queue.running.same_chat(request.inbound):
             troubles.append("What runs was asked in another chat, and is shown there.")
-        return Reply(
+        return CommandReply(
             status_words(
                 running=running, seconds=seconds, waiting=waiting, model=model,
                 unsent=self._outbox.surfaces.unsent_of(name), troubles=troubles,
             )
         )  # fmt: skip
 
-    async def _why(self, request: Request) -> Reply:
+    async def _why(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
             turn = queue.running.driver.identity.turn
@@ -91,11 +92,11 @@ class TellingCommands:
             turn = rows[0].turn if rows else ""
         return await self.story(turn)
 
-    async def story(self, turn: str) -> Reply:
+    async def story(self, turn: str) -> CommandReply:
         lines = await why(self._store, turn, self._clock.now_ms) if turn else ()
-        return Reply("\n".join(lines) or "There was no answer here yet.")
+        return CommandReply("\n".join(lines) or "There was no answer here yet.")
 
-    async def _usage(self, request: Request) -> Reply:
+    async def _usage(self, request: Request) -> CommandReply:
         now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
         midnight = round(now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
         session = await self._store.turns.usage(request.owner.session)
@@ -104,26 +105,28 @@ class TellingCommands:
         lines = await budgets.usage(request.inbound) if budgets is not None else ()
         quotas = self._quotas
         kept = await quotas.lines(request.inbound) if quotas is not None else ()
-        return Reply("\n".join((usage_words(session, today), *lines, *kept)))
+        return CommandReply("\n".join((usage_words(session, today), *lines, *kept)))
 
-    async def _help(self, request: Request) -> Reply:
+    async def _help(self, request: Request) -> CommandReply:
         rehearsal = REHEARSAL_WORDS if self._rehearsal else ""
-        return Reply(help_words(admin=request.admin, rehearsal=rehearsal, people=self._members.book.allowed))
+        return CommandReply(help_words(admin=request.admin, rehearsal=rehearsal, people=self._members.book.allowed))
 
-    async def _access(self, request: Request) -> Reply:
+    async def _access(self, request: Request) -> CommandReply:
         verb, _, what = request.words.strip().partition(" ")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         match verb:
             case "list" | "":
                 listed = [f"{p.state.value} {p.person} {p.name} {p.code}".strip() for p in self._members.people()[:30]]
-                return Reply("\n".join(listed) or NOBODY_ASKED)
+                return CommandReply("\n".join(listed) or NOBODY_ASKED)
             case "approve":
                 row = await self._members.approve(what, by)
-                return Reply(
+                return CommandReply(
                     f"{row.name} may talk to me now." if row else "No such code or person; codes live an hour."
                 )
             case "revoke":
                 row = await self._members.revoke(what, by)
-                return Reply(f"{row.name} may not talk to me any more." if row else "I know nobody with this id.")
+                return CommandReply(
+                    f"{row.name} may not talk to me any more." if row else "I know nobody with this id."
+                )
             case _:
-                return Reply("/access list, /access approve CODE, /access revoke ID")
+                return CommandReply("/access list, /access approve CODE, /access revoke ID")

@@ -24,15 +24,15 @@ from agent_core import storedjson
 from agent_core.ports import Clock
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
-from gateway.chats.messages import Messages
-from gateway.commands.carrying import Handler, Reply, Request
+from gateway.commands.carrying import CommandReply, Handler, Request
+from gateway.commands.messages import Messages
+from gateway.config.times import Rule
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
+from gateway.queues.queues import Queues
 from gateway.schedule import reminding, schedules
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
-from gateway.schedule.schedules import Happening, Kind, Plan, Unreadable, session_key
-from gateway.schedule.times import Rule
-from gateway.sessions.queues import Queues
+from gateway.schedule.schedules import Happening, Plan, ScheduleKind, UnreadablePlan, session_key
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -112,15 +112,15 @@ class TimedCommands:
 
     # ------------------------------------------------------------------ reminders
 
-    async def _remind(self, request: Request) -> Reply:
+    async def _remind(self, request: Request) -> CommandReply:
         wanted = reminding.meaning(request.words, request.received_at, self._zone)
-        rows = await self._store.schedules.of(request.key, Kind.REMINDER.value)
+        rows = await self._store.schedules.of(request.key, ScheduleKind.REMINDER.value)
         match wanted:
             case NotUnderstood(words):
-                return Reply(f"{words}\nTimes are those of {self._zone}.")
+                return CommandReply(f"{words}\nTimes are those of {self._zone}.")
             case ShowAll():
                 unread = f"\n{UNREAD}" if self._store.left_out("schedules") else ""
-                return Reply(f"{schedules.list_words(_readable(rows), self._zone)}{unread}")
+                return CommandReply(f"{schedules.list_words(_readable(rows), self._zone)}{unread}")
             case Cancel(number):
                 return self._cancel(rows, number)
             case NewReminder(rule, words):
@@ -128,9 +128,9 @@ class TimedCommands:
             case _:
                 assert_never(wanted)
 
-    def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str) -> Reply:
+    def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str) -> CommandReply:
         if len(rows) >= self._most:
-            return Reply(
+            return CommandReply(
                 f"There are {len(rows)} reminders here already, and no more are possible. /remind shows them, /remind cancel "
                 "NUMBER takes one back."
             )
@@ -141,36 +141,36 @@ class TimedCommands:
             number, str(request.inbox_id), rule, plan, request.inbound.session, request.received_at, now
         )
         if row is None or row.next_at is None:
-            return Reply("That time is over, so nothing is set.")
-        return Reply(reminding.confirmed(number, row.next_at, rule, words, self._zone), schedules=(row,))
+            return CommandReply("That time is over, so nothing is set.")
+        return CommandReply(reminding.confirmed(number, row.next_at, rule, words, self._zone), schedules=(row,))
 
-    def _cancel(self, rows: list[ScheduleRow], number: int) -> Reply:
+    def _cancel(self, rows: list[ScheduleRow], number: int) -> CommandReply:
         now = self._clock.now_ms()
         gone = [row for row in rows if not number or row.number == number]
         if not gone:
-            return Reply(f"There is no reminder {number} here." if number else "There are no reminders here.")
+            return CommandReply(f"There is no reminder {number} here." if number else "There are no reminders here.")
         words = f"Reminder {number} is taken back." if number else f"{len(gone)} reminders are taken back."
-        return Reply(words, schedules=tuple(schedules.cancelled(row, now) for row in gone))
+        return CommandReply(words, schedules=tuple(schedules.cancelled(row, now) for row in gone))
 
     # ------------------------------------------------------------------ what is due
 
-    async def _happen(self, request: Request) -> Reply:
+    async def _happen(self, request: Request) -> CommandReply:
         try:
             happening = schedules.decode_happening(request.words)
-        except Unreadable as error:
+        except UnreadablePlan as error:
             log.exception("schedule.unreadable", inbox=request.inbox_id)
-            return Reply(f"⚠️ {error} It is not done.")
+            return CommandReply(f"⚠️ {error} It is not done.")
         if happening.outcome is OccurrenceOutcome.MISSED:
-            return Reply(schedules.missed_words(happening))
+            return CommandReply(schedules.missed_words(happening))
         match happening.kind:
-            case Kind.REMINDER:
-                return Reply(schedules.reminder_words(happening))
-            case Kind.PROMPT:
+            case ScheduleKind.REMINDER:
+                return CommandReply(schedules.reminder_words(happening))
+            case ScheduleKind.PROMPT:
                 return await self._prompt(request, happening)
             case _:
                 assert_never(happening.kind)
 
-    async def _prompt(self, request: Request, happening: Happening) -> Reply:
+    async def _prompt(self, request: Request, happening: Happening) -> CommandReply:
         """Put the prompt into the conversation's queue, as a message that no person wrote."""
         name = f"scheduled:{happening.schedule}:"
         key = f"{name}{happening.due}"
@@ -179,7 +179,7 @@ class TimedCommands:
         queue = self._queues.known(request.key)
         waiting = queue.waiting if queue is not None else []
         if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):
-            return Reply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")
+            return CommandReply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")
         # Proposed before the prompt is taken, so that its place is before the answer's.
         self._outbox.words.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
         while True:
@@ -191,21 +191,21 @@ class TimedCommands:
                 if refused.code.passes:
                     await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up
                     continue
-                return Reply(f"{schedules.missed_words(happening)} ({refused})")
-            return Reply("", contents=(told,))
+                return CommandReply(f"{schedules.missed_words(happening)} ({refused})")
+            return CommandReply("", contents=(told,))
 
     # ------------------------------------------------------------------ the operator's words
 
-    async def _post(self, request: Request) -> Reply:
+    async def _post(self, request: Request) -> CommandReply:
         try:
             post = _posts().validate_json(request.words)
         except ValueError:
             log.exception("post.unreadable", inbox=request.inbox_id)
-            return Reply("⚠️ A message was stored here by another version of this program and cannot be shown.")
+            return CommandReply("⚠️ A message was stored here by another version of this program and cannot be shown.")
         port = self._outbox.port_of(request.origin.address)
         pieces = await self._outbox.forming.final(port.parts, post.text) if post.text.strip() else ()
         files = [Content(ContentKind.FILE, Styled(), file=str(path), file_name=name) for path, name in post.files]
-        return Reply("", contents=(*(content_of(piece) for piece in pieces), *files))
+        return CommandReply("", contents=(*(content_of(piece) for piece in pieces), *files))
 
 
 def _readable(rows: list[ScheduleRow]) -> tuple[tuple[ScheduleRow, Plan, Rule], ...]:
@@ -213,6 +213,6 @@ def _readable(rows: list[ScheduleRow]) -> tuple[tuple[ScheduleRow, Plan, Rule], 
     for row in rows:
         try:
             found.append((row, *schedules.decode(row)))
-        except Unreadable:
+        except UnreadablePlan:
             log.exception("schedule.unreadable", schedule=row.schedule)
     return tuple(found)

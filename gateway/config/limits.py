@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from adapters.contract.settings import Section, Unit, complaint, parsed_json
 from agent_core.limits.budgets import NANOS, Amount, BudgetRules, Price
-from agent_core.limits.quotas import Kind, Limits
+from agent_core.limits.quotas import QuotaKind, QuotaLimits
 from agent_core.limits.retention import Keep
 from agent_core.limits.spend import Budget
 
@@ -59,7 +59,7 @@ def _known_zone(name: str) -> str:
     return name
 
 
-class Budgets(Section):
+class BudgetsSection(Section):
     """What model calls may use, in tokens and in money. A call that has no room is not made, and the person is told why."""
 
     turn_tokens: Tokens = 0
@@ -101,7 +101,7 @@ class Budgets(Section):
     """Where days and months begin at midnight."""
 
     @model_validator(mode="after")
-    def _priced(self) -> Budgets:
+    def _priced(self) -> BudgetsSection:
         for budget in () if self.prices else Budget:
             if getattr(self, key := f"{budget.value}_money"):
                 words = f"{key} is set, and no price, so nothing would ever count for it"
@@ -148,17 +148,17 @@ class Quota(Section):
     """Everything in the state directory. Text is answered all the same; files, and what is to be remembered, are refused from there on.
     MiB; 0 is no limit."""
 
-    def limits(self) -> Limits:
+    def limits(self) -> QuotaLimits:
         """The limits as the core takes them."""
         each = {
-            Kind.WORKSPACE: self.workspace_mib * MIB,
-            Kind.FILES: self.workspace_files,
-            Kind.MEMORY: self.memory_kib * 1024,
-            Kind.SPOOL: self.spool_mib * MIB,
-            Kind.INCOMING: self.incoming_mib * MIB,
-            Kind.SESSIONS: self.sessions,
+            QuotaKind.WORKSPACE: self.workspace_mib * MIB,
+            QuotaKind.FILES: self.workspace_files,
+            QuotaKind.MEMORY: self.memory_kib * 1024,
+            QuotaKind.SPOOL: self.spool_mib * MIB,
+            QuotaKind.INCOMING: self.incoming_mib * MIB,
+            QuotaKind.SESSIONS: self.sessions,
         }
-        return Limits(each, self.whole_mib * MIB)
+        return QuotaLimits(each, self.whole_mib * MIB)
 
 
 class Retention(Section):

@@ -12,10 +12,10 @@ from typing import Annotated, TypeAlias
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, model_validator
 
 from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, Usual, complaint, listed
+from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Credential, Endpoint, label_of
 from agent_core.model.knownbad import ROUTING, ROWS, KnownBad
-from agent_core.tools.base import Json
-from agent_core.turn.settings import CONNECT_SECONDS, TurnSettings
+from agent_core.settings import CONNECT_SECONDS, TurnSettings
 from gateway.config.types import Headers, Paths, Secrets, Table, named_tables
 
 NO_KEY = "none"
@@ -29,7 +29,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class PatienceKeys:
     """For how long a model may be silent: before its first content, between two pieces, and after a remedy. Seconds."""
 
     first_content_seconds: float
@@ -37,7 +37,7 @@ class Patience:
     remedy_seconds: float
 
 
-REHEARSED = Patience(10, 10, 6)
+REHEARSED = PatienceKeys(10, 10, 6)
 """With the rehearsal model, where the operator says nothing else."""
 
 
@@ -235,9 +235,9 @@ class Model(Section):
         """True if no model is configured, so that the rehearsal model answers."""
         return not self.base_url and not self.credentials
 
-    def patience(self) -> Patience:
+    def patience(self) -> PatienceKeys:
         """How long a model may be silent. Nobody who rehearses a stall wants to wait for as long as a real model may need."""
-        own = Patience(self.first_content_seconds, self.stall_seconds, self.remedy_seconds)
+        own = PatienceKeys(self.first_content_seconds, self.stall_seconds, self.remedy_seconds)
         if not self.rehearsal:
             return own
         return replace(REHEARSED, **{key: value for key, value in asdict(own).items() if key in self.model_fields_set})

@@ -48,7 +48,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
+class UsualPaths:
     """The operating system's usual directories for this program."""
 
     config: Path
@@ -57,13 +57,13 @@ class Usual:
     logs: Path
 
 
-def xdg(home: Path) -> Usual:
+def xdg(home: Path) -> UsualPaths:
     """The defaults of the XDG Base Directory Specification 0.8."""
     state = home / ".local" / "state" / NAME
-    return Usual(home / ".config" / NAME, state, home / ".cache" / NAME, state / "logs")
+    return UsualPaths(home / ".config" / NAME, state, home / ".cache" / NAME, state / "logs")
 
 
-def resolve(env: Mapping[str, str], home: Path, *, cwd: Path | None = None, usual: Usual | None = None) -> Paths:
+def resolve(env: Mapping[str, str], home: Path, *, cwd: Path | None = None, usual: UsualPaths | None = None) -> Paths:
     """All places, from the environment and the home directory alone.
 
     `usual` replaces the XDG defaults on other systems. `cwd` is what a relative ``OUTSPOKEN_HOME`` or ``OUTSPOKEN_CONFIG`` is
@@ -102,9 +102,9 @@ def find_paths(env: Mapping[str, str], home: Path | None = None) -> Paths:
     )
 
 
-def _of_the_platform() -> Usual:
+def _of_the_platform() -> UsualPaths:
     dirs = platformdirs.PlatformDirs(NAME, appauthor=False)
-    return Usual(dirs.user_config_path, dirs.user_state_path, dirs.user_cache_path, dirs.user_log_path)
+    return UsualPaths(dirs.user_config_path, dirs.user_state_path, dirs.user_cache_path, dirs.user_log_path)
 
 
 def _directory(env: Mapping[str, str], name: str, home: Path, cwd: Path | None) -> Path | None:

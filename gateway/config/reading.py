@@ -35,10 +35,10 @@ from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.sections import Config, schema
 from gateway.config.sources import (
-    Problem,
+    ConfigProblem,
     TomlFile,
     TomlPath,
-    Unreadable,
+    UnreadableSource,
     Variables,
     read_dotenv,
     read_value_file,
@@ -52,7 +52,7 @@ Table: TypeAlias = dict[str, object]
 class ConfigError(Exception):
     """The configuration cannot be used. `str` is a list of problems in words for a person, and holds no value."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = tuple(problems)
         how_many = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__("\n".join([f"The configuration has {how_many}:", *(f"  - {one}" for one in problems)]))
@@ -68,7 +68,7 @@ class Loaded:
     """The TOML file that was read; None if there was none."""
     origins: Mapping[TomlPath, str]
     """Where each key that is not at its default was set: ``file:line`` or a variable."""
-    problems: tuple[Problem, ...]
+    problems: tuple[ConfigProblem, ...]
     """None if the gateway may start."""
     warnings: tuple[str, ...]
     """Sentences for a person; nothing of it stops the start."""
@@ -133,7 +133,7 @@ class _Reading:
         self._set = Variables(dict(env))
         self._beside = Variables({})
         self._toml: TomlFile | None = None
-        self._problems: list[Problem] = []
+        self._problems: list[ConfigProblem] = []
         self._warnings: list[str] = []
         self._origins: dict[TomlPath, str] = {}
 
@@ -175,9 +175,11 @@ class _Reading:
         """What cannot be read in this block is a problem, and reading goes on behind it."""
         try:
             yield
-        except Unreadable as error:
+        except UnreadableSource as error:
             found = error.problem
-            self._problems.append(Problem(where, f"{name}: {found.where} {found.what}", found.fix) if name else found)
+            self._problems.append(
+                ConfigProblem(where, f"{name}: {found.where} {found.what}", found.fix) if name else found
+            )
 
     def _variable(self, name: str) -> str:
         return (self._set.values.get(name) or self._beside.values.get(name) or "").strip()
@@ -213,16 +215,16 @@ class _Reading:
         for section, table in cast("Table", source()).items():
             docs = {doc.key: doc for doc in self._docs if doc.section == section}
             if not docs:
-                self._problems.append(Problem(source.at(section), *self._unknown_section(section, table)))
+                self._problems.append(ConfigProblem(source.at(section), *self._unknown_section(section, table)))
                 continue
             if not isinstance(table, dict):
                 fix = f"Write [{section}] on a line of its own, and its keys below it."
-                self._problems.append(Problem(source.at(section), f"{section} must be a table.", fix))
+                self._problems.append(ConfigProblem(source.at(section), f"{section} must be a table.", fix))
                 continue
             keys = cast("Table", table)
             for key in (key for key in keys if key not in docs):
                 what = f"there is no key {key} in [{section}]."
-                self._problems.append(Problem(source.at(section, key), what, self._nearest(section, key)))
+                self._problems.append(ConfigProblem(source.at(section, key), what, self._nearest(section, key)))
             known = {key: value for key, value in keys.items() if key in docs}
             layer[section] = self._settled([*docs.values()], known, _Place(source, (section,), base, file))
         return layer
@@ -236,7 +238,7 @@ class _Reading:
                 continue
             if isinstance(place.source, TomlFile) and (what := _secret_in(doc, value, place)):
                 del table[doc.key]
-                self._problems.append(Problem(place.at(doc.key), *_not_in_the_file(what, doc)))
+                self._problems.append(ConfigProblem(place.at(doc.key), *_not_in_the_file(what, doc)))
             elif doc.is_path:
                 table[doc.key] = self._absolute(value, place.base, several=doc.type.startswith("list"))
             elif any(inner.file_key for inner in doc.table):
@@ -290,7 +292,7 @@ class _Reading:
                 table[doc.key] = value
             else:
                 what = f"{place.name}: the variable {variable} is not set."
-                self._problems.append(Problem(place.at(), what, "Set it, or correct its name."))
+                self._problems.append(ConfigProblem(place.at(), what, "Set it, or correct its name."))
         elif doc.file_key in table and doc.key in table:
             here, there = where[doc.key], where[doc.file_key]
             self._warnings.append(
@@ -322,7 +324,7 @@ class _Reading:
         for name in sorted(variables.values.keys() - known):
             if name.upper().startswith(PREFIX) and ("__" in name or not _SERVICE_LINK.fullmatch(name)):
                 fix = _meant(name.upper(), known) or f"Unset it; the variables are {PREFIX}<SECTION>__<KEY>."
-                self._problems.append(Problem(variables.where(name), "there is no such setting.", fix))
+                self._problems.append(ConfigProblem(variables.where(name), "there is no such setting.", fix))
 
     def _unknown_section(self, section: str, content: object) -> tuple[str, str]:
         if not isinstance(content, dict):
@@ -351,7 +353,7 @@ class _Reading:
         self._problems += [self._problem(detail) for detail in details]
         return {str(detail["loc"][0]) for detail in details}
 
-    def _problem(self, detail: ErrorDetails) -> Problem:
+    def _problem(self, detail: ErrorDetails) -> ConfigProblem:
         """A complaint of the validation in our words; the value is never among them."""
         section, *rest = detail["loc"]
         context = detail.get("ctx", {})
@@ -361,12 +363,12 @@ class _Reading:
         if detail["type"] == "outspoken":
             own = detail["msg"]
             what = f"[{section}] {key} {own}." if own.startswith("must ") else f"[{section}] {own}."
-            return Problem(where, what, str(context.get("fix", "")))
+            return ConfigProblem(where, what, str(context.get("fix", "")))
         if doc is None or len(rest) > 1:
-            return Problem(where, *_inner_words(f"[{section}] {key}", rest[1:], doc, detail))
+            return ConfigProblem(where, *_inner_words(f"[{section}] {key}", rest[1:], doc, detail))
         article = "" if doc.type.startswith(("one of", "true", "text")) else "a "
         default = f" The default is {doc.default}." if doc.default not in {"", '""', "[]", "{}"} else ""
-        return Problem(where, f"{doc.name} must be {article}{doc.type}.", f"{doc.description}{default}")
+        return ConfigProblem(where, f"{doc.name} must be {article}{doc.type}.", f"{doc.description}{default}")
 
     def _where(self, section: str, key: str, inner: Sequence[str | int]) -> str:
         at = self._origins.get((section, key))
@@ -476,3 +478,12 @@ def _shown(value: object, name: str, redactor: Redactor) -> object:
             return [_shown(item, "", redactor) for item in cast("Iterable[object]", value)]
         case _:
             return value
+
+
+class CannotServe(Exception):
+    """The daemon cannot start; the words say why and what to do."""
+
+
+def redactor_of(config: Config) -> Redactor:
+    """Knows every secret of the configuration."""
+    return Redactor.of(secret_values(config))

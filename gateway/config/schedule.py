@@ -8,12 +8,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adapters import platforms
 from adapters.contract.settings import Section, complaint
+from gateway.config import times
+from gateway.config.times import BadTime, Cron, Every, Rule
 from gateway.config.types import IfMissed, named_tables
-from gateway.schedule import times
-from gateway.schedule.times import BadTime, Cron, Every, Rule
 
 
-class Entry(Section):
+class ScheduleEntry(Section):
     """A prompt that starts a turn in a chat at certain times, as if somebody had written it there."""
 
     name: str = Field(min_length=1, max_length=60, pattern=r"^[^/\s][^/]*$")
@@ -34,7 +34,7 @@ class Entry(Section):
     """Seconds that it may be late at most; what is later is skipped, and the chat is told."""
 
     @model_validator(mode="after")
-    def _usable(self) -> Entry:
+    def _usable(self) -> ScheduleEntry:
         platform, _, chat = self.chat.partition("/")
         if platform not in platforms.names() or not chat or chat.startswith("/"):
             fix = (
@@ -64,7 +64,7 @@ class Schedule(Section):
     timezone: str = Field(default="", examples=["Europe/Berlin"])
     """By whose clocks times of day are meant, as the tz database names it. Empty: the machine's own zone, or UTC if that has no
     name."""
-    entries: Annotated[tuple[Entry, ...], BeforeValidator(named_tables)] = Field(
+    entries: Annotated[tuple[ScheduleEntry, ...], BeforeValidator(named_tables)] = Field(
         default=(),
         examples=[
             [{"name": "morning", "prompt": "What is new?", "chat": "telegram/12345678", "cron": "0 8 * * mon-fri"}]

@@ -21,20 +21,20 @@ from adapters import platforms
 from adapters.contract.platforms import ChatSection, Platform
 from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, Usual, complaint
 from agent_core.learning.incidents import IncidentRules
+from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import RESULT_CHARS
-from agent_core.turn.settings import GuardCounts, LadderCounts, TurnSettings
-from gateway.config.limits import Budgets, Quota, Retention
+from gateway.config.limits import BudgetsSection, Quota, Retention
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
 from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
-from gateway.observe.alerts import AlertRules, Limits
+from gateway.limits.alerts import AlertLimits, AlertRules
 
 _GUARDS = GuardCounts()
 _LADDER = LadderCounts()
 _INCIDENTS = IncidentRules()
 _TOLD = AlertRules()
-_WRONG = Limits()
+_WRONG = AlertLimits()
 MINUTE_MS = 60_000
 
 Rounds: TypeAlias = Annotated[int, Field(ge=1, le=1000), Unit("times")]
@@ -43,7 +43,7 @@ Minutes: TypeAlias = Annotated[int, Field(ge=1, le=24 * 60)]
 Turns: TypeAlias = Annotated[int, Field(ge=1, le=10_000), Unit("turns")]
 
 
-class Sessions(Section):
+class SessionsSection(Section):
     """Conversations."""
 
     policy: SessionPolicy = SessionPolicy.QUEUE
@@ -224,9 +224,9 @@ class Operators(Section):
         """How much is told."""
         return AlertRules(per_hour=self.alerts_per_hour, again_ms=self.again_minutes * MINUTE_MS)
 
-    def limits(self) -> Limits:
+    def limits(self) -> AlertLimits:
         """From when on something is wrong."""
-        return Limits(self.adapter_seconds, self.undelivered_seconds, self.free_mib, self.wait_seconds)
+        return AlertLimits(self.adapter_seconds, self.undelivered_seconds, self.free_mib, self.wait_seconds)
 
 
 class Telemetry(Section):
@@ -237,7 +237,7 @@ class Telemetry(Section):
     extra otlp (pip install 'outspoken[otlp]'). A key for it goes into OTEL_EXPORTER_OTLP_HEADERS, which the library reads."""
 
 
-class People(Section):
+class PeopleSection(Section):
     """People who talk to the bot from several accounts."""
 
     link: bool = False
@@ -260,9 +260,9 @@ class _First(BaseSettings):
 
     model: Model = Field(default_factory=Model)
     server: Server = Field(default_factory=Server)
-    session: Sessions = Field(default_factory=Sessions)
+    session: SessionsSection = Field(default_factory=SessionsSection)
     tools: Tools = Field(default_factory=Tools)
-    budgets: Budgets = Field(default_factory=Budgets)
+    budgets: BudgetsSection = Field(default_factory=BudgetsSection)
     quota: Quota = Field(default_factory=Quota)
     storage: Storage = Field(default_factory=Storage)
     retention: Retention = Field(default_factory=Retention)
@@ -272,7 +272,7 @@ class _First(BaseSettings):
 class Config(_First):
     """All of it but the sections of the platforms, which `schema` puts in between. Made by `gateway.config.reading`."""
 
-    people: People = Field(default_factory=People)
+    people: PeopleSection = Field(default_factory=PeopleSection)
     schedule: Schedule = Field(default_factory=Schedule)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)

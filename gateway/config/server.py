@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint
 from gateway.config.types import Disconnect, is_loopback
-from gateway.http.patience import DoorLimits
+from gateway.limits.patience import DoorLimits
 
 _DOOR = DoorLimits()
 DRAIN_SECONDS = 20.0

@@ -32,7 +32,7 @@ TomlPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """Something about the configuration that somebody must mend."""
 
     where: str
@@ -44,40 +44,48 @@ class Problem:
         return f"{self.where}: {self.what}{f' {self.fix}' if self.fix else ''}"
 
 
-class Unreadable(Exception):
+class UnreadableSource(Exception):
     """A source could not be read. Carries the problem in words."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ConfigProblem) -> None:
         super().__init__(str(problem))
         self.problem = problem
 
 
 def read_text(path: Path) -> str:
-    """The text of a small file; `Unreadable` in words."""
+    """The text of a small file; `UnreadableSource` in words."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise Unreadable(Problem(str(path), "there is no such file.", "Create it, or correct the name.")) from None
+        raise UnreadableSource(
+            ConfigProblem(str(path), "there is no such file.", "Create it, or correct the name.")
+        ) from None
     except ValueError:
-        raise Unreadable(Problem(repr(str(path)), "cannot be the name of a file.", "Correct the name.")) from None
+        raise UnreadableSource(
+            ConfigProblem(repr(str(path)), "cannot be the name of a file.", "Correct the name.")
+        ) from None
     except OSError as error:
         words = (error.strerror or type(error).__name__).lower()
-        raise Unreadable(Problem(str(path), f"cannot be read: {words}.")) from None
+        raise UnreadableSource(ConfigProblem(str(path), f"cannot be read: {words}.")) from None
     if len(raw) > MAX_FILE_BYTES:
-        raise Unreadable(Problem(str(path), f"is larger than {MAX_FILE_BYTES} bytes, so it is hardly the right file."))
+        raise UnreadableSource(
+            ConfigProblem(str(path), f"is larger than {MAX_FILE_BYTES} bytes, so it is hardly the right file.")
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise Unreadable(Problem(f"{path}:{line}", "is not UTF-8 text.", "Save the file as UTF-8.")) from None
+        raise UnreadableSource(
+            ConfigProblem(f"{path}:{line}", "is not UTF-8 text.", "Save the file as UTF-8.")
+        ) from None
 
 
 def read_value_file(path: Path) -> str:
-    """What stands in a file that holds one value: its text without white space around it. `Unreadable` if there is none."""
+    """What stands in a file that holds one value: its text without white space around it. `UnreadableSource` if there is none."""
     text = read_text(path).strip()
     if not text:
-        raise Unreadable(Problem(str(path), "is empty.", "Write the value into it."))
+        raise UnreadableSource(ConfigProblem(str(path), "is empty.", "Write the value into it."))
     return text
 
 
@@ -126,14 +134,14 @@ class Variables(EnvSettingsSource):
         return self.where(self._names[path[:2]])
 
 
-def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, list[Problem]]:
+def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, list[ConfigProblem]]:
     """The variables of a ``.env`` file: ``NAME=value`` lines, comments, quotes, ``export``. ``$NAME`` is not expanded.
 
     A line that is none of these is a problem, and the others count. Line by line, because `setup` changes such files by lines.
     """
     values: dict[str, str] = {}
     places: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         for found in parse_stream(StringIO(line)):
             if found.key is not None and found.value is not None:
@@ -143,7 +151,7 @@ def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, 
                 places[found.key] = f"{found.key} ({path}:{number})"
             elif found.error or found.key is not None:
                 fix = "Write NAME=value, with quotes around a value that holds # or spaces at its ends."
-                problems.append(Problem(f"{path}:{number}", "is no assignment.", fix))
+                problems.append(ConfigProblem(f"{path}:{number}", "is no assignment.", fix))
     return Variables(values, places), problems
 
 
@@ -151,7 +159,7 @@ def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, 
 
 
 class TomlFile(TomlConfigSettingsSource):
-    """What a TOML file says, and on which line. Raises `Unreadable` with line and column of a mistake."""
+    """What a TOML file says, and on which line. Raises `UnreadableSource` with line and column of a mistake."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -169,9 +177,9 @@ class TomlFile(TomlConfigSettingsSource):
             line, column = (found.group(1), found.group(2)) if found else (None, None)
             place = f"{self.path}:{line}:{column}" if line else f"{self.path}:{text.count(chr(10)) + 1}"
             what = f"is not valid TOML: {_POSITION.sub('', words)}."
-            raise Unreadable(Problem(place, what, 'Texts need quotation marks: name = "gpt-5".')) from None
+            raise UnreadableSource(ConfigProblem(place, what, 'Texts need quotation marks: name = "gpt-5".')) from None
         except RecursionError:
-            raise Unreadable(Problem(str(self.path), "is nested too deeply.")) from None
+            raise UnreadableSource(ConfigProblem(str(self.path), "is nested too deeply.")) from None
         self._lines = toml_lines(text)
         return values
 

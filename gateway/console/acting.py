@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from adapters.contract.chat import Ability, CallFailed, ChatAddress, Content
-from adapters.delivery.pacing import Urgency
+from adapters.contract.pacing import Urgency
 from adapters.delivery.reconcile import Hand, Part, by_hand, objection
 from adapters.delivery.substitutes import for_other_chat
 from agent_core.ports import Clock, Ids

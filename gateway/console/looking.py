@@ -14,7 +14,8 @@ from typing import TypeVar
 import orjson
 
 from adapters.contract.chat import AdapterSight, ChatAddress
-from adapters.delivery.pacing import Urgency
+from adapters.contract.pacing import Urgency
+from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules, window
 from agent_core.limits.spend import Budget
 from agent_core.ports import Clock, time_mark
@@ -22,9 +23,8 @@ from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.overview import ExitCount, TurnSummary
 from agent_core.store.store import Damaged, Store
 from agent_core.text.redaction import Redactor
-from agent_core.tools.base import Json
 from gateway.console import snapshot
-from gateway.console.words import Around
+from gateway.console.words import WaitsFor
 from gateway.delivery.outbox import Outbox
 from gateway.sessions.hub import Hub
 
@@ -196,7 +196,7 @@ class Board:
             if one.row.state is not DeliveryState.FAILED and not part.open:
                 continue  # it is through, and that is not stored yet
             gate = outbox.gates.waits(address)[Urgency.FINAL] if configured else 0
-            around = Around(now, configured, sights.get(account), gate, ahead.get(one.row.surface, 0))
+            around = WaitsFor(now, configured, sights.get(account), gate, ahead.get(one.row.surface, 0))
             ahead[one.row.surface] = ahead.get(one.row.surface, 0) + 1
             row = snapshot.part_json(one.session, part, around)
             row["why"] = self.sources.redactor.redact(str(row["why"]))

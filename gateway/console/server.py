@@ -17,14 +17,14 @@ from adapters.delivery.reconcile import Hand
 from adapters.http.common import Problem, problem_response
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
+from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable
-from agent_core.tools.base import Json
 from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import FRESH_SECONDS, SHARE, Board
-from gateway.console.turns import Turns, TurnSight
-from gateway.operate.ids import CannotExplain
+from gateway.console.turns import ConsoleTurn, ConsoleTurns
+from gateway.explain.ids import CannotExplain
 from gateway.storage.storewatch import AWAY_WORDS
 
 MOST_WATCHERS = 24
@@ -39,7 +39,7 @@ Served = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Console:
     """Its routes."""
 
-    def __init__(self, board: Board, turns: Turns, acting: Acting, access: Access, clock: Clock) -> None:
+    def __init__(self, board: Board, turns: ConsoleTurns, acting: Acting, access: Access, clock: Clock) -> None:
         self._board = board
         self._turns = turns
         self._acting = acting
@@ -136,7 +136,7 @@ class Console:
         if first is None:
             return problem_response(Problem(404, f"There is no turn {turn}."))
         async with self._stream(request) as response:
-            sight: TurnSight | None = first
+            sight: ConsoleTurn | None = first
             sent, quiet_since = b"", self._clock.monotonic()
             while sight is not None:
                 now = self._clock.monotonic()

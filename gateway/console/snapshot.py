@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from adapters.contract.chat import AdapterSight
 from adapters.delivery.reconcile import Hand, Part, objection
 from agent_core.driver.driver import TurnDriver
+from agent_core.failures.exits import EXITS, ExitCode
+from agent_core.jsonvalue import Json
 from agent_core.learning.incidents import incident_words
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
 from agent_core.limits.spend import Budget, Measure, amount_words
 from agent_core.store.audit import AuditRow
-from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
+from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, WaitingMessages
 from agent_core.store.troubles.rows import IncidentRow
-from agent_core.tools.base import Json
-from agent_core.turn.exits import EXITS, ExitCode
 from agent_core.turn.view import BubbleKind, View
-from gateway.console.words import Around, name_of, what_is, why_waiting
+from gateway.console.words import WaitsFor, name_of, what_is, why_waiting
 
 LEFT_OUT = "more"
 RUNNING_CLASS = "running"
@@ -98,7 +98,7 @@ def turn_json(turn: TurnSummary, doing: str = "") -> dict[str, Json]:
 
 
 def sessions_json(
-    latest: Sequence[TurnSummary], opened: Sequence[TurnSummary], waiting: Sequence[Waiting],
+    latest: Sequence[TurnSummary], opened: Sequence[TurnSummary], waiting: Sequence[WaitingMessages],
     known: Sequence[SessionSummary], limit: int,
 ) -> dict[str, Json]:  # fmt: skip
     """The conversations of the latest turns and those in which something waits, what waits first, then the latest."""
@@ -161,7 +161,7 @@ def _action(code: str) -> str:
 # ---------------------------------------------------------------------- outbox
 
 
-def part_json(session: str, part: Part, around: Around) -> dict[str, Json]:
+def part_json(session: str, part: Part, around: WaitsFor) -> dict[str, Json]:
     """A part that waits or was refused, why, and what can be done to it."""
     row = part.row
     return {

@@ -10,13 +10,13 @@ from agent_core.bell import Bell
 from agent_core.explain.why import told
 from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import timeline
+from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.text.redaction import Redactor
-from agent_core.tools.base import Json
 from gateway.console.snapshot import class_of, doing_of, place_of
-from gateway.operate.explain import Explainer, local_zone, why
+from gateway.explain.story import Explainer, local_zone, why
 from gateway.sessions.hub import Hub
 
 MOST_LINES = 600
@@ -24,7 +24,7 @@ MOST_LINES = 600
 
 
 @dataclass(frozen=True, slots=True)
-class TurnSight:
+class ConsoleTurn:
     """A turn as it was seen."""
 
     body: dict[str, Json]
@@ -35,7 +35,7 @@ class TurnSight:
     took_seconds: float
 
 
-class Turns:
+class ConsoleTurns:
     """Looks at turns."""
 
     def __init__(self, store: Store, hub: Hub, clock: Clock, redactor: Redactor) -> None:
@@ -44,7 +44,7 @@ class Turns:
         self._clock = clock
         self._redactor = redactor
 
-    async def look(self, turn: str, before: TurnSight | None) -> TurnSight | None:
+    async def look(self, turn: str, before: ConsoleTurn | None) -> ConsoleTurn | None:
         """The turn as it is now; None if there is none. What did not change since `before` is not made again."""
         began = self._clock.monotonic()
         row = await self._store.turns.one(turn)
@@ -73,7 +73,7 @@ class Turns:
             "left_out": max(0, len(lines) - MOST_LINES),
             "rows": len(rows),
         }
-        return TurnSight(body, rows, lines, _settled(row), self._clock.monotonic() - began)
+        return ConsoleTurn(body, rows, lines, _settled(row), self._clock.monotonic() - began)
 
     async def changed(self, turn: str, seconds: float) -> None:
         """Return after so many seconds, or, once half of them are over, when the turn that runs here shows something new."""

@@ -12,16 +12,16 @@ import orjson
 from adapters.contract.chat import Ability, AdapterSight, Content, ContentKind
 from adapters.delivery.reconcile import Hand, Part
 from agent_core.explain.why import UP, unquoted
+from agent_core.failures.notices import RESTORED
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.text.durations import duration
-from agent_core.turn.notices import RESTORED
 
 DUE_MS = 1_500
 """What has been due for so long waits for something else than its turn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class WaitsFor:
     """What a part that waits depends on."""
 
     now: int
@@ -34,7 +34,7 @@ class Around:
     """Parts of the same chat that come first."""
 
 
-def why_waiting(part: Part, around: Around) -> str:
+def why_waiting(part: Part, around: WaitsFor) -> str:
     """Why a part is not as it should be, in a sentence or two. What a platform quoted is left out."""
     row = part.row
     last = unquoted(row.trouble or row.cause, show_text=False).rstrip(".")

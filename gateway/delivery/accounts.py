@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import structlog
 
 from adapters.contract.chat import ChatAddress, ChatPort
+from adapters.contract.pacing import Gate, Rate, RecentRefusals, Urgency
 from adapters.delivery.aftermath import within
-from adapters.delivery.pacing import Gate, Rate, Refusals, Urgency
 from agent_core.ports import Clock, steady_ms
 from agent_core.signals import Tell, TooFast
 from agent_core.store.deliveries.rows import GateRow
@@ -25,7 +25,7 @@ LONGEST_GATE_MS = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PlatformAccount:
     """One platform account that can be written to."""
 
     port: ChatPort
@@ -38,13 +38,13 @@ class Accounts:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._accounts: dict[tuple[str, str], Account] = {}
+        self._accounts: dict[tuple[str, str], PlatformAccount] = {}
         self._delivered_at: dict[tuple[str, str], float] = {}
 
-    def add(self, platform: str, account: str, one: Account) -> None:
+    def add(self, platform: str, account: str, one: PlatformAccount) -> None:
         self._accounts[platform, account] = one
 
-    def of(self, address: ChatAddress) -> Account:
+    def of(self, address: ChatAddress) -> PlatformAccount:
         """The account of an address. Raises KeyError if it is not configured (any more)."""
         return self._accounts[address.platform, address.account]
 
@@ -77,7 +77,7 @@ class Gates:
         self._gates: dict[tuple[str, str], Gate] = {}
         self._closed: dict[tuple[str, str], int] = {}
         """Until when a gate is closed that an earlier process has stored, until it is made from that."""
-        self._refusals: dict[str, Refusals] = {}
+        self._refusals: dict[str, RecentRefusals] = {}
 
     async def open(self) -> None:
         """Read which gates an earlier process has found closed."""
@@ -114,7 +114,7 @@ class Gates:
         """The platform wants a pause: for this chat, or, if it says so of several at once, for the whole bot."""
         now, surface = steady_ms(self._clock), address.text()
         account = f"{address.platform}/{address.account}"
-        refusals = self._refusals.get(account, Refusals()).noted(address.chat, now)
+        refusals = self._refusals.get(account, RecentRefusals()).noted(address.chat, now)
         self._refusals[account] = refusals
         key, gate = self._gate(address, whole=refusals.whole_bot)
         self._gates[key] = closed = gate.refused(now, seconds)

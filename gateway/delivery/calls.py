@@ -78,7 +78,7 @@ def as_sent(part: Part, address: ChatAddress, ability: Ability, traits: Traits) 
     return replace(content, body=body, buttons=buttons, reply_to=reply_to, feedback=feedback, tasks=tasks)
 
 
-class Calls:
+class ChatCalls:
     """Those of one chat, each counted by its gates."""
 
     def __init__(self, address: ChatAddress, port: ChatPort, gates: Gates, forming: Forming) -> None:

@@ -12,12 +12,12 @@ from dataclasses import replace
 import structlog
 
 from adapters.contract.chat import CallFailed, ChatAddress, ChatPort, ContentKind, Doing, Fate
-from adapters.delivery.pacing import Urgency
-from adapters.delivery.parts import Draft
+from adapters.contract.pacing import Urgency
+from adapters.delivery.parts import DraftPart
 from adapters.delivery.reconcile import Part
 from agent_core.ports import Clock, steady_ms
 from agent_core.turn.view import BubbleKind
-from gateway.delivery.calls import COSMETIC_SECONDS, Calls, called
+from gateway.delivery.calls import COSMETIC_SECONDS, ChatCalls, called
 from gateway.delivery.turnoutlet import FirstSigns, TurnOutlet
 
 log = structlog.get_logger("delivery")
@@ -96,14 +96,14 @@ def doing_of(address: ChatAddress, outlets: Sequence[TurnOutlet]) -> dict[str, t
 class Cosmetics:
     """Those of one chat, and when the last of each was shown (ms that never go back)."""
 
-    def __init__(self, calls: Calls, signs: FirstSigns, clock: Clock) -> None:
-        self.draft: Draft | None = None
+    def __init__(self, calls: ChatCalls, signs: FirstSigns, clock: Clock) -> None:
+        self.draft: DraftPart | None = None
         """Text on its way, as it should be seen."""
         self._calls = calls
         self._signs = signs
         self._clock = clock
         self._preview_at = self._typing_at = self._status_at = self._draft_at = _LONG_AGO
-        self._draft_shown: Draft | None = None
+        self._draft_shown: DraftPart | None = None
 
     def previewed(self) -> None:
         """A new state of text on its way is shown."""
@@ -128,7 +128,7 @@ class Cosmetics:
             return True
         return typing and await self._type(now, outlets)
 
-    async def _show_draft(self, draft: Draft, now: int, outlets: Sequence[TurnOutlet]) -> bool:
+    async def _show_draft(self, draft: DraftPart, now: int, outlets: Sequence[TurnOutlet]) -> bool:
         fresh = now - self._draft_at < DRAFT_REFRESH_SECONDS * 1000
         calls = self._calls
         if (draft == self._draft_shown and fresh) or now - self._draft_at < calls.traits.preview_seconds * 1000:

@@ -14,8 +14,8 @@ from typing import Protocol
 import structlog
 
 from adapters.contract.chat import Piece
+from adapters.delivery.formjob import decoded
 from adapters.delivery.parts import Picture
-from adapters.text.formjob import decoded
 from agent_core.workers.pool import Job, Workers, WorkFailed
 
 log = structlog.get_logger("delivery")
@@ -27,11 +27,11 @@ GROWING_CHARS = 60_000
 AT_A_TIME = 8
 """So many pieces are read of a worker's answer before the loop does something else."""
 WORKERS = 2
-FINAL = Job("adapters.text.formjob:work", 8.0, 20_000_000)
-GROWING = Job("adapters.text.formjob:work", 3.0, 4_000_000)
+FINAL = Job("adapters.delivery.formjob:work", 8.0, 20_000_000)
+GROWING = Job("adapters.delivery.formjob:work", 3.0, 4_000_000)
 
 
-class Form(Protocol):
+class FormParts(Protocol):
     """`ChatPort.parts`."""
 
     def __call__(self, markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]: ...
@@ -43,7 +43,7 @@ class Forming:
     def __init__(self, workers: Workers | None = None) -> None:
         self._workers = workers
 
-    async def final(self, form: Form, markdown: str) -> tuple[Piece, ...]:
+    async def final(self, form: FormParts, markdown: str) -> tuple[Piece, ...]:
         """The pieces of a text that is whole; without form, if it cannot be formatted in time."""
         if self._workers is None or len(markdown) <= AT_ONCE_CHARS or _name(form) is None:
             return form(markdown, growing=False)
@@ -55,7 +55,7 @@ class Forming:
         # Not even a worker for its plain form: the time for that grows with the text alone, and a thread leaves the loop free.
         return await asyncio.to_thread(form, markdown, growing=False, plain=True)
 
-    async def growing(self, form: Form, markdown: str) -> tuple[Piece, ...] | None:
+    async def growing(self, form: FormParts, markdown: str) -> tuple[Piece, ...] | None:
         """The pieces of a text that still grows; None if that takes too long."""
         if self._workers is None or len(markdown) <= AT_ONCE_CHARS or _name(form) is None:
             return form(markdown, growing=True)
@@ -67,7 +67,7 @@ class Forming:
             return None
 
     async def _by_worker(
-        self, workers: Workers, job: Job, form: Form, markdown: str, *, plain: bool
+        self, workers: Workers, job: Job, form: FormParts, markdown: str, *, plain: bool
     ) -> tuple[Piece, ...]:
         found = await workers.run(
             job,
@@ -83,7 +83,7 @@ class Forming:
         return tuple(pieces)
 
 
-def _name(form: Form) -> str | None:
+def _name(form: FormParts) -> str | None:
     """Where a worker finds the function; None for one that is not a module's own."""
     module, name = getattr(form, "__module__", None), getattr(form, "__qualname__", "")
     return f"{module}:{name}" if isinstance(module, str) and name.isidentifier() else None
@@ -93,7 +93,7 @@ def _name(form: Form) -> str | None:
 class Texts:
     """The texts of one turn as one chat shows them: a final one is formatted once, of the others the last state is kept."""
 
-    form: Callable[[], Form]
+    form: Callable[[], FormParts]
     forming: Callable[[], Forming]
     _finals: dict[str, tuple[Piece, ...]] = field(default_factory=dict[str, tuple[Piece, ...]])
     _grown: dict[str, tuple[Piece, ...]] = field(default_factory=dict[str, tuple[Piece, ...]])

@@ -22,7 +22,7 @@ from agent_core.ports import Clock
 from agent_core.signals import Tell, nobody
 from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.store import Store
-from gateway.delivery.accounts import Account, Accounts, Gates
+from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.amending import Change
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import Records
@@ -30,7 +30,7 @@ from gateway.delivery.owners import Owner
 from gateway.delivery.restoring import Restorer
 from gateway.delivery.sender import Moved, Shared
 from gateway.delivery.surfaces import Surfaces
-from gateway.delivery.troubles import Troubles
+from gateway.delivery.troubles import SurfaceTroubles
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.delivery.words import UnstoredWords, Words
 
@@ -71,7 +71,7 @@ class Outbox:
         self.accounts = Accounts(clock)
         self.records = Records(store)
         self.gates = Gates(self.accounts, store, clock, tell)
-        self.troubles = Troubles(clock, self._tell_privately)
+        self.troubles = SurfaceTroubles(clock, self._tell_privately)
         shared = Shared(
             self.accounts, self.gates, self.records, self.troubles, self.forming, moved, tell, clock, self.chance
         )
@@ -92,7 +92,7 @@ class Outbox:
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def open_account(self, platform: str, account: str, one: Account) -> None:
+    def open_account(self, platform: str, account: str, one: PlatformAccount) -> None:
         """From now on this account can be written to. What waited for it begins to go out."""
         self.accounts.add(platform, account, one)
         self.surfaces.account_added()

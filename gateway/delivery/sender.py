@@ -12,11 +12,11 @@ import structlog
 from adapters.contract.chat import Ability, CallFailed, Cause, ChatAddress, ContentKind, Fate, Flow
 from adapters.delivery.aftermath import behind, failed
 from adapters.delivery.reconcile import (
-    Append,
     Create,
     Delete,
     Edit,
-    Finish,
+    FinishGrowing,
+    GrowBy,
     Part,
     finished,
     removed,
@@ -28,11 +28,11 @@ from agent_core.ports import Clock
 from agent_core.signals import PartSent, SendFailed, Tell
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
 from gateway.delivery.accounts import Accounts, Gates
-from gateway.delivery.calls import CALL_SECONDS, UPLOAD_SECONDS, Calls
+from gateway.delivery.calls import CALL_SECONDS, UPLOAD_SECONDS, ChatCalls
 from gateway.delivery.cosmetics import Cosmetics
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import Ledger, Records
-from gateway.delivery.troubles import BLOCKED_CAUSES, Troubles
+from gateway.delivery.troubles import BLOCKED_CAUSES, SurfaceTroubles
 from gateway.delivery.turnoutlet import FirstSigns, TurnOutlet
 
 log = structlog.get_logger("delivery")
@@ -48,7 +48,7 @@ class Shared:
     accounts: Accounts
     gates: Gates
     records: Records
-    troubles: Troubles
+    troubles: SurfaceTroubles
     forming: Forming
     moved: Moved
     tell: Tell
@@ -61,7 +61,7 @@ class Sender:
 
     def __init__(
         self,
-        calls: Calls,
+        calls: ChatCalls,
         ledger: Ledger,
         cosmetics: Cosmetics,
         signs: FirstSigns,
@@ -77,7 +77,7 @@ class Sender:
         self._shared = shared
         self._clock = shared.clock
 
-    async def do(self, step: Create | Edit | Append | Finish | Delete) -> None:
+    async def do(self, step: Create | Edit | GrowBy | FinishGrowing | Delete) -> None:
         """Carry a step out; what becomes of its part is stored, whatever comes of the call."""
         try:
             match step:
@@ -85,9 +85,9 @@ class Sender:
                     await self._create(step)
                 case Edit():
                     await self._edit(step)
-                case Append():
+                case GrowBy():
                     await self._append(step)
-                case Finish():
+                case FinishGrowing():
                     await self._finish(step)
                 case Delete():
                     await self._delete(step)
@@ -155,7 +155,7 @@ class Sender:
         person = next((outlet.person for outlet in self._outlets if outlet.turn == part.row.origin), "")
         return self._port.start(target, content, first, person)
 
-    async def _append(self, step: Append) -> None:
+    async def _append(self, step: GrowBy) -> None:
         """A state on the way: it is not stored."""
         part, platform_id = step.part, _id(step.part)
         assert part.there is not None
@@ -168,7 +168,7 @@ class Sender:
             self._ledger.current(part), platform_id, part.content, self._port.ability, now, part.there + step.more
         )
 
-    async def _finish(self, step: Finish) -> None:
+    async def _finish(self, step: FinishGrowing) -> None:
         part, calls = step.part, self._calls
         await calls.count(
             self._port.finish(calls.target(part), _id(part), calls.content(part), step.more, part.row.key)

@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from adapters.contract.chat import ChatAddress, ChatPort, ContentKind
-from adapters.delivery.aftermath import Patience, patience
-from adapters.delivery.pacing import Urgency
+from adapters.contract.pacing import Urgency
+from adapters.delivery.aftermath import RetryPatience, patience
 from adapters.delivery.parts import Picture
-from adapters.delivery.reconcile import Name, Part, Step, Wait, next_step
+from adapters.delivery.reconcile import LookLater, Name, Part, Step, next_step
 from agent_core.bell import Bell
 from agent_core.ports import steady_ms
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.turn.view import View
 from gateway.delivery.amending import Amendments
-from gateway.delivery.calls import Calls
+from gateway.delivery.calls import ChatCalls
 from gateway.delivery.cosmetics import Cosmetics, Doings, doing_of
 from gateway.delivery.ledger import Ledger
 from gateway.delivery.sender import Sender, Shared
@@ -67,7 +67,7 @@ class Surface:
         clock = shared.clock
         self.address = address
         self.name = address.text()
-        self.calls = Calls(address, port, shared.gates, shared.forming)
+        self.calls = ChatCalls(address, port, shared.gates, shared.forming)
         self.bell = ThrottledBell(self.calls.traits.preview_seconds)
         self.ledger = Ledger(self.name, shared.records, clock, self.bell.ring)
         self.amendments = Amendments(self.bell)
@@ -78,7 +78,7 @@ class Surface:
         self._sender = Sender(self.calls, self.ledger, self._cosmetics, self._signs, self._outlets, shared)
         self._shared = shared
         self._forget = forget
-        self._patience: dict[Name, Patience] = {}
+        self._patience: dict[Name, RetryPatience] = {}
         """Of parts whose last call failed."""
         self._idle_since: int | None = None
         self._closed = False
@@ -155,12 +155,12 @@ class Surface:
         now, waits = steady_ms(self._shared.clock), self._shared.gates.waits(self.address)
         await self._look(now, waits)
         may_send = self._shared.records.may_send()
-        step = self._next(waits) if may_send else Wait(1_000)
+        step = self._next(waits) if may_send else LookLater(1_000)
         waiting = self.ledger.waiting
         if self.calls.traits.sessions and may_send:
             running = doing_of(self.address, self._outlets)
             self._doings.show(running, last_word_waits=any(part.row.final for part in waiting))
-        if not isinstance(step, Wait):
+        if not isinstance(step, LookLater):
             self._idle_since = None
             await self._sender.do(step)
             return True
@@ -184,7 +184,7 @@ class Surface:
         flows = self.calls.flow if self.calls.traits.streams else None
         return next_step(ready, self.calls.port.ability, waits, wall, flows, pauses)
 
-    async def _rest(self, now: int, step: Wait) -> bool:
+    async def _rest(self, now: int, step: LookLater) -> bool:
         busy = bool(self._outlets or self.ledger.waiting or self.ledger.held)
         if busy:
             self._idle_since = None

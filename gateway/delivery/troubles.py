@@ -27,7 +27,7 @@ STILL_THERE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class SurfaceTrouble:
     """A surface that refuses what is sent there."""
 
     surface: str
@@ -40,17 +40,17 @@ TellPrivately = Callable[[ChatAddress, Part, CallFailed], Awaitable[None]]
 """Tells a person in private what could not be said in the chat where they asked."""
 
 
-class Troubles:
+class SurfaceTroubles:
     """The last trouble of each surface."""
 
     def __init__(self, clock: Clock, tell_privately: TellPrivately) -> None:
-        self.known: dict[str, Trouble] = {}
+        self.known: dict[str, SurfaceTrouble] = {}
         """By surface, the oldest first."""
         self._clock = clock
         self._tell_privately = tell_privately
 
     def note(self, surface: str, cause: Cause, words: str) -> None:
-        self.known[surface] = Trouble(surface, cause.value, words, self._clock.now_ms())
+        self.known[surface] = SurfaceTrouble(surface, cause.value, words, self._clock.now_ms())
         while len(self.known) > MOST:
             del self.known[next(iter(self.known))]
 

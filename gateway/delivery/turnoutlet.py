@@ -13,20 +13,20 @@ from agent_core.ports import Clock
 from agent_core.signals import FirstSign, Tell
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.turn.view import View
-from gateway.delivery.calls import Calls
+from gateway.delivery.calls import ChatCalls
 from gateway.delivery.forming import Texts
 from gateway.delivery.ledger import Ledger
 from gateway.delivery.owners import Owner
 
 
-class Screen(Protocol):
+class ShowsTurn(Protocol):
     """What a running turn needs of the surface that shows it."""
 
     @property
     def bell(self) -> Bell: ...
 
     @property
-    def calls(self) -> Calls: ...
+    def calls(self) -> ChatCalls: ...
 
     @property
     def ledger(self) -> Ledger: ...
@@ -42,14 +42,14 @@ class Screen(Protocol):
 class TurnOutlet:
     """A running turn on a surface. Implements `agent_core.driver.watcher.Outlet`."""
 
-    find: Callable[[], Screen]
+    find: Callable[[], ShowsTurn]
     turn: str
     owner: Owner
     reply_to: str
     person: str = ""
     """Who asked."""
     driver: TurnDriver | None = None
-    surface: Screen = field(init=False)
+    surface: ShowsTurn = field(init=False)
     texts: Texts = field(init=False)
     seen: bool = False
     """The chat was shown something of the turn."""

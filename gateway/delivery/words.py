@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from adapters.contract.chat import CallFailed, ChatAddress, Content, Fate
-from adapters.delivery.pacing import Urgency
+from adapters.contract.pacing import Urgency
 from adapters.delivery.parts import WantedPart
 from agent_core.ports import Clock, steady_ms
 from agent_core.store.deliveries.rows import DeliveryRow

@@ -5,31 +5,17 @@ Needs the operators' key; without one, only callers on this machine are served (
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import orjson
 from aiohttp import web
 
-from adapters.http.common import Problem, problem_response, stranger
+from adapters.http.common import Problem, Served, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
-from agent_core.tools.base import Json
-from gateway.chats import access
+from agent_core.jsonvalue import Json
 from gateway.chats.platforms import Platforms
 from gateway.http.status import Look
-
-Served = Callable[[web.Request], Awaitable[web.Response]]
+from gateway.people import access
 
 BY = "operator"
-
-
-def guarded(key: str | None, handler: Served) -> Served:
-    """A handler that only whoever runs the gateway reaches."""
-
-    async def handle(request: web.Request) -> web.Response:
-        problem = stranger(request, key, ())
-        return problem_response(problem) if problem is not None else await handler(request)
-
-    return handle
 
 
 class Admin:

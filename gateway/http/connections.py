@@ -6,7 +6,7 @@ owes is to read. Whoever owes too long is told so where that can be done (408), 
 for longest makes place for who comes: half-sent requests cannot make the gateway deaf.
 
 A `Door` stands between the transport and aiohttp's protocol, and passes everything on; the middleware tells it when a request begins and
-ends. Who is overdue is decided in `gateway.http.patience`.
+ends. Who is overdue is decided in `gateway.limits.patience`.
 
 Known to be weak: people behind one address (a NAT, a proxy that is not trusted) share the bound of that address.
 """
@@ -23,11 +23,11 @@ import orjson
 import structlog
 from aiohttp import web
 
-from adapters.delivery.pacing import worth_saying
+from adapters.contract.pacing import worth_saying
 from adapters.http.entrance import address_of, is_among
 from agent_core.beside import beside
 from agent_core.signals import ConnectionCut, Tell
-from gateway.http.patience import Cut, DoorLimits, Stage, Standing, overdue
+from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
 
 log = structlog.get_logger("http")
 
@@ -46,9 +46,13 @@ def _reply(status: str, words: str, code: str) -> bytes:
 
 
 REPLIES = {
-    Cut.FULL: _reply("503 Service Unavailable", "Too many connections are open. Try again in a few seconds.", Cut.FULL),
-    Cut.PEER: _reply("429 Too Many Requests", "Too many connections come from your address. Close some.", Cut.PEER),
-    Cut.HEADERS: _reply("408 Request Timeout", "The request's headers did not come in time.", Cut.HEADERS),
+    CutOff.FULL: _reply(
+        "503 Service Unavailable", "Too many connections are open. Try again in a few seconds.", CutOff.FULL
+    ),
+    CutOff.PEER: _reply(
+        "429 Too Many Requests", "Too many connections come from your address. Close some.", CutOff.PEER
+    ),
+    CutOff.HEADERS: _reply("408 Request Timeout", "The request's headers did not come in time.", CutOff.HEADERS),
 }
 
 
@@ -69,7 +73,7 @@ class Doorkeeper:
         self._quiet: OrderedDict[Door, None] = OrderedDict()
         """Whose request is not whole, who has been waited for longest first."""
         self._peers: Counter[str] = Counter()
-        self._cuts: Counter[Cut] = Counter()
+        self._cuts: Counter[CutOff] = Counter()
 
     @property
     def count(self) -> int:
@@ -96,19 +100,19 @@ class Doorkeeper:
         """The door by which a request came."""
         return self._doors.get(request.protocol)
 
-    def arrives(self, door: Door) -> asyncio.Protocol | Cut:
+    def arrives(self, door: Door) -> asyncio.Protocol | CutOff:
         """The protocol behind the door, or why it stays shut."""
         if door.counted and self._peers[door.peer] >= self.limits.per_peer:
-            return self._shut(door, Cut.PEER)
+            return self._shut(door, CutOff.PEER)
         if len(self._doors) >= self.limits.connections and not self._place_made(door.standing.since):
-            return self._shut(door, Cut.FULL)
+            return self._shut(door, CutOff.FULL)
         inner = self.make()
         self._doors[inner] = door
         self._quiet[door] = None
         self._peers[door.peer] += 1
         return inner
 
-    def _shut(self, door: Door, cut: Cut) -> Cut:
+    def _shut(self, door: Door, cut: CutOff) -> CutOff:
         self.note(cut, door.peer)
         if len(self._refused) < self.limits.connections // 8 + 1:
             self._refused[door] = None
@@ -121,7 +125,7 @@ class Doorkeeper:
         longest = next(iter(self._quiet), None)
         if longest is None or now - longest.standing.since < YOUNG_SECONDS:
             return False
-        self.note(Cut.CROWDED_OUT, longest.peer)
+        self.note(CutOff.CROWDED_OUT, longest.peer)
         longest.abort()
         self.goes(longest)
         return True
@@ -141,11 +145,11 @@ class Doorkeeper:
         if yes and door.inner in self._doors:
             self._quiet[door] = None
 
-    def note(self, cut: Cut, peer: str) -> None:
+    def note(self, cut: CutOff, peer: str) -> None:
         """Count it, and say it now and then. That somebody is idle is nothing to say."""
         self._tell(ConnectionCut(why=cut.value))
         self._cuts[cut] += 1
-        if cut is not Cut.IDLE and worth_saying(self._cuts[cut]):
+        if cut is not CutOff.IDLE and worth_saying(self._cuts[cut]):
             log.warning("http.cut", why=cut.value, peer=peer, open=self.count, times=self._cuts[cut])
 
 
@@ -163,7 +167,7 @@ class Door(asyncio.Protocol):
         self.counted = False
         """Its peer has a bound."""
         now = asyncio.get_running_loop().time()
-        self.standing = Standing(Stage.IDLE, now, now)
+        self.standing = ConnectionStanding(ConnectionStage.IDLE, now, now)
 
     # ------------------------------------------------------------------ from the transport
 
@@ -175,19 +179,19 @@ class Door(asyncio.Protocol):
         self.counted = address is not None and not address.is_loopback
         self.counted = self.counted and not is_among(self.peer, self._keeper.limits.trusted)
         found = self._keeper.arrives(self)
-        if isinstance(found, Cut):
+        if isinstance(found, CutOff):
             self._turn_away(found)
         else:
             self.inner = found
             found.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        if self.inner is None or self.standing.stage is Stage.REFUSED:
+        if self.inner is None or self.standing.stage is ConnectionStage.REFUSED:
             return
         standing = self.standing
         now = asyncio.get_running_loop().time()
-        if standing.stage is Stage.IDLE:
-            standing.stage, standing.since = Stage.HEADERS, now
+        if standing.stage is ConnectionStage.IDLE:
+            standing.stage, standing.since = ConnectionStage.HEADERS, now
         standing.moved = now
         self.inner.data_received(data)
 
@@ -217,17 +221,17 @@ class Door(asyncio.Protocol):
     def begins(self, request: web.BaseRequest) -> None:
         """The headers of a request are whole."""
         self._request = request
-        self._be(Stage.SERVED if request.content.is_eof() else Stage.BODY)
+        self._be(ConnectionStage.SERVED if request.content.is_eof() else ConnectionStage.BODY)
 
     def ends(self) -> None:
         """It is answered."""
         self._request = None
-        self._be(Stage.IDLE)
+        self._be(ConnectionStage.IDLE)
 
-    def _be(self, stage: Stage) -> None:
+    def _be(self, stage: ConnectionStage) -> None:
         now = asyncio.get_running_loop().time()
         self.standing.stage, self.standing.since, self.standing.moved = stage, now, now
-        self._keeper.quiet(self, yes=stage is Stage.IDLE)
+        self._keeper.quiet(self, yes=stage is ConnectionStage.IDLE)
 
     # ------------------------------------------------------------------ from the keeper
 
@@ -236,8 +240,8 @@ class Door(asyncio.Protocol):
         standing, transport = self.standing, self._transport
         if transport is None:
             return
-        if standing.stage is Stage.BODY and self._request is not None and self._request.content.is_eof():
-            standing.stage = Stage.SERVED
+        if standing.stage is ConnectionStage.BODY and self._request is not None and self._request.content.is_eof():
+            standing.stage = ConnectionStage.SERVED
         if standing.unread:
             left = transport.get_write_buffer_size()
             if left < standing.unread:
@@ -246,22 +250,22 @@ class Door(asyncio.Protocol):
         cut = overdue(standing, now, self._keeper.limits)
         if cut is None:
             return
-        if standing.stage is not Stage.REFUSED:
+        if standing.stage is not ConnectionStage.REFUSED:
             self._keeper.note(cut, self.peer)
         match cut:
-            case Cut.BODY if self._request is not None:
-                standing.stage = Stage.SERVED
+            case CutOff.BODY if self._request is not None:
+                standing.stage = ConnectionStage.SERVED
                 self._request.content.set_exception(SlowBody())
-            case Cut.HEADERS:
+            case CutOff.HEADERS:
                 self._turn_away(cut)
-            case Cut.READER:
+            case CutOff.READER:
                 transport.abort()
             case _:
                 transport.close()
 
-    def _turn_away(self, cut: Cut) -> None:
+    def _turn_away(self, cut: CutOff) -> None:
         """Say why, as far as that can be done; what still comes is not looked at."""
-        self.standing.stage, self.standing.since = Stage.REFUSED, asyncio.get_running_loop().time()
+        self.standing.stage, self.standing.since = ConnectionStage.REFUSED, asyncio.get_running_loop().time()
         self._keeper.quiet(self, yes=False)
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(REPLIES[cut])

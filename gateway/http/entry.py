@@ -15,7 +15,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 from typing_extensions import override
 
-from adapters.delivery.pacing import worth_saying
+from adapters.contract.pacing import worth_saying
 from adapters.http.common import Problem, problem_response
 from adapters.http.entrance import NotJson, client_of, is_among, unreadable
 from agent_core.ports import Ids
@@ -86,7 +86,7 @@ NO_STORAGE = "The gateway can neither read nor keep anything just now. Ask again
 DAMAGED_ROWS = "This cannot be read: the storage of the gateway is damaged there. Please tell whoever runs it."
 
 
-class Entry:
+class EntryMiddleware:
     """`middleware` is the outermost one of the server."""
 
     def __init__(self, keeper: Doorkeeper, ids: Ids, tell: Tell) -> None:

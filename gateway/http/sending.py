@@ -18,20 +18,20 @@ from pathlib import Path
 from aiohttp import web
 
 from adapters.contract.chat import CallFailed, ChatAddress
-from adapters.http.common import Problem, problem_response
+from adapters.http.common import Problem, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
+from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, blocks, for_person
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
-from agent_core.tools.base import Json
 from gateway.chats.commandintake import CommandIntake
-from gateway.chats.routing import Command
 from gateway.chats.where import NoSuchChat, Where
 from gateway.commands.timed import Post, encode_post, post_inbound
 from gateway.delivery.outbox import Outbox
-from gateway.http.admin import guarded, json_response
+from gateway.http.admin import json_response
 from gateway.limits.quotas import OPERATORS, Quotas
-from gateway.sessions import inbox
+from gateway.people.routing import Command
+from gateway.queues import inbox
 from gateway.sessions.accepting import Accepting
 from gateway.storage.storewatch import AWAY_WORDS
 

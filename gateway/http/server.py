@@ -14,21 +14,21 @@ from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
 from gateway.chats.platforms import Platforms
-from gateway.cli.context import CannotServe, redactor_of
+from gateway.config.operatorkey import operator_key_of
 from gateway.config.paths import Paths
+from gateway.config.reading import CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.console.access import Access
 from gateway.console.acting import Acting
 from gateway.console.looking import Board, Sources
 from gateway.console.server import Console
-from gateway.console.turns import Turns
+from gateway.console.turns import ConsoleTurns
 from gateway.http.admin import Admin
 from gateway.http.connections import Doorkeeper
-from gateway.http.entry import Entry, ServersLog, expecting
-from gateway.http.operatorkey import operator_key_of
-from gateway.http.refusals import Refusals
+from gateway.http.entry import EntryMiddleware, ServersLog, expecting
 from gateway.http.sending import Sending
 from gateway.http.status import Look
+from gateway.queues.refusals import Refusals
 from gateway.sessions.hub import Hub
 from gateway.version import program_version
 
@@ -104,7 +104,7 @@ async def _listening(config: Config, app: web.Application, ids: SystemIds, tell:
         logger=ServersLog(),
     )
     keeper = Doorkeeper(limits, tell)
-    Entry(keeper, ids, tell).connect(app)
+    EntryMiddleware(keeper, ids, tell).connect(app)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     assert runner.server is not None
@@ -147,4 +147,4 @@ def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemId
     )
     access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
     acting = Acting(store, chats.outbox, chats.where, clock, ids)
-    return Console(Board(sources), Turns(store, hub, clock, redactor), acting, access, clock)
+    return Console(Board(sources), ConsoleTurns(store, hub, clock, redactor), acting, access, clock)

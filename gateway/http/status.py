@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from agent_core.failures.notices import RESTORED
+from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import Level, Pot
 from agent_core.limits.spend import Measure
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow
-from agent_core.tools.base import Json
-from agent_core.turn.notices import RESTORED
 from gateway.chats.platforms import Platforms
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
 from gateway.observe.health import Health
-from gateway.recovery.setaside import PutAside
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
+from gateway.setaside.setaside import PutAside
 from gateway.storage.soundness import SoundnessWatch
 
 FAILED_SHOWN = 20

@@ -51,7 +51,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PlaceClaim:
     """What somebody asks a place for."""
 
     person: str
@@ -62,7 +62,7 @@ class Claim:
     """The turn is open already, left by an earlier process."""
 
 
-class Stage(StrEnum):
+class PlaceStage(StrEnum):
     """How far somebody with a place is."""
 
     BEGINNING = "beginning"
@@ -72,7 +72,7 @@ class Stage(StrEnum):
 @dataclass(slots=True)
 class _Placed:
     person: str
-    stage: Stage
+    stage: PlaceStage
 
 
 _Rank = tuple[bool, int, int]
@@ -85,7 +85,7 @@ class Admission(Generic[K]):
         self.bounds = bounds
         self._line: list[_Rank] = []
         """In order."""
-        self._claims: dict[K, tuple[_Rank, Claim]] = {}
+        self._claims: dict[K, tuple[_Rank, PlaceClaim]] = {}
         self._keys: dict[int, K] = {}
         self._placed: dict[K, _Placed] = {}
         self._beginning = 0
@@ -132,7 +132,7 @@ class Admission(Generic[K]):
 
     # ------------------------------------------------------------------ what happens
 
-    def ask(self, key: K, claim: Claim) -> None:
+    def ask(self, key: K, claim: PlaceClaim) -> None:
         """Get into the line. Who is there, or has a place, stays as they are."""
         if key in self._claims or key in self._placed:
             return
@@ -157,15 +157,15 @@ class Admission(Generic[K]):
     def _give(self, key: K) -> None:
         claim = self._leave_line(key)
         assert claim is not None
-        self._placed[key] = _Placed(claim.person, Stage.BEGINNING)
+        self._placed[key] = _Placed(claim.person, PlaceStage.BEGINNING)
         self._held[claim.person] += 1
         self._beginning += 1
 
     def begun(self, key: K) -> None:
         """The turn is open, or there is only something to wait for: another may be begun."""
         placed = self._placed.get(key)
-        if placed is not None and placed.stage is Stage.BEGINNING:
-            placed.stage = Stage.OPEN
+        if placed is not None and placed.stage is PlaceStage.BEGINNING:
+            placed.stage = PlaceStage.OPEN
             self._beginning -= 1
 
     def leave(self, key: K) -> None:
@@ -178,7 +178,7 @@ class Admission(Generic[K]):
             if not self._held[placed.person]:
                 del self._held[placed.person]
 
-    def _leave_line(self, key: K) -> Claim | None:
+    def _leave_line(self, key: K) -> PlaceClaim | None:
         found = self._claims.pop(key, None)
         if found is None:
             return None

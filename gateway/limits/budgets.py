@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from adapters.contract.base import Inbound
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.driver.closing import TurnIdentity
-from agent_core.driver.spending import Account, Spender, Spending
+from agent_core.driver.spending import PaidTurn, Spender, Spending
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Pot, Reached, refusal
 from agent_core.limits.spend import Budget, Measure, amount_words, opens_words, share_words, spent_words
 from agent_core.ports import Clock
@@ -32,7 +32,7 @@ class BudgetWarning:
 Warn = Callable[[BudgetWarning], Awaitable[None]]
 
 
-class Budgets:
+class BudgetBook:
     """What the gateway asks about budgets."""
 
     def __init__(self, spender: Spender, store: Store, clock: Clock, warn: Warn | None = None) -> None:
@@ -56,7 +56,7 @@ class Budgets:
                 origin = f"budget:{pot.scope}:{pot.window}"
                 await self._warn(BudgetWarning(inbound, identity.session, identity.epoch, reached, words, origin))
 
-        account = Account(identity.turn, identity.session, identity.epoch, payer_of(inbound), warned)
+        account = PaidTurn(identity.turn, identity.session, identity.epoch, payer_of(inbound), warned)
         return self._spender.of(account)
 
     async def admit(self, inbound: Inbound) -> None:

@@ -30,7 +30,7 @@ class CountStopped(Exception):
 
 
 @dataclass(slots=True)
-class Use:
+class DiskUse:
     """What a folder holds."""
 
     size: int = 0
@@ -44,7 +44,7 @@ class Counted:
     """What was found in the state directory."""
 
     whole: int = 0
-    folders: dict[Path, Use] = field(default_factory=dict[Path, Use])
+    folders: dict[Path, DiskUse] = field(default_factory=dict[Path, DiskUse])
     """Of each folder right below one of the roots that were asked for."""
 
 
@@ -63,13 +63,13 @@ class Stop:
             raise CountStopped
 
 
-def count_folder(folder: Path, stop: Stop | None = None) -> Use:
+def count_folder(folder: Path, stop: Stop | None = None) -> DiskUse:
     """What lies in a folder; nothing if there is none."""
     return _count(folder, stop or Stop(), set())
 
 
-def _count(folder: Path, stop: Stop, seen: set[tuple[int, int]]) -> Use:
-    use = Use()
+def _count(folder: Path, stop: Stop, seen: set[tuple[int, int]]) -> DiskUse:
+    use = DiskUse()
     for about in _walk(folder, stop, seen):
         use.files += 1
         use.size += about

@@ -27,16 +27,27 @@ import structlog
 from adapters.contract.base import Inbound
 from adapters.contract.chat import Attachment, AttachmentKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
-from adapters.delivery.pacing import worth_saying
+from adapters.contract.pacing import worth_saying
 from agent_core.beside import beside
-from agent_core.limits.quotas import ON_DISK, Amounts, Full, Kind, Ledger, Limits, amount_words, for_person, size_words
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import (
+    ON_DISK,
+    Amounts,
+    Full,
+    QuotaKind,
+    QuotaLedger,
+    QuotaLimits,
+    amount_words,
+    for_person,
+    size_words,
+)
 from agent_core.ports import Clock
 from agent_core.store.budgets.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.errors import NoRoomToday, StorageUnavailable
-from agent_core.tools.base import Json, NoRoom
+from agent_core.tools.base import NoRoom
 from agent_core.tools.builtin.notes import ENTRY_BYTES, LISTS
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
-from gateway.sessions.whose import ROOMS, UNNAMED, memory_of, shown, workspace_of
+from gateway.limits.whose import ROOMS, UNNAMED, memory_of, shown, workspace_of
 
 log = structlog.get_logger("quota")
 
@@ -54,7 +65,7 @@ NEARLY = 0.9
 """From this share of the whole on the operators are told."""
 OPERATORS = "operators"
 """Whose files are those that operators send."""
-OF_FOLDERS = {Kind.WORKSPACE, Kind.FILES, Kind.SPOOL}
+OF_FOLDERS = {QuotaKind.WORKSPACE, QuotaKind.FILES, QuotaKind.SPOOL}
 """What lies in folders that are somebody's."""
 DAY_MS = 24 * 3600 * 1000
 KNOWN_FILES = 256
@@ -197,11 +208,11 @@ class Quotas:
     """Use `running` for its life; `hold` works without it, too."""
 
     def __init__(
-        self, limits: Limits, state_dir: Path, workspaces: Path, spool: Path, memories: Memories, clock: Clock
+        self, limits: QuotaLimits, state_dir: Path, workspaces: Path, spool: Path, memories: Memories, clock: Clock
     ) -> None:
         self.limits = limits
-        self.ledger = Ledger(limits)
-        self.refused: Counter[Kind] = Counter()
+        self.ledger = QuotaLedger(limits)
+        self.refused: Counter[QuotaKind] = Counter()
         """How often there was no room."""
         self._state = state_dir
         self._workspaces = workspaces
@@ -215,7 +226,7 @@ class Quotas:
         self._not_before: dict[str, float] = {}
         """When holders who were refused are counted again at the earliest, by the monotonic clock."""
         self._one: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._said: Counter[tuple[str, Kind]] = Counter()
+        self._said: Counter[tuple[str, QuotaKind]] = Counter()
         self._begun: dict[str, None] = {}
         """Conversations that are stored, so that their messages need not ask."""
         self.counted = False
@@ -255,7 +266,7 @@ class Quotas:
     def note(self, holder: str, full: Full) -> None:
         """Somebody was refused: counted, and said now and then."""
         self.refused[full.kind] += 1
-        key = ("" if full.kind is Kind.WHOLE else holder, full.kind)
+        key = ("" if full.kind is QuotaKind.WHOLE else holder, full.kind)
         if len(self._said) > MOST_SAID:
             self._said.clear()
         self._said[key] += 1
@@ -284,7 +295,7 @@ class Quotas:
         """What a message counts for by the day. Whether there is room is decided where it is stored: one that is there has its answer."""
         charges = [*await self.for_files(inbound, now)]
         if inbound.surface == "api" and inbound.own_history is None and inbound.session.text() not in self._begun:
-            charges.append(replace(self._charge(inbound, Kind.SESSIONS, 1, now), new_session=True))
+            charges.append(replace(self._charge(inbound, QuotaKind.SESSIONS, 1, now), new_session=True))
         return tuple(charges)
 
     async def for_files(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
@@ -296,14 +307,14 @@ class Quotas:
         holder = whose_share(inbound)
         known = tuple(BroughtFile(f"{FILE_SCOPE}{one.name}:{holder}", one.size) for one in carried[:KNOWN_FILES])
         rest = sum(one.size for one in carried[KNOWN_FILES:])
-        charge = replace(self._charge(inbound, Kind.INCOMING, rest, now), files=known)
+        charge = replace(self._charge(inbound, QuotaKind.INCOMING, rest, now), files=known)
         full = self.ledger.whole_room(rest + sum(file.size for file in known))
         if full is None:
             return (charge,)
-        whole = self._charge(inbound, Kind.WHOLE, rest, now)
+        whole = self._charge(inbound, QuotaKind.WHOLE, rest, now)
         return replace(whole, files=known, limit=full.limit, already=full.used, counts=False), charge
 
-    def _charge(self, inbound: Inbound, kind: Kind, amount: int, now: int) -> Charge:
+    def _charge(self, inbound: Inbound, kind: QuotaKind, amount: int, now: int) -> Charge:
         day = now - now % DAY_MS
         scope = f"{DAILY}{kind.value}:{whose_share(inbound)}"
         return Charge(scope, day, day + DAY_MS, amount, self.limits.each.get(kind, 0))
@@ -316,10 +327,10 @@ class Quotas:
 
     def refusal(self, inbound: Inbound, error: NoRoomToday, now: int) -> NotAccepted:
         """What is said of a message that the day has no room for."""
-        kind = Kind(error.scope.removeprefix(DAILY).partition(":")[0])
+        kind = QuotaKind(error.scope.removeprefix(DAILY).partition(":")[0])
         full = Full(kind, error.used, error.limit, error.adding)
         self.note(whose_share(inbound), full)
-        seconds = 600 if full.kind is Kind.WHOLE else (DAY_MS - now % DAY_MS) // 1000
+        seconds = 600 if full.kind is QuotaKind.WHOLE else (DAY_MS - now % DAY_MS) // 1000
         return NotAccepted(for_person(full), NotAcceptedCode.QUOTA, max(1, seconds))
 
     # ------------------------------------------------------------------ counting
@@ -344,7 +355,7 @@ class Quotas:
         self._not_before[holder] = now + ANEW * (now - began)
         return True
 
-    async def _count(self, holder: str, kinds: Iterable[Kind]) -> None:
+    async def _count(self, holder: str, kinds: Iterable[QuotaKind]) -> None:
         """What a holder really has, as far as these kinds ask for it.
 
         It counts only if nothing was written for them meanwhile, which might have been seen or not. Else it is tried again, and left at
@@ -355,7 +366,7 @@ class Quotas:
             found = await self._found(holder, set(kinds))
             if before is not None and before == self.ledger.quiet(holder):
                 self._dirty.discard(holder)
-                if Kind.MEMORY in set(kinds) - found.keys():
+                if QuotaKind.MEMORY in set(kinds) - found.keys():
                     self._dirty.add(holder)
                 self.ledger.recounted(holder, found)
                 return
@@ -367,25 +378,25 @@ class Quotas:
             await asyncio.sleep(0.01)
         return found
 
-    async def _found(self, holder: str, kinds: set[Kind]) -> dict[Kind, int]:
+    async def _found(self, holder: str, kinds: set[QuotaKind]) -> dict[QuotaKind, int]:
         """What a holder has. While the storage is away, what is remembered is missing."""
-        found: dict[Kind, int] = {}
-        if kinds - {Kind.MEMORY}:
+        found: dict[QuotaKind, int] = {}
+        if kinds - {QuotaKind.MEMORY}:
             found |= await asyncio.to_thread(self._on_disk, self._owners.folders(holder))
-        if Kind.MEMORY in kinds:
+        if QuotaKind.MEMORY in kinds:
             with suppress(StorageUnavailable):
-                found[Kind.MEMORY] = (await self._remembered(scopes_of(holder))).get(holder, 0)
+                found[QuotaKind.MEMORY] = (await self._remembered(scopes_of(holder))).get(holder, 0)
         return found
 
-    def _on_disk(self, folders: list[Path]) -> dict[Kind, int]:
-        found = {Kind.WORKSPACE: 0, Kind.FILES: 0, Kind.SPOOL: 0}
+    def _on_disk(self, folders: list[Path]) -> dict[QuotaKind, int]:
+        found = {QuotaKind.WORKSPACE: 0, QuotaKind.FILES: 0, QuotaKind.SPOOL: 0}
         for folder in folders:
             use = count_folder(folder)
             if folder.parent == self._spool:
-                found[Kind.SPOOL] += use.size + BLOCK_OF_FOLDER
+                found[QuotaKind.SPOOL] += use.size + BLOCK_OF_FOLDER
             else:
-                found[Kind.WORKSPACE] += use.size
-                found[Kind.FILES] += use.files
+                found[QuotaKind.WORKSPACE] += use.size
+                found[QuotaKind.FILES] += use.files
         return found
 
     async def _remembered(self, of: Collection[str] = ()) -> dict[str, int]:
@@ -427,18 +438,18 @@ class Quotas:
         roots = (self._workspaces, self._workspaces / ROOMS, self._spool)
         counted = await asyncio.to_thread(count_all, self._state, roots, stop or Stop())
         await asyncio.to_thread(self._owners.tidy)
-        found: dict[str, dict[Kind, int]] = {}
+        found: dict[str, dict[QuotaKind, int]] = {}
         for folder, use in counted.folders.items():
             holder = self._owners.holder(folder)
             if holder:
                 its = found.setdefault(holder, {})
                 if folder.parent == self._spool:
-                    its[Kind.SPOOL] = its.get(Kind.SPOOL, 0) + use.size + BLOCK_OF_FOLDER
+                    its[QuotaKind.SPOOL] = its.get(QuotaKind.SPOOL, 0) + use.size + BLOCK_OF_FOLDER
                 else:
-                    its[Kind.WORKSPACE] = its.get(Kind.WORKSPACE, 0) + use.size
-                    its[Kind.FILES] = its.get(Kind.FILES, 0) + use.files
+                    its[QuotaKind.WORKSPACE] = its.get(QuotaKind.WORKSPACE, 0) + use.size
+                    its[QuotaKind.FILES] = its.get(QuotaKind.FILES, 0) + use.files
         for holder, size in (await self._remembered()).items():
-            found.setdefault(holder, {})[Kind.MEMORY] = size
+            found.setdefault(holder, {})[QuotaKind.MEMORY] = size
         self.ledger.end_count(counted.whole, found)
         self.counted = True
         log.info(
@@ -470,33 +481,33 @@ class Quotas:
             "used_bytes": self.ledger.told(),
             "limit_bytes": self.limits.whole,
             "kinds": {kind.value: amount for kind, amount in self.ledger.totals().items()},
-            "refused": {kind.value: self.refused[kind] for kind in Kind},
+            "refused": {kind.value: self.refused[kind] for kind in QuotaKind},
             "most": [
-                {"holder": shown(holder), **{kind.value: used.get(kind, 0) for kind in (*ON_DISK, Kind.FILES)}}
+                {"holder": shown(holder), **{kind.value: used.get(kind, 0) for kind in (*ON_DISK, QuotaKind.FILES)}}
                 for holder, used in most
                 if any(used.values())
             ],
         }
 
     async def lines(
-        self, inbound: Inbound, kinds: tuple[Kind, ...] = (Kind.WORKSPACE, Kind.FILES, Kind.MEMORY)
+        self, inbound: Inbound, kinds: tuple[QuotaKind, ...] = (QuotaKind.WORKSPACE, QuotaKind.FILES, QuotaKind.MEMORY)
     ) -> tuple[str, ...]:
         """How much of theirs is kept, for the person."""
         holder = whose_share(inbound)
         await self._load()
         await self._count_if_unknown(holder, dict.fromkeys(kinds, 0))
         used = self.ledger.used(holder)
-        amounts = [self._of(kind, used.get(kind, 0)) for kind in kinds if kind is not Kind.MEMORY]
+        amounts = [self._of(kind, used.get(kind, 0)) for kind in kinds if kind is not QuotaKind.MEMORY]
         lines = [f"Kept for you: {', '.join(amounts)}."]
-        if Kind.MEMORY in kinds:
-            lines.append(f"Remembered for you: {self._of(Kind.MEMORY, used.get(Kind.MEMORY, 0))}.")
+        if QuotaKind.MEMORY in kinds:
+            lines.append(f"Remembered for you: {self._of(QuotaKind.MEMORY, used.get(QuotaKind.MEMORY, 0))}.")
         return tuple(lines)
 
     def changed(self, holder: str) -> None:
         """Somebody else has changed what a holder has: it is counted before it is asked for next."""
         self._dirty.add(holder)
 
-    def _of(self, kind: Kind, used: int) -> str:
+    def _of(self, kind: QuotaKind, used: int) -> str:
         limit = self.limits.each.get(kind, 0)
         return f"{amount_words(kind, used)} of {amount_words(kind, limit)}" if limit else amount_words(kind, used)
 

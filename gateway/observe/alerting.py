@@ -1,4 +1,4 @@
-"""Looks every few seconds at what is wrong, and has the operators told. What is told and when is decided in `gateway.observe.alerts`.
+"""Looks every few seconds at what is wrong, and has the operators told. What is told and when is decided in `gateway.limits.alerts`.
 
 While nothing can be stored, nothing can be said in a chat either (a message is stored before it is sent); then the log and
 ``/readyz`` say so, and the chat is told afterwards from when to when it was.
@@ -20,14 +20,13 @@ from agent_core.limits.budgets import BudgetRules, Level, Payer, Pot, Reached
 from agent_core.limits.spend import Measure
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable, Store
-from gateway.chats.supervisor import State
-from gateway.limits.budgets import warning_words
-from gateway.observe.alerts import (
+from gateway.chats.supervisor import AdapterState
+from gateway.limits.alerts import (
     AlertKind,
+    AlertLimits,
+    AlertMemory,
     AlertRules,
     Condition,
-    Limits,
-    Memory,
     Message,
     News,
     due,
@@ -35,6 +34,7 @@ from gateway.observe.alerts import (
     open_now,
     told,
 )
+from gateway.limits.budgets import warning_words
 from gateway.storage.storewatch import StoreWatch
 
 log = structlog.get_logger("alert")
@@ -75,11 +75,11 @@ class Sights:
     """That what may be kept in all is nearly used up, in words."""
 
 
-def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: int) -> list[Condition]:
+def conditions(sights: Sights, limits: AlertLimits, rules: BudgetRules | None, now: int) -> list[Condition]:
     """What is wrong. Pure."""
     found = [one for sight in sights.adapters if (one := _adapter(sight, limits)) is not None]
     found += [_unread(sight) for sight in sights.adapters if sight.unread]
-    down = {sight.name.partition("/")[0] for sight in sights.adapters if sight.state != State.UP.value}
+    down = {sight.name.partition("/")[0] for sight in sights.adapters if sight.state != AdapterState.UP.value}
     for platform, seconds in sights.oldest_undelivered.items():
         if seconds > limits.undelivered_seconds and platform not in down:
             words = f"Something has waited for {seconds / 60:.0f} min to be delivered on {platform}: outspoken status."
@@ -109,21 +109,21 @@ def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: i
     return found
 
 
-def _adapter(sight: AdapterSight, limits: Limits) -> Condition | None:
+def _adapter(sight: AdapterSight, limits: AlertLimits) -> Condition | None:
     platform = sight.name.partition("/")[0]
     why = f": {sight.words}" if sight.words else "."
     key, over = f"adapter:{sight.name}", f"{platform} is connected again."
     grace = limits.adapter_seconds * 1000
-    match State(sight.state):
-        case State.UP if sight.words:  # it works, and somebody should know something all the same
+    match AdapterState(sight.state):
+        case AdapterState.UP if sight.words:  # it works, and somebody should know something all the same
             return Condition(
                 f"{key}:note", AlertKind.ADAPTER, f"{platform}: {sight.words}", f"{platform} works as usual."
             )
-        case State.UP | State.STOPPED:
+        case AdapterState.UP | AdapterState.STOPPED:
             return None
-        case State.NEEDS_A_PERSON:
+        case AdapterState.NEEDS_A_PERSON:
             return Condition(key, AlertKind.ADAPTER, f"{platform} needs somebody to do something{why}", over)
-        case State.STARTING | State.DOWN:
+        case AdapterState.STARTING | AdapterState.DOWN:
             return Condition(key, AlertKind.ADAPTER, f"{platform} is not connected{why}", over, grace)
 
 
@@ -152,7 +152,7 @@ def _spend(pot: Pot, level: Level, measure: Measure, rules: BudgetRules, now: in
 class Alerter:
     """`running` is its life; `announce` takes what others have decided to tell."""
 
-    limits: Limits
+    limits: AlertLimits
     rules: AlertRules
     store: Store
     watch: StoreWatch
@@ -170,7 +170,7 @@ class Alerter:
     """That what may be kept is nearly used up."""
     pots: Sequence[tuple[Pot, Level]] = ()
     """The budgets of everybody that have a limit, as of the last slow look."""
-    _memory: Memory = field(default_factory=Memory)
+    _memory: AlertMemory = field(default_factory=AlertMemory)
     _saved: int = 0
     """How often a log that was taken away was saved, as far as is told."""
     _bell: Bell | None = None

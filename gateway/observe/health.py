@@ -25,14 +25,14 @@ from aiohttp import web
 from adapters.checks.probe import Question
 from adapters.contract.chat import AdapterSight
 from agent_core.signals import CANCELLED, ModelCalled, Signal
-from gateway.chats.supervisor import State
-from gateway.observe.alerts import AlertKind, Condition
+from gateway.chats.supervisor import AdapterState
+from gateway.limits.alerts import AlertKind, Condition
 from gateway.storage.storewatch import EVERYBODYS, StoreWatch
 
 Served = Callable[[web.Request], Awaitable[web.Response]]
 
 
-class Phase(StrEnum):
+class LifePhase(StrEnum):
     """Where the gateway is in its life."""
 
     STARTING = "starting"
@@ -42,8 +42,8 @@ class Phase(StrEnum):
 
 
 PHASE_WORDS = {
-    Phase.STARTING: "The gateway is starting.",
-    Phase.DRAINING: "The gateway is shutting down and takes no new messages.",
+    LifePhase.STARTING: "The gateway is starting.",
+    LifePhase.DRAINING: "The gateway is shutting down and takes no new messages.",
 }
 STORE_WORDS = "The database takes no writes, so no message can be taken. The log says why."
 LOST_WORDS = "This process has lost its lock in the database and is about to end."
@@ -56,7 +56,7 @@ SILENT_TURNS = 2
 class Vitals:
     """All that the answers depend on."""
 
-    phase: Phase
+    phase: LifePhase
     store_works: bool
     owns: bool
     store_damaged: bool = False
@@ -72,7 +72,7 @@ class Vitals:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HealthVerdict:
     """Why the answers are no, in plain words."""
 
     not_ready: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Verdict:
         return (*self.not_ready, *self.not_well, *self.told)
 
 
-def judge(vitals: Vitals) -> Verdict:
+def judge(vitals: Vitals) -> HealthVerdict:
     """Is it ready, is it well, and why not. Pure."""
     not_ready = [PHASE_WORDS[vitals.phase]] if vitals.phase in PHASE_WORDS else []
     if not vitals.store_works:
@@ -109,7 +109,7 @@ def judge(vitals: Vitals) -> Verdict:
     told = [alert.words for alert in vitals.alerts if not _said(alert, vitals)]
     if vitals.incidents:
         told.append(f"{vitals.incidents} incident{'s are' if vitals.incidents > 1 else ' is'} open: outspoken status.")
-    return Verdict(tuple(not_ready), tuple(not_well), tuple(told))
+    return HealthVerdict(tuple(not_ready), tuple(not_well), tuple(told))
 
 
 def _said(alert: Condition, vitals: Vitals) -> bool:
@@ -125,18 +125,18 @@ def _said(alert: Condition, vitals: Vitals) -> bool:
 
 def _adapter_words(sight: AdapterSight) -> str:
     platform = sight.name.partition("/")[0]
-    match State(sight.state):
-        case State.UP:
+    match AdapterState(sight.state):
+        case AdapterState.UP:
             return ""
-        case State.STARTING:
+        case AdapterState.STARTING:
             return f"{platform} is not connected yet."
-        case State.DOWN:
+        case AdapterState.DOWN:
             return f"{platform} is not connected; it is tried again. The log says why."
-        case State.NEEDS_A_PERSON:
+        case AdapterState.NEEDS_A_PERSON:
             return (
                 f"{platform} needs somebody to do something (a refused token, for example): outspoken status says what."
             )
-        case State.STOPPED:
+        case AdapterState.STOPPED:
             return f"{platform} was stopped."
 
 
@@ -162,8 +162,8 @@ class ModelWatch:
 class Health:
     """Serves them. `look` gives the vitals as they are; whoever starts and stops the gateway sets `phase`."""
 
-    def __init__(self, store: StoreWatch, look: Callable[[Phase], Vitals], laws_broken: Callable[[], int]) -> None:
-        self.phase = Phase.STARTING
+    def __init__(self, store: StoreWatch, look: Callable[[LifePhase], Vitals], laws_broken: Callable[[], int]) -> None:
+        self.phase = LifePhase.STARTING
         self._store = store
         self._look = look
         self._laws_broken = laws_broken
@@ -179,11 +179,11 @@ class Health:
     @contextmanager
     def serving(self) -> Generator[None]:
         """Messages are taken for the block; from its end on the gateway drains."""
-        self.phase = Phase.SERVING
+        self.phase = LifePhase.SERVING
         try:
             yield
         finally:
-            self.phase = Phase.DRAINING
+            self.phase = LifePhase.DRAINING
 
     async def store_words(self) -> str:
         """Why the store takes no writes, for whoever runs the gateway; empty if it does."""
@@ -195,7 +195,7 @@ class Health:
         """What room is left, by the same look as the words."""
         return self._store.free_bytes
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> HealthVerdict:
         """By what is known of the store."""
         return judge(self._look(self.phase))
 

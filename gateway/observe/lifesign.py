@@ -33,7 +33,7 @@ SILENT_SECONDS = 4 * BEAT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class LifeSign:
     """What a running process has left."""
 
     pid: int
@@ -44,7 +44,7 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RunningGateway:
     """Whether the gateway of this configuration can be asked."""
 
     url: str = ""
@@ -56,18 +56,18 @@ class Found:
     """The process that runs and does not answer; 0 if it answers, or does not run."""
 
 
-def judge(reply: Answering, url: str, sign: Sign | None, holder: int | None, now: float) -> Found:
+def judge(reply: Answering, url: str, sign: LifeSign | None, holder: int | None, now: float) -> RunningGateway:
     """What is found. `holder` is the process that has the database open, as far as that is known. Pure."""
     if reply is Answering.GATEWAY:
-        return Found(url)
+        return RunningGateway(url)
     pid = sign.pid if sign is not None else holder
     if not pid:
         if reply is Answering.SILENT:
-            return Found(
+            return RunningGateway(
                 trouble=f"Something takes connections at {url} and does not answer, and it is no gateway of this state directory.",
                 fix="Look what listens there, or name another port: [server] port.",
             )
-        return Found()
+        return RunningGateway()
     head = f"A gateway runs (process {pid}) and does not answer{f' at {url}' if url else ''}"
     silent = 0.0 if sign is None else now - sign.seen_at
     last = ""
@@ -76,15 +76,15 @@ def judge(reply: Answering, url: str, sign: Sign | None, holder: int | None, now
         last = f"its loop turned last at {since}, {_long(silent)} ago"
     if sign is not None and sign.stopped:
         fix = f"Let it go on: kill -CONT {pid}"
-        return Found(trouble=f"{head}: somebody has stopped the process, and {last}.", fix=fix, pid=pid)
+        return RunningGateway(trouble=f"{head}: somebody has stopped the process, and {last}.", fix=fix, pid=pid)
     if silent < SILENT_SECONDS:
         fix = "It may be starting, upgrading its database, busy or stopping: ask again. Or it has another [server] host or port than this configuration."
-        return Found(trouble=f"{head}{f'; {last}' if last else ''}.", fix=fix, pid=pid)
+        return RunningGateway(trouble=f"{head}{f'; {last}' if last else ''}.", fix=fix, pid=pid)
     fix = (
         f"It hangs. Restart it: systemctl restart outspoken, podman restart outspoken, or kill -9 {pid} and outspoken run. "
         "What was open goes on, and the next start's log says where it hung (loop.was_held)."
     )
-    return Found(trouble=f"{head}: {last}.", fix=fix, pid=pid)
+    return RunningGateway(trouble=f"{head}: {last}.", fix=fix, pid=pid)
 
 
 def _long(seconds: float) -> str:
@@ -125,7 +125,7 @@ async def _beat(handle: int) -> None:
         await asyncio.sleep(BEAT_SECONDS)
 
 
-def sign_of(state_dir: Path) -> Sign | None:
+def sign_of(state_dir: Path) -> LifeSign | None:
     """What the process that runs now has left; None if none runs, or that cannot be found out."""
     try:
         handle = os.open(state_dir / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
@@ -138,7 +138,7 @@ def sign_of(state_dir: Path) -> Sign | None:
         if not content or not content[0].isdigit():
             return None
         pid = int(content[0])
-        return Sign(pid, os.fstat(handle).st_mtime, _stopped(pid))
+        return LifeSign(pid, os.fstat(handle).st_mtime, _stopped(pid))
     else:
         return None
     finally:

@@ -18,9 +18,18 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from gateway.http.admin import guarded
+from adapters.http.common import guarded
 from gateway.observe.looplag import LoopWatch
-from gateway.observe.metricscatalogue import GATEWAYS_OWN, OURS, Kind, Known, LoopLate, Metric, Parts, Told
+from gateway.observe.metricscatalogue import (
+    GATEWAYS_OWN,
+    OURS,
+    GatewayParts,
+    KnownAtStart,
+    LoopLate,
+    Metric,
+    MetricKind,
+    Told,
+)
 from gateway.version import program_version
 
 MOST_VALUES = 100
@@ -47,11 +56,11 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self.loop = LoopWatch(lambda late: self.on(LoopLate(late)))
 
-    def read_from(self, parts: Parts) -> None:
+    def read_from(self, parts: GatewayParts) -> None:
         """From now on what is read is read from `parts`."""
         self.registry.register(_Readings(self, parts))
 
-    def begin(self, known: Known) -> None:
+    def begin(self, known: KnownAtStart) -> None:
         """Have the series that are known beforehand from now on, at 0."""
         for metric in OURS:
             for values in metric.begin(known) if metric.begin is not None else ():
@@ -104,7 +113,7 @@ class Metrics:
 
 
 def _made(metric: Metric, registry: CollectorRegistry) -> Counter | Histogram:
-    if metric.kind is Kind.COUNTER:
+    if metric.kind is MetricKind.COUNTER:
         return Counter(metric.name, metric.says, metric.labels, registry=registry)
     return Histogram(metric.name, metric.says, metric.labels, buckets=metric.buckets, registry=registry)
 
@@ -112,7 +121,7 @@ def _made(metric: Metric, registry: CollectorRegistry) -> Counter | Histogram:
 class _Readings(Collector):
     """What is read when somebody asks."""
 
-    def __init__(self, metrics: Metrics, parts: Parts) -> None:
+    def __init__(self, metrics: Metrics, parts: GatewayParts) -> None:
         self._metrics = metrics
         self._parts = parts
 
@@ -125,7 +134,7 @@ class _Readings(Collector):
         for metric in OURS:
             if metric.read is None:
                 continue
-            made = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+            made = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
             family = made(metric.name, metric.says, labels=metric.labels)
             for value, *labels in metric.read(self._parts):
                 family.add_metric(self._metrics.labels(metric, tuple(labels)), value)

@@ -27,8 +27,10 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from adapters.contract.chat import Cause, Fate
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import NANOS
-from agent_core.limits.quotas import Kind as Kept
+from agent_core.limits.quotas import QuotaKind as Kept
 from agent_core.limits.spend import Budget, Measure
 from agent_core.signals import (
     Committed,
@@ -49,15 +51,13 @@ from agent_core.signals import (
     TurnClosed,
     TurnedAway,
 )
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.exits import ExitCode
-from gateway.chats.supervisor import State
-from gateway.http.patience import Cut
-from gateway.http.refusals import LANE as REFUSED_LANE
-from gateway.observe.alerts import AlertKind
+from gateway.chats.supervisor import AdapterState
+from gateway.limits.alerts import AlertKind
+from gateway.limits.patience import CutOff
 from gateway.observe.looplag import LoopLate
-from gateway.recovery.keeping import Kind as Left
-from gateway.sessions.inbox import COMMAND_LANE, NORMAL_LANE
+from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
+from gateway.queues.keeping import LeftKind as Left
+from gateway.queues.refusals import LANE as REFUSED_LANE
 
 if TYPE_CHECKING:
     from agent_core.model.endpoints import Endpoint
@@ -78,7 +78,7 @@ Amount: TypeAlias = tuple[float, *tuple[str, ...]]
 Told: TypeAlias = Signal | LoopLate
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """What Prometheus calls its types."""
 
     COUNTER = "counter"
@@ -87,7 +87,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class GatewayParts:
     """What a gateway has that can be read: as it is in memory."""
 
     hub: Hub
@@ -103,7 +103,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownAtStart:
     """What is known of a gateway before anything has happened."""
 
     platforms: Sequence[str]
@@ -114,7 +114,7 @@ class Known:
         return ("api", "web", *self.platforms)
 
 
-Begin: TypeAlias = Callable[[Known], Iterable[tuple[str, ...]]]
+Begin: TypeAlias = Callable[[KnownAtStart], Iterable[tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +140,14 @@ class Metric:
     """One metric."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     says: str
     """What it is, in a sentence."""
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     on: On | None = None
     """It is counted as things happen."""
-    read: Callable[[Parts], Iterable[Amount]] | None = None
+    read: Callable[[GatewayParts], Iterable[Amount]] | None = None
     """It is read when somebody asks."""
     begin: Begin | None = None
     """The series that it has from the start, at 0."""
@@ -157,7 +157,7 @@ class Metric:
     @property
     def series(self) -> tuple[str, ...]:
         """The names that a query can use."""
-        if self.kind is Kind.HISTOGRAM:
+        if self.kind is MetricKind.HISTOGRAM:
             return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
         return (self.name,)
 
@@ -165,26 +165,26 @@ class Metric:
 def _counter(
     name: str,
     says: str,
-    source: On | Callable[[Parts], Iterable[Amount]],
+    source: On | Callable[[GatewayParts], Iterable[Amount]],
     *labels: str,
     begin: Begin | None = None,
     unwatched: bool = False,
 ) -> Metric:
     how = source if isinstance(source, On) else None
     read = None if isinstance(source, On) else source
-    return Metric(name, Kind.COUNTER, says, labels, on=how, read=read, begin=begin, unwatched=unwatched)
+    return Metric(name, MetricKind.COUNTER, says, labels, on=how, read=read, begin=begin, unwatched=unwatched)
 
 
 def _gauge(
-    name: str, says: str, read: Callable[[Parts], Iterable[Amount]], *labels: str, unwatched: bool = False
+    name: str, says: str, read: Callable[[GatewayParts], Iterable[Amount]], *labels: str, unwatched: bool = False
 ) -> Metric:
-    return Metric(name, Kind.GAUGE, says, labels, read=read, unwatched=unwatched)
+    return Metric(name, MetricKind.GAUGE, says, labels, read=read, unwatched=unwatched)
 
 
 def _histogram(
     name: str, says: str, buckets: tuple[float, ...], source: On, *labels: str, begin: Begin | None = None
 ) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, says, labels, buckets, source, begin=begin)
+    return Metric(name, MetricKind.HISTOGRAM, says, labels, buckets, source, begin=begin)
 
 
 PATIENCE = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
@@ -267,7 +267,7 @@ def _remedies(turn: TurnClosed) -> Iterator[Amount]:
             yield 1, one.code, one.rung, one.outcome
 
 
-def _stalls(known: Known) -> Iterator[tuple[str, ...]]:
+def _stalls(known: KnownAtStart) -> Iterator[tuple[str, ...]]:
     for endpoint in known.endpoints:
         yield from each((endpoint.label,), endpoint.models or ("",), STALLED)
 
@@ -276,26 +276,26 @@ def _stored(commit: Committed) -> str:
     return OUTCOMES[0] if commit.stored else OUTCOMES[1]
 
 
-def _adapters(parts: Parts) -> Iterator[tuple[str, Supervisor, bool]]:
+def _adapters(parts: GatewayParts) -> Iterator[tuple[str, Supervisor, bool]]:
     """Each with its platform and whether it is connected."""
     for one in parts.supervisors:
-        yield _platform(one.adapter.name), one, one.sight().state == State.UP.value
+        yield _platform(one.adapter.name), one, one.sight().state == AdapterState.UP.value
 
 
-def _alerts(parts: Parts) -> Iterator[Amount]:
+def _alerts(parts: GatewayParts) -> Iterator[Amount]:
     waiting = Counter(condition.kind for condition in parts.alerter.open)
     for kind in AlertKind:
         yield len(parts.hub.learning.open_incidents) if kind is AlertKind.INCIDENT else waiting[kind], kind.value
 
 
-def _budgets(parts: Parts) -> Iterator[Amount]:
+def _budgets(parts: GatewayParts) -> Iterator[Amount]:
     for pot, level in parts.alerter.pots:
         for measure in Measure:
             if limit := pot.limit.of(measure):
                 yield level.spent.of(measure) / limit, pot.budget.value, measure.value
 
 
-def _kept(parts: Parts) -> Iterator[Amount]:
+def _kept(parts: GatewayParts) -> Iterator[Amount]:
     totals = parts.quotas.ledger.totals()
     for kind in (Kept.WORKSPACE, Kept.MEMORY, Kept.SPOOL):
         yield totals[kind], kind.value
@@ -310,7 +310,7 @@ OURS: tuple[Metric, ...] = (
     _counter("outspoken_turned_away_total", "Messages that were not taken because too many waited.",
              on(TurnedAway, lambda s: [(1, _platform(s.account))]), "surface", begin=lambda k: each(k.surfaces)),
     _counter("outspoken_connections_cut_total", "Connections that were not taken, or were ended for keeping us waiting.",
-             on(ConnectionCut, lambda s: [(1, s.why)]), "cause", begin=lambda _: each(Cut)),
+             on(ConnectionCut, lambda s: [(1, s.why)]), "cause", begin=lambda _: each(CutOff)),
     _counter("outspoken_requests_refused_total", "Requests of the API that were not taken.",
              on(RequestRefused, lambda s: [(1, str(s.status))]), "http_status", unwatched=True),
     _counter("outspoken_turns_total", "Turns that ended.",
@@ -433,12 +433,12 @@ OURS: tuple[Metric, ...] = (
 )  # fmt: skip
 
 PROCESS: tuple[Metric, ...] = (
-    Metric("process_cpu_seconds_total", Kind.COUNTER, "CPU time of the process."),
-    Metric("process_max_fds", Kind.GAUGE, "How many files it may have open."),
-    Metric("process_open_fds", Kind.GAUGE, "How many it has open."),
-    Metric("process_resident_memory_bytes", Kind.GAUGE, "Memory that it holds."),
-    Metric("process_start_time_seconds", Kind.GAUGE, "When it began, seconds since 1970."),
-    Metric("process_virtual_memory_bytes", Kind.GAUGE, "Address space that it uses."),
+    Metric("process_cpu_seconds_total", MetricKind.COUNTER, "CPU time of the process."),
+    Metric("process_max_fds", MetricKind.GAUGE, "How many files it may have open."),
+    Metric("process_open_fds", MetricKind.GAUGE, "How many it has open."),
+    Metric("process_resident_memory_bytes", MetricKind.GAUGE, "Memory that it holds."),
+    Metric("process_start_time_seconds", MetricKind.GAUGE, "When it began, seconds since 1970."),
+    Metric("process_virtual_memory_bytes", MetricKind.GAUGE, "Address space that it uses."),
 )
 """Made by the library itself, on Linux."""
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from adapters.delivery.pacing import worth_saying
+from adapters.contract.pacing import worth_saying
 from adapters.http.tracecontext import TraceParent, parsed
 from agent_core.signals import ModelCalled, PartSent, Signal, Signals, ToolRan, TurnClosed
 from agent_core.tools.base import ToolStatus
-from gateway.cli.context import CannotServe
+from gateway.config.reading import CannotServe
 from gateway.version import program_version
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from pydantic import SecretStr
 
 from adapters.platforms import platforms
 from agent_core.explain.why import unquoted
+from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.export import Head, dump, redacted
 from agent_core.ports import SystemClock
 from agent_core.store.database.look import look
@@ -33,12 +34,11 @@ from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
-from agent_core.turn.errors import UnreadableJournal
-from gateway.cli.context import redactor_of
 from gateway.config.paths import Paths
+from gateway.config.reading import redactor_of
 from gateway.config.sections import Config
+from gateway.explain.story import Explainer, local_zone
 from gateway.operate.doctor.machine import certificates, database, disk
-from gateway.operate.explain import Explainer, local_zone
 from gateway.version import program_version
 
 JOURNAL = "journal.jsonl"

@@ -20,6 +20,8 @@ from urllib.parse import quote
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.platforms import platform_of
 from agent_core.driver.closing import TurnIdentity, closing_of
+from agent_core.failures.exits import InterruptedByRestart
+from agent_core.failures.notices import RESTORED
 from agent_core.store.database.lines import prepare_file
 from agent_core.store.database.look import DatabaseSeen, holder_of, look
 from agent_core.store.database.ownership import FileLock
@@ -30,12 +32,10 @@ from agent_core.store.keeping.backup import CannotCopy, back_up, must_be_apart, 
 from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.reading import open_reads
 from agent_core.store.sessions.asides import Aside
-from agent_core.turn.exits import InterruptedByRestart
-from agent_core.turn.notices import RESTORED
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.operate.triage.issues import PUT_BACK
-from gateway.schedule.schedules import Unreadable, doubted
+from gateway.schedule.schedules import UnreadablePlan, doubted
 
 NUMBER_GAP = 1_000_000
 """By so much the numbers of messages go on behind a restore: names that are made of them were used since the backup was made."""
@@ -370,7 +370,7 @@ def _doubt(conn: sqlite3.Connection, now_ms: int) -> int:
     """What was due since the backup was made has most likely happened: if it happens again, it says so."""
     due = "SELECT schedule, body FROM schedules WHERE next_at IS NOT NULL AND next_at <= ?"
     for schedule, body in conn.execute(due, (now_ms,)).fetchall():
-        with suppress(Unreadable):  # whoever claims it says so
+        with suppress(UnreadablePlan):  # whoever claims it says so
             changed = (doubted(bytes(body), now_ms), schedule)
             conn.execute("UPDATE schedules SET body = ? WHERE schedule = ?", changed)
     waiting = conn.execute("SELECT count(*) FROM schedules WHERE next_at IS NOT NULL AND next_at <= ?", (now_ms,))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from adapters.terminal.ask import GatewayRefused
+from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
-from agent_core.tools.base import Json
-from gateway.chats import access
-from gateway.cli.context import prepare_places
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
+from gateway.operate.context import prepare_places
+from gateway.people import access
 from gateway.retention.forgetting import Forgetting, copies_beside
 from gateway.version import program_version
 

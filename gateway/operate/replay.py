@@ -20,6 +20,7 @@ from adapters.contract.platforms import Platform
 from adapters.contract.settings import Section
 from adapters.delivery.parts import STATUS_BUBBLE, picture
 from adapters.platforms import platform_of
+from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.export import Head, UnreadableExport, dump, load, redacted
 from agent_core.journal.replay import Difference, Mismatch, Parting, Replay, parting, replay
 from agent_core.journal.replaywords import (
@@ -32,17 +33,16 @@ from agent_core.journal.replaywords import (
     timeline,
     verdict,
 )
+from agent_core.jsonvalue import Json
+from agent_core.settings import TurnSettings
 from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.reading import open_reads
 from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import Redactor
-from agent_core.tools.base import Json
-from agent_core.turn.errors import UnreadableJournal
-from agent_core.turn.settings import TurnSettings
-from gateway.cli.context import redactor_of
 from gateway.config.model import Model
 from gateway.config.paths import Paths
+from gateway.config.reading import redactor_of
 from gateway.config.sections import Config, Guardrails, Recovery, Tools
 from gateway.operate.bundle import NoExport, export_text
 from gateway.version import program_version

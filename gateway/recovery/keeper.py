@@ -1,6 +1,6 @@
 """The keeper: one task that finds what is open and worked on by nobody alive, and takes it up: at the start, and then always.
 
-It decides nothing: what is taken up, set aside or tried again is decided in `gateway.recovery.keeping`. What it costs: three small indexed
+It decides nothing: what is taken up, set aside or tried again is decided in `gateway.queues.keeping`. What it costs: three small indexed
 queries at each look, every ten seconds while nothing is unclaimed, every second while something is; none per turn.
 """
 
@@ -19,17 +19,16 @@ from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock, Ids
 from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.inbox.rows import InboxRow
-from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftTurn, Taken
+from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftTurn, TakeUp
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.owners import Owner
-from gateway.recovery import keeping
-from gateway.recovery.keeping import SET_ASIDE, Item, Kind, Known
-from gateway.recovery.leftbook import Left
+from gateway.queues import inbox, keeping
+from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
+from gateway.queues.keeping import SET_ASIDE, KnownItem, LeftItem, LeftKind
 from gateway.recovery.resuming import Resuming
-from gateway.sessions import inbox
 from gateway.sessions.hub import Hub
-from gateway.sessions.inbox import COMMAND_LANE, NORMAL_LANE
+from gateway.setaside.leftbook import Left
 
 log = structlog.get_logger("keeper")
 
@@ -42,11 +41,11 @@ START_SECONDS = 60.0
 NAMED = 20
 """So many suspects are named in a line."""
 
-Announce = Callable[[Kind, str], Awaitable[None]]
+Announce = Callable[[LeftKind, str], Awaitable[None]]
 """(kind, what it is by its id) was set aside."""
 
 
-class Parts(Protocol):
+class StoredParts(Protocol):
     """What the keeper needs of the outbox."""
 
     def reaches(self, surface: str) -> bool:
@@ -89,7 +88,7 @@ class Keeper:
         store: Store,
         clock: Clock,
         ids: Ids,
-        parts: Parts | None = None,
+        parts: StoredParts | None = None,
         commands: Commands | None = None,
         on_set_aside: Announce | None = None,
     ) -> None:
@@ -107,9 +106,9 @@ class Keeper:
         self._began = clock.monotonic()
         self._unusable: set[int] = set()
         """Commands that nobody here can carry out."""
-        self.set_aside: Counter[Kind] = Counter()
+        self.set_aside: Counter[LeftKind] = Counter()
         """How many of each kind were set aside."""
-        self.taken: Counter[Kind] = Counter()
+        self.taken: Counter[LeftKind] = Counter()
         """How many of each kind were taken up."""
         self._parts = parts
         self._commands = commands
@@ -117,7 +116,7 @@ class Keeper:
 
     # ------------------------------------------------------------------ for others
 
-    def late(self) -> Mapping[Kind, int]:
+    def late(self) -> Mapping[LeftKind, int]:
         """How many of each kind are unclaimed for too long."""
         return keeping.late(self._open.known, self._clock.monotonic())
 
@@ -125,9 +124,9 @@ class Keeper:
         """What is unclaimed for too long, in words; empty if nothing is."""
         return keeping.late_words(self.late())
 
-    def unclaimed(self) -> Mapping[Kind, int]:
+    def unclaimed(self) -> Mapping[LeftKind, int]:
         """How many of each kind are known to be unclaimed."""
-        counts = dict.fromkeys(Kind, 0)
+        counts = dict.fromkeys(LeftKind, 0)
         for one in self._open.known.values():
             counts[one.item.kind] += one.taken_at is None
         return counts
@@ -175,7 +174,7 @@ class Keeper:
         now = self._clock.monotonic()
         due = keeping.due(self._open.known, now, frozenset(self._open.wanted))
         if due.take:
-            self._open.taking = {item.name for item in due.take if item.kind is Kind.SESSION}
+            self._open.taking = {item.name for item in due.take if item.kind is LeftKind.SESSION}
             try:
                 await self._take(due.take, alone=due.alone)
             finally:
@@ -209,8 +208,8 @@ class Keeper:
         dead = await self._store.dead_among(owners) if owners else frozenset[int]()
         ended = await left.ended(dead) if dead else frozenset[int]()
         free = {None, self._store.node, *dead}
-        found: dict[tuple[Kind, str], Left] = {}
-        items: list[Item] = []
+        found: dict[tuple[LeftKind, str], Left] = {}
+        items: list[LeftItem] = []
         for one in (*turns, *messages, *parts):
             if one.owner not in free or self._worked_on(one):
                 continue
@@ -222,7 +221,7 @@ class Keeper:
         self._open.left = {key: found.get(key) or self._open.left[key] for key in self._open.known}
         self._open.wanted &= {name for _, name in self._open.known}
         for queue in self._queues.blocked():
-            if (Kind.SESSION, queue.session) not in self._open.known:
+            if (LeftKind.SESSION, queue.session) not in self._open.known:
                 self._runner.unblock(queue)
         early = began - self._began < EARLY_SECONDS
         if not early and not any(one.taken_at is None for one in self._open.known.values()):
@@ -251,7 +250,7 @@ class Keeper:
     async def _settle(self) -> None:
         """What was taken up and has made progress, or has lived, is ours like everything else."""
         now = self._clock.monotonic()
-        spared: list[Known] = []
+        spared: list[KnownItem] = []
         for key, known in list(self._open.known.items()):
             if known.taken_at is None:
                 continue
@@ -269,9 +268,9 @@ class Keeper:
             await self._store.left.charge(self._open.charges([(one.item, one.item.spared) for one in spared]))
         self._open.left = {key: left for key, left in self._open.left.items() if key in self._open.known}
 
-    def _waits(self, item: Item) -> bool:
+    def _waits(self, item: LeftItem) -> bool:
         """The conversation waits for the gateway to have room, or for what else its message may say."""
-        queue = self._queues.of(item.name) if item.kind is Kind.SESSION else None
+        queue = self._queues.of(item.name) if item.kind is LeftKind.SESSION else None
         if queue is None:
             return False
         unopened = (
@@ -279,7 +278,7 @@ class Keeper:
         )
         return unopened or self._runner.places.place(queue) is not None
 
-    def _progressed(self, item: Item) -> bool:
+    def _progressed(self, item: LeftItem) -> bool:
         left = self._open.left[item.kind, item.name]
         match left:
             case LeftPart():
@@ -300,7 +299,7 @@ class Keeper:
 
     # ------------------------------------------------------------------ taking up
 
-    async def _take(self, items: Sequence[Item], *, alone: bool) -> None:
+    async def _take(self, items: Sequence[LeftItem], *, alone: bool) -> None:
         """Store that they are taken up, and how often that came to nothing; then take them up.
 
         A message that waits for its turn is charged when that is opened (`opening`): until then nothing is begun with it.
@@ -315,25 +314,25 @@ class Keeper:
             known = self._open.known[item.key]
             lost = item not in mine  # its owner lives after all
             self._open.known[item.key] = (
-                keeping.again(known, now) if lost else Known(item, known.since, known.tries, 0, now, alone)
+                keeping.again(known, now) if lost else KnownItem(item, known.since, known.tries, 0, now, alone)
             )
         self.taken.update(item.kind for item in mine)
         if any(item.suspect for item in mine):
             names = [f"{item.kind.value} {item.name}" for item in mine[:NAMED]]
             log.warning("keeper.suspect", what=names, count=len(mine))
-        sessions_taken = [item for item in mine if item.kind is Kind.SESSION]
+        sessions_taken = [item for item in mine if item.kind is LeftKind.SESSION]
         if sessions_taken:
             await self._take_sessions(sessions_taken, taken)
-        commands = [item for item in mine if item.kind is Kind.COMMAND]
+        commands = [item for item in mine if item.kind is LeftKind.COMMAND]
         for item in commands:
             await self._guarded(item, self._take_command(item, taken))
-        await self._take_parts([item for item in mine if item.kind is Kind.PART], taken)
+        await self._take_parts([item for item in mine if item.kind is LeftKind.PART], taken)
         now = self._clock.monotonic()
         for item in mine:
             if (known := self._open.known.get(item.key)) is not None and known.taken_at is not None:
                 self._open.known[item.key] = replace(known, taken_at=now)  # from here on it does something
 
-    async def _take_sessions(self, items: Sequence[Item], taken: Taken) -> None:
+    async def _take_sessions(self, items: Sequence[LeftItem], taken: TakeUp) -> None:
         by_session = {one.session: one for one in taken.turns}
         lefts = [self._open.left[item.key] for item in items]
         keys = {left.session: left.key for left in lefts if not isinstance(left, LeftPart)}
@@ -362,7 +361,7 @@ class Keeper:
             key = keys[item.name]
             await self._guarded(item, self._resuming.messages(item.name, key, taken.epochs[item.name]))
 
-    async def _take_command(self, item: Item, taken: Taken) -> None:
+    async def _take_command(self, item: LeftItem, taken: TakeUp) -> None:
         left = self._open.left[item.key]
         assert isinstance(left, LeftMessage)
         assert self._commands is not None
@@ -375,7 +374,7 @@ class Keeper:
         else:
             self._unusable.add(row.id)
 
-    async def _take_parts(self, items: Sequence[Item], taken: Taken) -> None:
+    async def _take_parts(self, items: Sequence[LeftItem], taken: TakeUp) -> None:
         """Have surfaces show parts; they are read chat by chat."""
         lefts = [left for item in items if isinstance(left := self._open.left[item.key], LeftPart)]
         if not lefts or self._parts is None:
@@ -385,12 +384,12 @@ class Keeper:
         found = [one for one in rows if (one.row.surface, one.row.origin, one.row.bubble, one.row.part) in wanted]
         self._parts.take_up(found, taken.epochs)
 
-    async def _guarded(self, item: Item, work: Awaitable[None]) -> None:
+    async def _guarded(self, item: LeftItem, work: Awaitable[None]) -> None:
         """One that cannot be taken up is tried again, and holds up no other."""
         try:
             await work
         except (Damaged, inbox.UnreadableMessage) as error:
-            if item.kind is Kind.SESSION:
+            if item.kind is LeftKind.SESSION:
                 await self._unreadable(item, error)
             else:
                 self._not_taken(item, error)
@@ -400,14 +399,14 @@ class Keeper:
             log.exception("keeper.failed")
             self._not_taken(item, error)
 
-    async def _unreadable(self, item: Item, error: Exception) -> None:
+    async def _unreadable(self, item: LeftItem, error: Exception) -> None:
         """What cannot be read is set aside, or, if that cannot be stored, tried again later and later."""
         if await self.aside.put(item.name, error):
             self._open.known.pop(item.key, None)
         else:
             self._not_taken(item, error)
 
-    def _not_taken(self, item: Item, error: Exception) -> None:
+    def _not_taken(self, item: LeftItem, error: Exception) -> None:
         now = self._clock.monotonic()
         log.warning("keeper.not_taken", kind=item.kind.value, name=item.name, error=f"{type(error).__name__}: {error}")
         if item.key in self._open.known:
@@ -415,7 +414,7 @@ class Keeper:
 
     # ------------------------------------------------------------------ setting aside
 
-    async def _put_aside(self, item: Item) -> None:
+    async def _put_aside(self, item: LeftItem) -> None:
         """It is not tried once more, and whoever it concerns is told."""
         left = self._open.left[item.key]
         charges = Charges({left.turn: item.suspicion}) if isinstance(left, LeftTurn) else Charges()

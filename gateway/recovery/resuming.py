@@ -1,6 +1,6 @@
 """Going on with what an earlier process left: an open turn from its journal, the messages that waited; or setting it aside.
 
-What is taken up, and when, is decided in `gateway.recovery.keeping`; that it may be, `gateway.recovery.keeper` has stored.
+What is taken up, and when, is decided in `gateway.queues.keeping`; that it may be, `gateway.recovery.keeper` has stored.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from contextlib import suppress
 import structlog
 
 from agent_core.driver.closing import TurnIdentity, closing_of, unread
+from agent_core.failures.errors import UnreadableJournal
+from agent_core.failures.exits import Exit
+from agent_core.failures.notices import NotStarted
 from agent_core.journal.rows import decode, fold, row_of
 from agent_core.journal.salvage import unreadable_end
 from agent_core.ports import Clock, Ids
@@ -19,18 +22,15 @@ from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, Store
 from agent_core.store.turns.rows import JournalRow, OpenTurn
-from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import DriverFailed, TakenOver
-from agent_core.turn.exits import Exit
-from agent_core.turn.notices import NotStarted
 from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
-from gateway.recovery.keeping import SET_ASIDE
-from gateway.recovery.setaside import outlet_of
-from gateway.sessions import inbox
+from gateway.queues import inbox
+from gateway.queues.inbox import COMMAND_LANE
+from gateway.queues.keeping import SET_ASIDE
+from gateway.queues.queue import Running, steered_into, waiting_of
 from gateway.sessions.hub import Hub
-from gateway.sessions.inbox import COMMAND_LANE
-from gateway.sessions.queue import Running, steered_into, waiting_of
+from gateway.setaside.setaside import outlet_of
 
 log = structlog.get_logger("gateway")
 

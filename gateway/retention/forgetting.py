@@ -23,21 +23,21 @@ import structlog
 from sqlalchemy import ColumnElement, Connection
 
 from adapters.contract.base import Inbound, SessionKey
+from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import decode
 from agent_core.limits.retention import next_size
 from agent_core.messages import text_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.audit import AuditRow
 from agent_core.store.keeping import forgetting as steps
-from agent_core.store.keeping.forgetting import Account, Job
+from agent_core.store.keeping.forgetting import Account, ForgettingJob
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import TurnOpened
-from gateway.sessions import inbox
-from gateway.sessions.queue import SessionQueue, Waiting
-from gateway.sessions.whose import author_of, folder_name
+from gateway.limits.whose import author_of, folder_name
+from gateway.queues import inbox
+from gateway.queues.queue import SessionQueue, Waiting
 
 log = structlog.get_logger("gateway")
 K = TypeVar("K")
@@ -53,7 +53,7 @@ QUICK_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ForgettingResult:
     """What a job came to."""
 
     turns: int
@@ -87,7 +87,7 @@ class Told:
         return lines
 
 
-async def nobody_runs(_: Job) -> None:
+async def nobody_runs(_: ForgettingJob) -> None:
     """No gateway runs, so there is nothing to stop."""
 
 
@@ -99,7 +99,7 @@ class Quiet:
     stop: Callable[[SessionQueue, Waiting], Awaitable[None]]
     forget: Callable[[], None]
 
-    async def __call__(self, job: Job) -> None:
+    async def __call__(self, job: ForgettingJob) -> None:
         mine = set(job.who)
         for queue in self.queues:
             running = queue.running.messages if queue.running is not None else ()
@@ -121,11 +121,11 @@ class Forgetting:
     ids: Ids
     workspaces: Path
     spool: Path | None
-    quiet: Callable[[Job], Awaitable[None]] = nobody_runs
+    quiet: Callable[[ForgettingJob], Awaitable[None]] = nobody_runs
     """Stops what runs for them, and lets go of what is remembered of conversations."""
     alone: bool = False
     """No gateway runs: the file may be written anew however long that takes."""
-    last: Told | None = None
+    last: ForgettingResult | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -137,10 +137,10 @@ class Forgetting:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), LATER_SECONDS)
 
-    async def begin(self, who: Account, by: str) -> Job:
+    async def begin(self, who: Account, by: str) -> ForgettingJob:
         """It will be done, whatever happens from now on."""
         accounts = tuple(sorted(await self.store.forgotten.joined(who)))
-        job = Job(self.ids.new("f"), accounts, self.clock.now_ms(), None)
+        job = ForgettingJob(self.ids.new("f"), accounts, self.clock.now_ms(), None)
         await self.store.keeping.remove(steps.begin(job))
         self._asked.set()
         words = f"Forgets {', '.join('/'.join(one) for one in accounts)}."
@@ -156,14 +156,14 @@ class Forgetting:
         except StorageUnavailable as error:
             log.warning("forget.not_done", error=str(error))
 
-    async def finish(self, job: Job) -> Told:
+    async def finish(self, job: ForgettingJob) -> ForgettingResult:
         """Do it, from the beginning."""
         async with self._lock:
             self.last = await self._finish(job)
         log.info("forget.done", forget=job.forget, turns=self.last.turns, messages=self.last.messages)
         return self.last
 
-    async def _finish(self, job: Job) -> Told:
+    async def _finish(self, job: ForgettingJob) -> ForgettingResult:
         await self._name_writers()
         await self.quiet(job)
         turns, folders = 0, 0
@@ -194,7 +194,7 @@ class Forgetting:
         await self._blank_names(job)
         await self.store.keeping.remove(steps.end(job, self.clock.now_ms()))
         await self.store.keeping.scrub(0)
-        return Told(turns, messages, len(own), len(sessions) - len(own), folders, rewritten)
+        return ForgettingResult(turns, messages, len(own), len(sessions) - len(own), folders, rewritten)
 
     async def _name_writers(self) -> None:
         """Messages that an older version stored do not say by whom they are, but in their bodies."""
@@ -210,7 +210,7 @@ class Forgetting:
             if found:
                 await self.store.keeping.remove(steps.name_writers(found))
 
-    async def _turns(self, job: Job) -> tuple[int, int, bool]:
+    async def _turns(self, job: ForgettingJob) -> tuple[int, int, bool]:
         """How many were removed, how many files with them, and whether one is open still."""
         count, folders, busy, after = 0, 0, False, ""
         while True:
@@ -260,7 +260,7 @@ class Forgetting:
         messages = await self.store.forgotten.messages(which)
         return await self._in_batches(messages, lambda some: steps.blank_messages(some, _blank))
 
-    async def _blank_names(self, job: Job) -> None:
+    async def _blank_names(self, job: ForgettingJob) -> None:
         """Last of all: by these names it is found what is to be done, if it has to be begun again."""
         after = ""
         while True:

@@ -79,7 +79,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class FilePlaces:
     """Where files lie, beside the database."""
 
     workspaces: Path
@@ -94,7 +94,7 @@ class Upkeep:
     store: Store
     clock: Clock
     keep: Keep
-    places: Places
+    places: FilePlaces
     told: int
     """So many turns of a conversation are put before the model."""
     busy: Callable[[], Collection[Path]] = field(default=lambda: ())

@@ -20,9 +20,9 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core import storedjson
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
+from gateway.config import times
+from gateway.config.times import MOST_COUNTED, BadTime, Rule, moment, span
 from gateway.config.types import IfMissed
-from gateway.schedule import times
-from gateway.schedule.times import MOST_COUNTED, BadTime, Rule, moment, span
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -37,7 +37,7 @@ CONFIGURED = "config:"
 """How the ids of configured schedules begin; the entry's name follows."""
 
 
-class Kind(StrEnum):
+class ScheduleKind(StrEnum):
     """What a schedule makes happen."""
 
     REMINDER = "reminder"
@@ -68,7 +68,7 @@ class Plan:
 class Happening:
     """A claimed occurrence, as the command that carries it out gets it."""
 
-    kind: Kind
+    kind: ScheduleKind
     schedule: str
     outcome: OccurrenceOutcome
     due: int
@@ -80,7 +80,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class OccurrenceClaim:
     """These occurrences are claimed now."""
 
     outcome: OccurrenceOutcome
@@ -91,7 +91,7 @@ class Claim:
     """The first occurrence that is not claimed then."""
 
 
-def decide(rule: Rule, next_at: int | None, if_missed: IfMissed, late_seconds: int, now: int) -> Claim | None:
+def decide(rule: Rule, next_at: int | None, if_missed: IfMissed, late_seconds: int, now: int) -> OccurrenceClaim | None:
     """What to claim at `now`; None if nothing is due."""
     if next_at is None or next_at > now:
         return None
@@ -99,13 +99,13 @@ def decide(rule: Rule, next_at: int | None, if_missed: IfMissed, late_seconds: i
     late = now - last
     runs = late <= ON_TIME_MS or (if_missed is IfMissed.RUN and (not late_seconds or late <= late_seconds * 1000))
     if runs and last == next_at:
-        return Claim(OccurrenceOutcome.RUN, last, last, 1, times.next_after(rule, last))
+        return OccurrenceClaim(OccurrenceOutcome.RUN, last, last, 1, times.next_after(rule, last))
     if not runs:
         count = times.counted(rule, next_at, last)
-        return Claim(OccurrenceOutcome.MISSED, next_at, last, count, times.next_after(rule, last))
+        return OccurrenceClaim(OccurrenceOutcome.MISSED, next_at, last, count, times.next_after(rule, last))
     # The last one still runs, in a claim of its own; what was before it is missed.
     before = _before(rule, next_at, last)
-    return Claim(OccurrenceOutcome.MISSED, next_at, before, times.counted(rule, next_at, before), last)
+    return OccurrenceClaim(OccurrenceOutcome.MISSED, next_at, before, times.counted(rule, next_at, before), last)
 
 
 def _before(rule: Rule, first: int, last: int) -> int:
@@ -113,7 +113,7 @@ def _before(rule: Rule, first: int, last: int) -> int:
     return times.latest(rule, first, last - 1)
 
 
-def claimed(row: ScheduleRow, plan: Plan, claim: Claim, now: int) -> tuple[Claimed, Happening]:
+def claimed(row: ScheduleRow, plan: Plan, claim: OccurrenceClaim, now: int) -> tuple[Claimed, Happening]:
     """What is stored by a claim, and what the command that carries it out gets."""
     moved = replace(
         row,
@@ -125,7 +125,14 @@ def claimed(row: ScheduleRow, plan: Plan, claim: Claim, now: int) -> tuple[Claim
     )
     noted = OccurrenceRow(row.schedule, claim.due, claim.last, claim.count, claim.outcome, now)
     happening = Happening(
-        Kind(row.kind), row.schedule, claim.outcome, claim.due, claim.last, claim.count, max(0, now - claim.due), plan
+        ScheduleKind(row.kind),
+        row.schedule,
+        claim.outcome,
+        claim.due,
+        claim.last,
+        claim.count,
+        max(0, now - claim.due),
+        plan,
     )
     return Claimed(moved, noted), happening
 
@@ -147,7 +154,7 @@ def reminder(
         return None
     return ScheduleRow(
         schedule=f"remind:{name}",
-        kind=Kind.REMINDER.value,
+        kind=ScheduleKind.REMINDER.value,
         session_key=key.text(),
         surface=plan.origin.address.text(),
         number=number,
@@ -166,12 +173,12 @@ def cancelled(row: ScheduleRow, now: int) -> ScheduleRow:
 def doubted(body: bytes, restored_at: int) -> bytes:
     """The stored plan of a schedule, after a backup was put back in which something is due that may have happened since it was made.
 
-    Raises `Unreadable`.
+    Raises `UnreadablePlan`.
     """
     try:
         return encode(replace(_plans().validate_json(body), doubtful_to=restored_at))
     except ValueError as error:
-        raise Unreadable("The plan of a schedule cannot be read.") from error
+        raise UnreadablePlan("The plan of a schedule cannot be read.") from error
 
 
 def scheduled_origin(address: ChatAddress) -> ChatOrigin:
@@ -193,7 +200,7 @@ def synced(known: ScheduleRow | None, rule: Rule, plan: Plan, now: int) -> Sched
     plan = _still_doubted(known, plan)
     wanted = ScheduleRow(
         schedule=f"{CONFIGURED}{plan.name}",
-        kind=Kind.PROMPT.value,
+        kind=ScheduleKind.PROMPT.value,
         session_key=session_key(address).text(),
         surface=address.text(),
         number=0,
@@ -289,7 +296,7 @@ def _line(row: ScheduleRow, plan: Plan, rule: Rule) -> str:
 # ---------------------------------------------------------------------- the stored forms
 
 
-class Unreadable(Exception):
+class UnreadablePlan(Exception):
     """A stored plan or happening that this program cannot read."""
 
 
@@ -315,13 +322,13 @@ def encode(plan: Plan) -> bytes:
 def decode(row: ScheduleRow) -> tuple[Plan, Rule]:
     """The plan and the rule of a schedule; its address is that of the row, which follows a chat that moves.
 
-    Raises `Unreadable`.
+    Raises `UnreadablePlan`.
     """
     try:
         plan = _plans().validate_json(row.body)
         rule = times.decode(row.rule)
     except (ValueError, BadTime) as error:
-        raise Unreadable(f"The schedule {row.schedule} cannot be read: {type(error).__name__}.") from error
+        raise UnreadablePlan(f"The schedule {row.schedule} cannot be read: {type(error).__name__}.") from error
     return replace(plan, origin=replace(plan.origin, address=ChatAddress.of(row.surface))), rule
 
 
@@ -331,8 +338,8 @@ def encode_happening(happening: Happening) -> str:
 
 
 def decode_happening(text: str) -> Happening:
-    """Back from those words. Raises `Unreadable`."""
+    """Back from those words. Raises `UnreadablePlan`."""
     try:
         return _happenings().validate_json(text)
     except ValueError as error:
-        raise Unreadable("A scheduled occurrence was stored by another version of this program.") from error
+        raise UnreadablePlan("A scheduled occurrence was stored by another version of this program.") from error

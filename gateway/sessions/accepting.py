@@ -17,18 +17,18 @@ from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
 from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store
 from agent_core.turn.events import Steered, Superseded
 from gateway.config.types import SessionPolicy
-from gateway.limits.budgets import Budgets
+from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.observe.loglines import log_accepted
-from gateway.recovery.keeping import Keeping, SettingAside
-from gateway.sessions import inbox
+from gateway.limits.whose import author_of
+from gateway.queues import inbox
+from gateway.queues.inbox import NORMAL_LANE
+from gateway.queues.keeping import SettingAside, TakingUp
+from gateway.queues.loglines import log_accepted
+from gateway.queues.prefs import prefs_of
+from gateway.queues.queue import SessionQueue, Waiting
+from gateway.queues.queues import Queues
 from gateway.sessions.chain import ModelChain
-from gateway.sessions.inbox import NORMAL_LANE
-from gateway.sessions.prefs import prefs_of
-from gateway.sessions.queue import SessionQueue, Waiting
-from gateway.sessions.queues import Queues
 from gateway.sessions.runner import Runner
-from gateway.sessions.whose import author_of
 from gateway.storage.storewatch import not_stored
 
 
@@ -45,9 +45,9 @@ class Accepting:
     queues: Queues
     runner: Runner
     chain: ModelChain
-    left: Keeping
+    left: TakingUp
     aside: SettingAside
-    budgets: Budgets | None
+    budgets: BudgetBook | None
     quotas: Quotas | None
     no_room: Callable[[], NotAccepted | None]
     """Why nothing new is taken although it might be stored."""

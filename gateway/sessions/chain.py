@@ -9,7 +9,7 @@ import structlog
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, chain, preferred
 from agent_core.ports import Clock
-from agent_core.turn.settings import Route
+from agent_core.settings import Route
 
 log = structlog.get_logger("gateway")
 

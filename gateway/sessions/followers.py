@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import TracebackType
 
-from adapters.contract.base import Ended, LeftOpen, Queued, SessionKey, Showing, Sight, Ticket, TurnSight, TurnState
+from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
 from agent_core.ports import Clock
 from agent_core.store.store import Store
 from agent_core.turn.view import BubbleKind, View
-from gateway.sessions.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of
-from gateway.sessions.queues import Queues
+from gateway.queues.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of
+from gateway.queues.queues import Queues
 from gateway.sessions.recents import load_recent, stored_end
 from gateway.sessions.runner import Runner
 
@@ -208,7 +208,7 @@ class WholeSessionFollower:
         return TurnSight(
             key=message.inbound.platform_key,
             order=message.arrival,
-            state=TurnState.OPEN,
+            state=MessageState.OPEN,
             person=person_words(message.inbound),
             turn=driver.identity.turn,
             view=driver.current_view(),
@@ -220,7 +220,7 @@ class WholeSessionFollower:
         return TurnSight(
             key=message.inbound.platform_key,
             order=message.arrival,
-            state=TurnState.QUEUED,
+            state=MessageState.QUEUED,
             person=person_words(message.inbound),
             position=position,
             at=message.received_at,

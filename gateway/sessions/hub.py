@@ -23,26 +23,26 @@ from agent_core.signals import LawBroken, Tell, nobody
 from agent_core.store.store import Store
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import Verdict
-from gateway.limits.budgets import Budgets
+from gateway.delivery.chatside import ChatSide, NoChats
+from gateway.explain.story import why
+from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.operate.explain import why
-from gateway.recovery.leftbook import LeftBook
-from gateway.recovery.setaside import PutAside
-from gateway.recovery.watchdog import Watchdog
+from gateway.limits.whose import Offers, Rooms, workspace_of
+from gateway.queues.queue import Running
+from gateway.queues.queues import Queues
+from gateway.queues.watchdog import Watchdog
 from gateway.retention import upkeep
 from gateway.retention.forgetting import Forgetting, Quiet
 from gateway.sessions.accepting import Accepting, always_room
 from gateway.sessions.chain import ModelChain
-from gateway.sessions.chatside import ChatSide, NoChats
 from gateway.sessions.followers import MessageFollower, Watching, WholeSessionFollower
 from gateway.sessions.learning import Learning
 from gateway.sessions.opening import Budgeting, HubSettings, TurnOpener
-from gateway.sessions.queue import Running
-from gateway.sessions.queues import Queues
-from gateway.sessions.recall import Recall
+from gateway.sessions.recall import PastRecall
 from gateway.sessions.runner import Runner
-from gateway.sessions.stopping import Stopping
-from gateway.sessions.whose import Offers, Rooms, workspace_of
+from gateway.sessions.stopping import TurnStopping
+from gateway.setaside.leftbook import LeftBook
+from gateway.setaside.setaside import PutAside
 
 
 def no_trace(_turn: str, _trace: str) -> None:
@@ -65,7 +65,7 @@ class Hub:
         *,
         queues: Queues | None = None,
         chats: ChatSide | None = None,
-        budgets: Budgets | None = None,
+        budgets: BudgetBook | None = None,
         quotas: Quotas | None = None,
         no_room: Callable[[], NotAccepted | None] = always_room,
         continues: Callable[[str, str], None] = no_trace,
@@ -91,7 +91,7 @@ class Hub:
         """Sets aside what cannot be read."""
         self.left = LeftBook(store, self.aside, clock)
         """What earlier processes left open."""
-        recall, rooms = Recall(store, settings.history_turns), Rooms(settings.workspaces, store)
+        recall, rooms = PastRecall(store, settings.history_turns), Rooms(settings.workspaces, store)
         world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
         self.opener = TurnOpener(
             settings, store, world, client, self.chain, Offers(own_tools(tools.names, tools.openai_tools())), recall,
@@ -106,13 +106,13 @@ class Hub:
             store, self.queues, self.runner, self.chain, self.left, self.aside, budgets, quotas, no_room,
             settings.queue_limit, settings.policy, clock, ids, tell, self._group,
         )  # fmt: skip
-        self.stopping = Stopping(store, self.queues, self.runner, self.chats, clock)
+        self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock)
         self.watching = Watching(store, self.queues, self.runner, clock)
         watch = (settings.watch_look_seconds, settings.watch_grace_seconds)
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *watch)
         quiet = Quiet(self.queues, self.stopping.forget, recall.forget)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
-        places = upkeep.Places(settings.workspaces, settings.spool)
+        places = upkeep.FilePlaces(settings.workspaces, settings.spool)
         self.upkeep = upkeep.Upkeep(
             store, clock, settings.keep, places, settings.history_turns, self._folders, rooms.sweep
         )

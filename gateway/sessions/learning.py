@@ -12,16 +12,16 @@ from dataclasses import replace
 import structlog
 
 from adapters.contract.base import Inbound
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.known import Known
 from agent_core.learning.incidents import HICCUPS, IncidentRules, changes, incident_words, known_incidents
-from agent_core.learning.known import Known
-from agent_core.learning.refused import Refused
+from agent_core.learning.refused import RefusedContents
 from agent_core.learning.stalls import REMEMBER_MS, stalls_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, TroubleRow
-from agent_core.turn.exits import ExitCode
-from gateway.recovery.keeping import Kind
-from gateway.sessions.whose import conversation_of
+from gateway.limits.whose import conversation_of
+from gateway.queues.keeping import LeftKind
 
 log = structlog.get_logger("incident")
 
@@ -40,7 +40,7 @@ class Learning:
         self, rules: IncidentRules, asked: Callable[[str, str], bool], store: Store, clock: Clock, ids: Ids
     ) -> None:
         """`asked` says whether a model at an endpoint is one that turns ask."""
-        self.refused = Refused()
+        self.refused = RefusedContents()
         self._rules = rules
         self._asked = asked
         self._store = store
@@ -69,7 +69,7 @@ class Learning:
             if self._clock.now_ms() - incident.last_at < self._rules.window_ms + self._rules.quiet_ms:
                 await self._tell(incident)
 
-    async def set_aside(self, kind: Kind, name: str) -> None:
+    async def set_aside(self, kind: LeftKind, name: str) -> None:
         """Something has ended the whole process twice, and is not tried again: an incident of its own."""
         now = self._clock.now_ms()
         model = f"{name}, set aside"

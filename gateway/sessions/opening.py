@@ -18,36 +18,36 @@ from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.driver import TurnDriver, World
 from agent_core.driver.modelcalls import ModelCaller, client_tools
 from agent_core.driver.spending import Spending
-from agent_core.judging.leftout import LeftOut, looked_at
+from agent_core.failures.known import Known
+from agent_core.failures.leftout import LeftOut, looked_at
+from agent_core.failures.notices import NotStarted
 from agent_core.learning.incidents import IncidentRules
-from agent_core.learning.known import Known
 from agent_core.limits.retention import Keep
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient
+from agent_core.settings import Route, TurnSettings
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Conflict, Damaged, StorageUnavailable, Store
 from agent_core.tools.base import UNLIMITED, Space, ToolContext
 from agent_core.turn.events import TurnOpened
-from agent_core.turn.notices import NotStarted
-from agent_core.turn.settings import Route, TurnSettings
 from gateway.config.types import SessionPolicy
+from gateway.delivery.chatside import ChatSide
 from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.admission import Bounds
-from gateway.limits.budgets import Budgets
+from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.observe.loglines import log_started
-from gateway.recovery.keeping import Keeping, SettingAside
+from gateway.limits.whose import Offers, memory_of, withheld_from, workspace_of
+from gateway.queues.inbox import NOT_OPENED
+from gateway.queues.keeping import SettingAside, TakingUp
+from gateway.queues.loglines import log_started
+from gateway.queues.prefs import prefs_of
+from gateway.queues.queue import SessionQueue, Waiting
 from gateway.retention import upkeep
 from gateway.sessions.chain import ModelChain
-from gateway.sessions.chatside import ChatSide
-from gateway.sessions.inbox import NOT_OPENED
 from gateway.sessions.learning import Learning
-from gateway.sessions.prefs import prefs_of
-from gateway.sessions.queue import SessionQueue, Waiting
-from gateway.sessions.recall import Recall
-from gateway.sessions.whose import Offers, memory_of, withheld_from, workspace_of
+from gateway.sessions.recall import PastRecall
 
 log = structlog.get_logger("gateway")
 
@@ -135,7 +135,7 @@ def system_prompt_of(settings: HubSettings, date: str) -> str:
 class Budgeting:
     """What counts a turn's use; None: nobody does."""
 
-    budgets: Budgets | None = None
+    budgets: BudgetBook | None = None
     quotas: Quotas | None = None
 
     def spending(self, inbound: Inbound, whose: TurnIdentity) -> Spending | None:
@@ -157,9 +157,9 @@ class TurnOpener:
     client: ModelClient
     chain: ModelChain
     offers: Offers
-    recall: Recall
+    recall: PastRecall
     learning: Learning
-    left: Keeping
+    left: TakingUp
     aside: SettingAside
     chats: ChatSide
     counting: Budgeting

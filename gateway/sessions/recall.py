@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import structlog
 
+from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal import salvage
 from agent_core.journal.rows import fold
 from agent_core.judging.compaction import SessionMemory, ToldTurn, told_turn
+from agent_core.machine.turn import Turn
 from agent_core.store.store import Store
-from agent_core.turn.errors import UnreadableJournal
-from agent_core.turn.machine import Turn
 
 log = structlog.get_logger("gateway")
 
@@ -63,7 +63,7 @@ class _Shelf:
             self._size -= gone.size
 
 
-class Recall:
+class PastRecall:
     """The past of all sessions, for at most so many turns of each."""
 
     def __init__(self, store: Store, turns: int, kept_bytes: int = KEPT_BYTES) -> None:

@@ -8,17 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from adapters.contract.base import Ended, Summary, TurnSight
+from agent_core.failures.exits import InternalError, NeverStarted
+from agent_core.failures.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
+from agent_core.machine.turn import Turn
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import TurnRow, TurnState
-from agent_core.turn.exits import InternalError, NeverStarted
-from agent_core.turn.machine import Turn
-from agent_core.turn.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
 from agent_core.turn.view import exit_view, view
-from gateway.recovery.keeping import SET_ASIDE
-from gateway.sessions.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
-from gateway.sessions.queue import (
+from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
+from gateway.queues.keeping import SET_ASIDE
+from gateway.queues.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
     SessionQueue,

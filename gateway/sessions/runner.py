@@ -11,21 +11,21 @@ from contextlib import suppress
 
 import structlog
 
-from agent_core.driver.driver import LeftOpen, Overtaken, TurnDriver
+from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.work import CANCEL_SECONDS
-from agent_core.learning.refused import Refused
+from agent_core.learning.refused import RefusedContents
 from agent_core.ports import Clock
 from agent_core.retry import NOT_OPENED
 from agent_core.signals import Tell
 from agent_core.store.store import Damaged, StorageUnavailable
 from agent_core.turn.events import StopRequested
-from gateway.chats.merging import Merged, merged
 from gateway.limits.admission import Bounds
-from gateway.limits.places import Places
-from gateway.recovery.draining import Draining
-from gateway.recovery.keeping import SettingAside
-from gateway.sessions.queue import RECENT_TURNS, Running, SessionQueue, Waiting, piece_of, sight_of
-from gateway.sessions.queues import Queues
+from gateway.queues.draining import Draining
+from gateway.queues.keeping import SettingAside
+from gateway.queues.merging import Merged, merged
+from gateway.queues.places import Places
+from gateway.queues.queue import RECENT_TURNS, Running, SessionQueue, Waiting, piece_of, sight_of
+from gateway.queues.queues import Queues
 
 log = structlog.get_logger("turn")
 
@@ -42,7 +42,7 @@ class Runner:
         open_turn: Opener,
         left: Callable[[str], Awaitable[None]],
         aside: SettingAside,
-        refused: Refused,
+        refused: RefusedContents,
         bounds: Bounds,
         clock: Clock,
         tell: Tell,
@@ -196,7 +196,7 @@ class Runner:
             log.warning("turn.overtaken", turn=running.driver.identity.turn, session=queue.session)
         except Damaged as error:  # nothing of the running turn can be stored any more
             await self._aside.put(queue.session, error)
-        except LeftOpen:
+        except TurnLeftOpen:
             pass  # it goes on in the next process, which tells its end
         else:
             self._remember(queue, running)

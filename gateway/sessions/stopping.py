@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.driver.driver import TurnDriver
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.notices import NotStarted
 from agent_core.ports import Clock
 from agent_core.store.keeping.forgetting import DROPPING
 from agent_core.store.store import Conflict, Store
 from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.notices import NotStarted
+from gateway.delivery.chatside import ChatSide
 from gateway.delivery.owners import Owner
-from gateway.sessions.chatside import ChatSide
-from gateway.sessions.inbox import BY_CLIENT, BY_PERSON
-from gateway.sessions.queue import SessionQueue, Waiting
-from gateway.sessions.queues import Queues
+from gateway.queues.inbox import BY_CLIENT, BY_PERSON
+from gateway.queues.queue import SessionQueue, Waiting
+from gateway.queues.queues import Queues
 from gateway.sessions.runner import Runner
 
 STOP_SECONDS = 15.0
@@ -44,7 +44,7 @@ async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False)
 
 
 @dataclass(frozen=True, slots=True)
-class Stopping:
+class TurnStopping:
     """Stops what runs, and withdraws what waits."""
 
     store: Store

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import structlog
 
+from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.store.errors import CannotOpen
 from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.tools.base import Json
 
 log = structlog.get_logger("storage")
 

@@ -3,7 +3,7 @@
 Theory. A full disk does not refuse everything: what finds room in the log is stored, what needs a new page is not, and each small file
 that somebody removes lets a few writes through. So what a commit tells is believed at once when it failed, and not when it did not:
 a failure that is not understood yet, or that was for want of room, is over when a write got through that needs room of its own, and
-there is more room than when it was too little (`Standing`). Below `least` new messages are refused although they could be stored still:
+there is more room than when it was too little (`StoreStanding`). Below `least` new messages are refused although they could be stored still:
 what is left belongs to the turns that are open.
 
 Laws (tests/gateway/test_health.py): between full and not full lies a margin, in which nothing changes; what fails for want of room is not
@@ -44,7 +44,7 @@ EVERYBODYS = (
     "The database is damaged in what every conversation needs, so no message is taken. Stop the gateway, see what outspoken db check says, "
     "and restore a backup: outspoken db restore."
 )
-"""What is told while conversations that begin anew meet damage as well (`gateway.recovery.spread`)."""
+"""What is told while conversations that begin anew meet damage as well (`gateway.setaside.spread`)."""
 FULL_SECONDS = 60
 """When whoever was refused for want of room may try again."""
 
@@ -77,7 +77,7 @@ class Checkable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoreStanding:
     """How the store stands, as far as is known. Pure: each event gives the next one."""
 
     words: str = ""
@@ -87,20 +87,20 @@ class Standing:
     low: bool = False
     """Less room is left than there has to be, by the last look; not over before there is a margin."""
 
-    def committed(self, *, stored: bool) -> Standing:
+    def committed(self, *, stored: bool) -> StoreStanding:
         """Somebody's commit was tried."""
         if not stored:
             return replace(self, words=self.words or NOT_KNOWN_YET)
         over = self.words != NOT_KNOWN_YET and not self.full and not self.low
-        return Standing() if over else self
+        return StoreStanding() if over else self
 
-    def tried(self, error: StorageUnavailable | None) -> Standing:
+    def tried(self, error: StorageUnavailable | None) -> StoreStanding:
         """A write was tried; one that needed room, if anything was wrong before."""
         if error is not None:
             return replace(self, words=str(error), full=isinstance(error, StorageFull))
-        return self if self.low else Standing()
+        return self if self.low else StoreStanding()
 
-    def looked(self, free_bytes: int | None, least_bytes: int) -> Standing:
+    def looked(self, free_bytes: int | None, least_bytes: int) -> StoreStanding:
         """So much room is left."""
         if free_bytes is None or not least_bytes:
             return self
@@ -110,7 +110,7 @@ class Standing:
                 f"Only {free_bytes // MIB} MiB are free on the disk that holds the state, and {needed // MIB} have to be: no new "
                 "message is taken. Make room there."
             )
-            return Standing(words, full=True, low=True)
+            return StoreStanding(words, full=True, low=True)
         if self.low:
             return replace(self, low=False, words=NOT_KNOWN_YET)  # until a write has got through
         return self
@@ -136,7 +136,7 @@ class StoreWatch:
         """At the last look files were not those that are written; the next write mends that, or says why it cannot."""
         self.damaged: Callable[[], bool] = lambda: False
         """What all need is damaged."""
-        self.standing = Standing()
+        self.standing = StoreStanding()
         self.failing_since = 0
         """ms; 0 if it works."""
         self._failing_at = 0.0
@@ -201,7 +201,7 @@ class StoreWatch:
         else:
             self._noted(self.standing.tried(None))
 
-    def _noted(self, after: Standing) -> None:
+    def _noted(self, after: StoreStanding) -> None:
         self._known_at = steady = self._clock.monotonic()
         before, self.standing = self.standing.words, after
         words = after.words

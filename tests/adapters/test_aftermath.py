@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
 from adapters.contract.files import MOST_TEXT_BYTES, spelled_out
+from adapters.contract.pacing import Urgency
 from adapters.delivery.aftermath import MOST_UNREADABLE, MOST_UPLOADS, failed
-from adapters.delivery.pacing import Urgency
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import (
     BLOCKS_MS,
@@ -22,9 +22,9 @@ from adapters.delivery.reconcile import (
     Create,
     Delete,
     Edit,
+    LookLater,
     Part,
-    Pause,
-    Wait,
+    PartFailure,
     begun,
     next_step,
     settled,
@@ -232,7 +232,7 @@ def test_what_an_edit_cannot_make_of_a_message_gets_one_of_its_own_and_the_messa
     assert isinstance(first, Create)
     assert first.part.content.kind is ContentKind.FILE
     waits = dict.fromkeys(Urgency, 0) | {Urgency.FINAL: 900}
-    assert next_step(rig.parts.values(), Ability.NONE, waits, 0) == Wait(900), (
+    assert next_step(rig.parts.values(), Ability.NONE, waits, 0) == LookLater(900), (
         "the preview stays until the file is there"
     )
     rig.settle()
@@ -262,7 +262,7 @@ def test_what_was_refused_on_its_way_is_sent_at_the_end() -> None:
     (after,) = refused(begun(part, 0, repeated=False), Cause.OTHER, creating=True)
     assert after.row.state is DeliveryState.FAILED
     rig.put(after)
-    assert next_step(rig.parts.values(), Ability.NONE, FREE, 0) == Wait(None)
+    assert next_step(rig.parts.values(), Ability.NONE, FREE, 0) == LookLater(None)
     rig.want([WantedPart("b", 0, content("half of it"), final=True)])
     rig.settle()
     assert rig.texts == ["half of it"]
@@ -277,7 +277,7 @@ def test_what_is_too_long_is_cut_until_it_fits_and_stays_in_order(length: int, l
     rig.settle()
     assert " ".join(rig.texts).split() == [*text.split(), "the", "end"]
     rig.want([WantedPart("b", 0, content(text), final=True), WantedPart("b", 1, content("the end"), final=True)])
-    assert next_step(rig.parts.values(), Ability.NONE, FREE, 0) == Wait(None), "it is not put together again"
+    assert next_step(rig.parts.values(), Ability.NONE, FREE, 0) == LookLater(None), "it is not put together again"
 
 
 def test_a_message_that_became_too_long_keeps_its_beginning_in_it() -> None:
@@ -396,7 +396,7 @@ def two(*, grows: bool = False) -> tuple[Part, Part]:
 @given(st.integers(0, 10**7), st.integers(0, 300_000))
 def test_what_fails_for_longer_than_a_minute_keeps_nothing_back(since: int, left: int) -> None:
     one, other = two()
-    pauses = {one.name: Pause(left, late=True, since=since)}
+    pauses = {one.name: PartFailure(left, late=True, since=since)}
     step = next_step([one, other], Ability.NONE, FREE, 0, None, pauses)
     assert isinstance(step, Create)
     # It is tried once more before something goes past it; then that goes.
@@ -406,13 +406,13 @@ def test_what_fails_for_longer_than_a_minute_keeps_nothing_back(since: int, left
 @given(st.integers(1, 300_000))
 def test_before_that_the_order_is_kept(left: int) -> None:
     one, other = two()
-    assert next_step([one, other], Ability.NONE, FREE, 0, None, {one.name: Pause(left)}) == Wait(left)
+    assert next_step([one, other], Ability.NONE, FREE, 0, None, {one.name: PartFailure(left)}) == LookLater(left)
 
 
 def test_what_is_only_looked_for_keeps_nothing_back() -> None:
     one, other = two()
     lost = replace(one, row=replace(one.row, gone=True, state=DeliveryState.UNKNOWN))
-    pauses = {one.name: Pause(10_000)}
+    pauses = {one.name: PartFailure(10_000)}
     step = next_step([lost, other], Ability.LOOK_UP, FREE, 0, None, pauses)
     assert isinstance(step, Create | Edit)
     assert step.part == other

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.delivery.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, Refusals, Urgency
+from adapters.contract.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, RecentRefusals, Urgency
 
 RATES = st.builds(Rate, burst=st.integers(1, 12), interval_ms=st.floats(20, 5_000))
 TRIES = st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from(Urgency)), max_size=120)
@@ -96,7 +96,7 @@ def test_cosmetics_leave_room_for_what_must_be_seen() -> None:
 
 
 def test_several_chats_refused_at_once_are_the_whole_bot() -> None:
-    one = Refusals().noted("a", 0).noted("a", 10).noted("b", 20)
+    one = RecentRefusals().noted("a", 0).noted("a", 10).noted("b", 20)
     assert not one.whole_bot
     assert one.noted("c", 30).whole_bot
     assert not one.noted("c", 10_000).whole_bot

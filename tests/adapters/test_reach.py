@@ -7,7 +7,7 @@ import gzip
 
 import pytest
 
-from adapters.checks.probe import MAX_BYTES, Probe, Reply
+from adapters.checks.probe import MAX_BYTES, Probe, ServerReply
 
 BODY = {"": b"x" * 65_536, "gzip": gzip.compress(b" " * 100_000_000)}
 
@@ -37,7 +37,7 @@ async def test_a_body_that_never_ends_is_an_answer_without_one(packed: str, stat
         reply = await Probe("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
     finally:
         server.close()
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ServerReply)
     assert (reply.status, reply.body) == (status, None)
     assert sent < MAX_BYTES * 10
 
@@ -56,5 +56,5 @@ async def test_a_body_of_the_usual_size_is_read_whole():
         reply = await Probe("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
     finally:
         server.close()
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ServerReply)
     assert reply.table["data"] == "word " * 200_000

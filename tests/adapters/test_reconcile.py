@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
+from adapters.contract.pacing import Urgency
 from adapters.delivery.aftermath import Instead, behind, failed, nothing
-from adapters.delivery.pacing import Urgency
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import (
-    Append,
     Create,
     Delete,
     Edit,
-    Finish,
+    FinishGrowing,
+    GrowBy,
+    LookLater,
     Name,
     Part,
-    Wait,
     begun,
     finished,
     loaded,
@@ -172,7 +172,7 @@ class Rig:
         flows = flow if self.streams else None
         step = next_step(self.parts.values(), self.platform.ability, FREE, self.now, flows)
         match step:
-            case Wait(ms):
+            case LookLater(ms):
                 if ms is None:
                     return False
                 self.now += ms
@@ -180,13 +180,15 @@ class Rig:
                 part = begun(part, self.now, repeated=step.repeated)
                 self.put(part)
                 self._call(part, step, creating=True, dies=dies)
-            case Edit(part) | Delete(part) | Append(part) | Finish(part):
+            case Edit(part) | Delete(part) | GrowBy(part) | FinishGrowing(part):
                 self._call(part, step, creating=False, dies=dies)
         if dies:
             self.parts = {name: replace(loaded(part), there=None) for name, part in self.parts.items()}
         return True
 
-    def _call(self, part: Part, step: Create | Edit | Append | Finish | Delete, *, creating: bool, dies: bool) -> None:
+    def _call(
+        self, part: Part, step: Create | Edit | GrowBy | FinishGrowing | Delete, *, creating: bool, dies: bool
+    ) -> None:
         ability = self.platform.ability
         try:
             if isinstance(step, Create):
@@ -200,13 +202,13 @@ class Rig:
                 else:
                     made = found or self.platform.create(part.row.key, text, repeated=step.repeated)
                 done = settled(part, made, sent_by(step, ability, self.traits), ability, self.now, step.first)
-            elif isinstance(step, Append):
+            elif isinstance(step, GrowBy):
                 assert part.row.platform_id is not None
                 assert part.there is not None
                 if step.more:
                     self.platform.append(part.row.platform_id, step.more.text)
                 done = settled(part, part.row.platform_id, part.content, ability, self.now, part.there + step.more)
-            elif isinstance(step, Finish):
+            elif isinstance(step, FinishGrowing):
                 assert part.row.platform_id is not None
                 self.platform.finish(part.row.platform_id, step.more.text if step.more is not None else "")
                 done = finished(part, part.content if step.more is not None else None, ability, self.now)
@@ -440,4 +442,4 @@ def test_a_final_waits_for_its_gate_and_cosmetics_do_not_slip_by() -> None:
     rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
     rig.want(wanted_of(["a"], final=True))
     step = next_step(rig.parts.values(), Ability.NONE, dict.fromkeys(Urgency, 700), 0)
-    assert step == Wait(700)
+    assert step == LookLater(700)

@@ -14,8 +14,8 @@ from adapters.contract.base import RefusedRequest
 from agent_core.ports import SystemIds
 from agent_core.signals import RequestRefused, Signal
 from agent_core.store.reading import open_reads
-from gateway.http.refusals import MOST_A_MINUTE, Refusals
-from gateway.operate.explain import Explainer, Told
+from gateway.explain.story import Explainer, ToldStory
+from gateway.queues.refusals import MOST_A_MINUTE, Refusals
 from tests.chats.model import scripted_model
 from tests.serving import served
 from tests.store.support import FakeClock, opened
@@ -23,7 +23,7 @@ from tests.store.support import FakeClock, opened
 SECRET = "the meeting is at noon in Lisbon"
 
 
-async def explained(database: Path, request: str) -> Told:
+async def explained(database: Path, request: str) -> ToldStory:
     async with open_reads(database) as reads:
         return await Explainer(reads, lambda: 2_000_000_000_000).of(request)
 

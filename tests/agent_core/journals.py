@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
 from agent_core.journal.rows import encode, merged, recorded
+from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage
+from agent_core.settings import TurnSettings
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import ToolStatus
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, Record, RunTool, Wait
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -37,8 +39,6 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import TurnSettings
 from tests.agent_core.turns import SETTINGS, opened
 
 

@@ -16,7 +16,7 @@ from adapters.discord.pieces import LIMIT_UNITS as DISCORD_UNITS
 from adapters.slack.blocks import SECTION_CHARS
 from adapters.text.markup import DISCORD, SLACK, escaped_within
 from adapters.text.styled import Styled, units
-from agent_core.text.asked import DECISIVE, DECISIVE_MOST, MOST, MOST_LINES, question, unasked, whole
+from agent_core.tools.asked import DECISIVE, DECISIVE_MOST, MOST, MOST_LINES, question, unasked, whole
 from agent_core.turn.view import Bubble, BubbleKind, View
 from tests.agent_core.test_shown import UNSEEN, odd
 

@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
 from agent_core.limits.budgets import (
     FREE,
     NANOS,
     Amount,
     BudgetRules,
+    CallSpent,
     Level,
     Payer,
     Pot,
     Price,
     Reached,
-    Told,
     expected,
     refusal,
     used,
@@ -29,7 +30,6 @@ from agent_core.limits.budgets import (
     window,
 )
 from agent_core.limits.spend import Budget, Measure
-from agent_core.turn.causes import BreakCause
 
 amounts = st.builds(Amount, st.integers(0, 300), st.integers(0, 300))
 limits = st.builds(Amount, st.integers(0, 1_000), st.integers(0, 1_000))
@@ -187,22 +187,22 @@ PRICE = Price(1_000_000, 2_000_000, 100_000)
 
 
 def test_what_the_provider_tells_is_what_counts() -> None:
-    told = used(Told(input_tokens=1000, output_tokens=100, cached_tokens=400, seen_bytes=9), 5_000, PRICE)
+    told = used(CallSpent(input_tokens=1000, output_tokens=100, cached_tokens=400, seen_bytes=9), 5_000, PRICE)
     assert told.amount == Amount(1_100, 600_000 + 40_000 + 200_000)
     assert not told.estimated
 
 
 def test_without_usage_it_is_estimated_and_said_to_be() -> None:
-    guess = used(Told(seen_bytes=36), 100, FREE)
+    guess = used(CallSpent(seen_bytes=36), 100, FREE)
     assert (guess.amount.tokens, guess.estimated) == (110, True)
-    broken = used(Told(cause=BreakCause.STALLED, seen_bytes=36), 100, FREE)
+    broken = used(CallSpent(cause=BreakCause.STALLED, seen_bytes=36), 100, FREE)
     assert (broken.amount.tokens, broken.estimated) == (110, True)
 
 
 @pytest.mark.parametrize("cause", [BreakCause.UNREACHABLE, BreakCause.RATE_LIMITED, BreakCause.BAD_REQUEST])
 def test_what_the_provider_refused_costs_nothing(cause: BreakCause) -> None:
-    assert used(Told(cause=cause), 100, PRICE).amount == Amount()
-    assert used(Told(cause=cause, input_tokens=5), 100, PRICE).amount.tokens == 5
+    assert used(CallSpent(cause=cause), 100, PRICE).amount == Amount()
+    assert used(CallSpent(cause=cause, input_tokens=5), 100, PRICE).amount.tokens == 5
 
 
 def test_a_hold_is_the_prompt_and_a_whole_reply() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
 from agent_core.judging.compaction import SessionMemory, digest, estimate_tokens, groups_of, plan, summary_request
 from agent_core.messages import Message
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import Compacted
 from tests.agent_core.turns import Rig
 

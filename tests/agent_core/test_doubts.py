@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.judging.promises import SHORT_REPLY_CHARS, Sign, sign_words
-from agent_core.judging.promising.done import FEW_CHARS, done_question, read_done, says_done
-from agent_core.judging.remedies import Advice, advice_words
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.remedies import Advice, advice_words
+from agent_core.rules.promises import SHORT_REPLY_CHARS, PromiseSign, sign_words
+from agent_core.rules.promising.done import FEW_CHARS, done_question, read_done, says_done
+from agent_core.settings import LadderCounts, ToolFacts
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import AskDone
 from agent_core.turn.events import DoneSaid, ReplyJudged, StopRequested, TakenOver, TextArrived
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import LadderCounts, ToolFacts
 from agent_core.turn.state import Segment, SegmentKind
 from agent_core.turn.view import BubbleKind
 from tests.agent_core.turns import SETTINGS, Rig
@@ -192,13 +192,13 @@ def test_what_the_model_says_is_one_word_or_it_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "sign", "words"),
     [
-        ("Now dispatching task 5:", Sign.ACT, "says what the model does next"),
-        ("Sada provjeravam datoteku:", Sign.LEADS_ON, "ended in a colon"),
-        ("One moment please.", Sign.PATIENCE, "asking for patience"),
+        ("Now dispatching task 5:", PromiseSign.ACT, "says what the model does next"),
+        ("Sada provjeravam datoteku:", PromiseSign.LEADS_ON, "ended in a colon"),
+        ("One moment please.", PromiseSign.PATIENCE, "asking for patience"),
     ],
 )
 def test_by_what_a_reply_was_taken_for_a_promise_stands_in_the_journal_and_is_told(
-    text: str, sign: Sign, words: str
+    text: str, sign: PromiseSign, words: str
 ) -> None:
     rig = Rig()
     rig.says(text)

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.guardrails import LoopCode
-from agent_core.judging.remedies import Failure, exit_for
+from agent_core.causes import BreakCause
+from agent_core.failures import exits
+from agent_core.failures.errors import ProtocolError
+from agent_core.failures.exits import EXITS, ExitCode, ending, read
+from agent_core.failures.notices import NotStarted
+from agent_core.failures.remedies import Failure, exit_for
 from agent_core.limits.spend import Budget, Measure
+from agent_core.rules.guardrails import LoopCode
 from agent_core.storedjson import dumps
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.errors import ProtocolError
-from agent_core.turn.exits import EXITS, ExitCode, ending, read
-from agent_core.turn.notices import NotStarted
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,7 +118,7 @@ import json
 from agent_core.journal.replay import exit_words
 from agent_core.journal.rows import decode, encode
 from agent_core.turn.events import TurnEnded
-from agent_core.turn.exits import ModelAsleep
+from agent_core.failures.exits import ModelAsleep
 from agent_core.turn.view import exit_view
 from adapters.terminal.ask import _KNOWN
 from gateway.operate.pages.exits import markdown
@@ -135,7 +135,7 @@ print(json.dumps([markdown(), same, json.loads(row.body)["exit"], exit_view(ende
 
 def _asked(folder: Path, member: str, record: str) -> subprocess.CompletedProcess[str]:
     shutil.copytree(ROOT / "agent_core", folder / "agent_core", ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "agent_core" / "turn" / "exits.py"
+    file = folder / "agent_core" / "failures" / "exits.py"
     text = file.read_text("utf-8")
     first, before = (
         '    ANSWERED = "answered"\n',

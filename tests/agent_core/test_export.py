@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.remedies import Remedy
 from agent_core.journal.export import Head, Letters, UnreadableExport, dump, load, redacted
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode
-from agent_core.judging.remedies import Remedy
-from agent_core.judging.replies import arguments_state
 from agent_core.messages import InputMessage
-from agent_core.turn.causes import BreakCause
+from agent_core.rules.replies import arguments_state
+from agent_core.settings import Route
 from agent_core.turn.effects import EndTurn
 from agent_core.turn.events import (
     CallBroke,
@@ -26,8 +28,6 @@ from agent_core.turn.events import (
     ToolReturned,
     TurnEnded,
 )
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import Route
 from agent_core.turn.state import Phase
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig, opened

@@ -10,10 +10,13 @@ from unittest import mock
 
 from hypothesis import assume, given
 
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.remedies import Failure, Remedy
 from agent_core.journal.rows import completed, encode, fold, merged, turn_of
-from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.stalls import rows_of as trouble_rows
-from agent_core.turn.causes import BreakCause
+from agent_core.machine.turn import Turn
+from agent_core.settings import LadderCounts, Route
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import (
     ApprovalAsked,
@@ -30,9 +33,6 @@ from agent_core.turn.events import (
     TurnOpened,
     TurnResumed,
 )
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import LadderCounts, Route
 from agent_core.turn.state import ToolItem
 from agent_core.turn.transcript import closed_turn_messages, request_messages
 from agent_core.turn.view import view
@@ -88,9 +88,9 @@ NEW = (
 def rules_gone() -> Generator[None]:
     """Whoever asks a rule fails."""
     with (
-        mock.patch("agent_core.turn.machine.decide", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.machine.turn.decide", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.decide", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.judging.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.rules.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.read_ending", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.next_remedy", side_effect=AssertionError("a rule was asked")),

@@ -5,23 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.guardrails import Finding, Loops
-from agent_core.judging.masking import canonical_arguments, mask
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import GuardCounts
+from agent_core.failures.exits import ExitCode
+from agent_core.rules.guardrails import LoopFinding, Loops
+from agent_core.rules.masking import canonical_arguments, mask
+from agent_core.settings import GuardCounts
 
 
-def run(*calls: tuple[str, str, str, bool, bool]) -> list[Finding | None]:
+def run(*calls: tuple[str, str, str, bool, bool]) -> list[LoopFinding | None]:
     """(tool, arguments, result, ok, read only) → findings."""
     loops = Loops(GuardCounts())
     return [loops.observe(t, a, r, ok=ok, read_only=ro) for t, a, r, ok, ro in calls]
 
 
-def stops(findings: list[Finding | None]) -> list[tuple[int, ExitCode]]:
+def stops(findings: list[LoopFinding | None]) -> list[tuple[int, ExitCode]]:
     return [(i + 1, f.code) for i, f in enumerate(findings) if f is not None and f.stop]
 
 
-def warns(findings: list[Finding | None]) -> list[int]:
+def warns(findings: list[LoopFinding | None]) -> list[int]:
     return [i + 1 for i, f in enumerate(findings) if f is not None and not f.stop]
 
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.remedies import Remedy
+from agent_core.failures.remedies import Remedy
 from agent_core.learning.incidents import IncidentRules, changes, incident_words, known_incidents, remedy_of
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 

@@ -6,14 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core.causes import BreakCause
+from agent_core.failures import exits
+from agent_core.failures.errors import ProtocolError, UnreadableJournal
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.notices import NotStarted
+from agent_core.failures.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.journal.rows import KINDS, decode, encode, fold
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
+from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.messages import InputMessage
-from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.errors import ProtocolError, UnreadableJournal
+from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -57,8 +60,6 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.notices import NotStarted
 from tests.agent_core.turns import SETTINGS, opened
 
 PARTS: Json = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]

@@ -15,18 +15,18 @@ from unittest import mock
 
 import pytest
 
+from agent_core.failures.errors import UnreadableJournal
+from agent_core.failures.notices import ExitClass
 from agent_core.journal.export import redacted
 from agent_core.journal.replay import DECIDED, replay
 from agent_core.journal.rows import encode, fold, read, recorded, turn_of
-from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
-from agent_core.judging.questions import CallOver
+from agent_core.machine.turn import Turn
+from agent_core.rules.promises import ANSWERED, Ending, PromiseSign, Reading
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import CallModel, RunTool
-from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import Event, TakenOver, ToolStarted
-from agent_core.turn.machine import Turn
-from agent_core.turn.notices import ExitClass
+from agent_core.turn.questions import CallOver
 from agent_core.turn.transcript import closed_turn_messages, request_messages
 from agent_core.turn.view import view
 from tests.agent_core.test_folds import ROUTES, differing, rules_gone
@@ -170,8 +170,11 @@ def _as_it_is(text: str) -> str:
 
 MUTANTS: dict[str, tuple[str, object]] = {
     "no promise is found": ("agent_core.judging.judge.read_ending", _says(ANSWERED)),
-    "every text is a promise": ("agent_core.judging.judge.read_ending", _says(Ending(Reading.PROMISE, Sign.ACT, "x"))),
-    "no loop is found": ("agent_core.judging.guardrails.Loops.observe", _says(None)),
+    "every text is a promise": (
+        "agent_core.judging.judge.read_ending",
+        _says(Ending(Reading.PROMISE, PromiseSign.ACT, "x")),
+    ),
+    "no loop is found": ("agent_core.rules.guardrails.Loops.observe", _says(None)),
     "no remedy is left": ("agent_core.judging.judge.next_remedy", _says(None)),
     "nothing is prevented": ("agent_core.judging.judge.prevention", _says(mock.Mock(route=0, advice=(), withheld=()))),
     "nothing was said again": (

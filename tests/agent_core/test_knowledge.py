@@ -9,13 +9,13 @@ from typing import cast
 import pytest
 
 import agent_core.judging.judge as judging
-import agent_core.turn.machine as turn_module
-from agent_core.judging.questions import Question
-from agent_core.judging.remedies import Case, Failure, Remedy
-from agent_core.turn import taking
+import agent_core.machine.turn as turn_module
+from agent_core.failures.remedies import Case, Failure, Remedy
+from agent_core.machine import taking
+from agent_core.machine.turn import Turn
 from agent_core.turn.effects import Effect
 from agent_core.turn.events import CallBroke, Event, RemedyChosen
-from agent_core.turn.machine import Turn
+from agent_core.turn.questions import Question
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Item
 from tests.knowledge.playing import hurts, script

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agent_core.judging.leftout import MOST_TRIES, Kind, Leaving, Suspect, doubted, suspects, tries, without
+from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
+from agent_core.failures.leftout import MOST_TRIES, Leaving, LeftOutKind, Suspect, doubted, suspects, tries, without
+from agent_core.jsonvalue import Json
 from agent_core.messages import Message
-from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
-from agent_core.tools.base import Json
 from agent_core.turn.transcript import problems
 from tests.agent_core.strict import objections
 
@@ -182,7 +182,7 @@ def test_leaving_out_again_changes_nothing_and_the_rest_is_as_it_was(made: tuple
         assert without(sent, [one]) == sent
         changed = [p for p in range(len(messages)) if messages[p] != sent[p]]
         assert changed
-        if one.kind is Kind.MESSAGE:
+        if one.kind is LeftOutKind.MESSAGE:
             assert all(messages[p].get("role") == one.role for p in changed)
 
 
@@ -206,7 +206,9 @@ def test_advice_behind_a_message_does_not_hide_it():
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 31, 200])
 def test_everything_is_tried_in_a_few_tries(count: int):
-    found = [Suspect(str(number), Kind.PICTURE if number % 5 == 1 else Kind.MESSAGE) for number in range(count)]
+    found = [
+        Suspect(str(number), LeftOutKind.PICTURE if number % 5 == 1 else LeftOutKind.MESSAGE) for number in range(count)
+    ]
     made = tries(found)
     assert len(made) <= MOST_TRIES
     assert {one for group in made for one in group} == set(found)
@@ -232,7 +234,7 @@ NOTICE = "[Notice from the gateway, not written by the model: the model did not 
 def test_what_a_model_has_answered_is_not_doubted(made: tuple[list[Message], int]):
     messages, current = made
     found = doubted(messages, current)
-    assert {one.kind for one in found} <= {Kind.PICTURE}
+    assert {one.kind for one in found} <= {LeftOutKind.PICTURE}
     assert bool(found) == ("'type': 'image_url'" in str(messages[current:]))
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import agent_core.judging.masking as masking
-from agent_core.judging.masking import MASKS, Outcome, mask
+import agent_core.rules.masking as masking
+from agent_core.rules.masking import MASKS, UndisguisedResult, mask
 
 DISGUISED: dict[str, tuple[str, str]] = {
     "colour": ("\x1b[31mfailed\x1b[0m", "failed"),
@@ -47,7 +47,9 @@ DISGUISED: dict[str, tuple[str, str]] = {
 
 
 def same(one: str, other: str) -> bool:
-    return Outcome(one).same(Outcome(other)) and Outcome(other).same(Outcome(one))
+    return UndisguisedResult(one).same(UndisguisedResult(other)) and UndisguisedResult(other).same(
+        UndisguisedResult(one)
+    )
 
 
 @pytest.mark.parametrize("name", [row.name for row in MASKS])
@@ -101,7 +103,7 @@ def test_order_and_white_space_do_not_matter(one: str, other: str) -> None:
     ],
 )
 def test_progress_is_seen(one: str, other: str) -> None:
-    assert not Outcome(one).same(Outcome(other))
+    assert not UndisguisedResult(one).same(UndisguisedResult(other))
 
 
 WHOLE = [text for pair in DISGUISED.values() for text in pair]
@@ -176,7 +178,7 @@ def test_json_that_is_nested_too_deep_is_text() -> None:
 def test_time_is_linear_in_the_text(unit: str) -> None:
     def seconds(length: int) -> float:
         begin = time.process_time()
-        _ = Outcome(unit * (length // len(unit))).digests
+        _ = UndisguisedResult(unit * (length // len(unit))).digests
         return time.process_time() - begin
 
     short, long = min(seconds(5_000) for _ in range(3)), seconds(80_000)

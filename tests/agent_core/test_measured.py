@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.remedies import Remedy
+from agent_core.failures.remedies import Remedy
 from agent_core.learning.measured import best_remedy
 
 SPECIAL = {remedy for remedy in Remedy if not remedy.recipe.hiccup}

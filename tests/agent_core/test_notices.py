@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.leftout import Kind, Suspect, left_out_words
+from agent_core.causes import BreakCause, cause_words
+from agent_core.failures import exits
+from agent_core.failures.exits import EXITS, Exit, ExitCode, read
+from agent_core.failures.leftout import LeftOutKind, Suspect, left_out_words
+from agent_core.failures.notices import Action, ExitClass, NotStarted
 from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.text.durations import duration
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause, cause_words
-from agent_core.turn.exits import EXITS, Exit, ExitCode, read
-from agent_core.turn.notices import Action, ExitClass, NotStarted
 
 FACTS: dict[str, object] = {
     "cause": "stalled",
@@ -225,8 +225,10 @@ def test_of_a_stall_that_comes_again_is_said_what_the_next_message_does() -> Non
 
 
 def test_the_beginning_of_a_reply_is_no_earlier_message() -> None:
-    mine = left_out_words([Suspect("k", Kind.MESSAGE, "assistant", now=True)], "m", "host", BreakCause.BAD_REQUEST)
-    theirs = left_out_words([Suspect("k", Kind.MESSAGE, "assistant")], "m", "host", BreakCause.BAD_REQUEST)
+    mine = left_out_words(
+        [Suspect("k", LeftOutKind.MESSAGE, "assistant", now=True)], "m", "host", BreakCause.BAD_REQUEST
+    )
+    theirs = left_out_words([Suspect("k", LeftOutKind.MESSAGE, "assistant")], "m", "host", BreakCause.BAD_REQUEST)
     assert "earlier" not in mine
     assert "What this reply had said so far" in mine
     assert "An earlier message" in theirs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.contract.chat import Piece, Traits
 from adapters.delivery.parts import picture
 from adapters.text.styled import Styled
-from agent_core.text.ours import CHAT_MARKS, MARK, Said, imitates, ours
+from agent_core.text.ours import CHAT_MARKS, MARK, GrowingText, imitates, ours
 from agent_core.turn.view import Bubble, BubbleKind, View
 
 pieces = st.lists(
@@ -39,7 +39,7 @@ pieces = st.lists(
 
 
 def said(text: str, cuts: list[int]) -> str:
-    one = Said()
+    one = GrowingText()
     ends = sorted({min(cut, len(text)) for cut in cuts})
     return "".join(one.new(text[:end], final=False) for end in ends) + one.new(text, final=True)
 
@@ -60,7 +60,7 @@ def test_a_text_without_the_mark_is_said_as_it_is(text: str, cuts: list[int]):
 
 @given(st.text(max_size=60))
 def test_text_is_held_back_for_a_moment_only(text: str):
-    one = Said()
+    one = GrowingText()
     assert len(text) - len(one.new(text + "word", final=False)) <= 0 or MARK in text.lower()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from agent_core.judging.overlap import WINDOW_CHARS, OverlapRemover
+from agent_core.rules.overlap import WINDOW_CHARS, OverlapRemover
 
 
 def added(partial: str, continuation: str, size: int | None = None) -> str:

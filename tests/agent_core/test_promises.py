@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.promises import ANSWERED, READ_CHARS, SENTENCE_CHARS, Ending, Reading, Sign, read_ending
-from agent_core.judging.promising import LANGUAGES
-from agent_core.judging.promising.later import keeps_time
-from agent_core.judging.promising.tongue import likely_languages
+from agent_core.rules.promises import ANSWERED, READ_CHARS, SENTENCE_CHARS, Ending, PromiseSign, Reading, read_ending
+from agent_core.rules.promising import LANGUAGES
+from agent_core.rules.promising.later import keeps_time
+from agent_core.rules.promising.tongue import likely_languages
 from tests.corpora.endings import endings
 
 ENDINGS = [ending.text for half in ("development", "held_out") for ending in endings(half)]
@@ -81,14 +81,14 @@ def test_a_colon_with_nothing_behind_it_leads_on_in_whatever_language(text: str)
 
 def test_a_reminder_that_is_promised_counts_unless_a_tool_that_can_keep_it_ran() -> None:
     text = "Sure! I'll remind you at 5 to call the bank."
-    assert read_ending(text) == Ending(Reading.PROMISE, Sign.ACT, "I'll remind you at 5 to call the bank.")
+    assert read_ending(text) == Ending(Reading.PROMISE, PromiseSign.ACT, "I'll remind you at 5 to call the bank.")
     assert read_ending(text, ["read_file"]).reading is Reading.PROMISE
     assert read_ending(text, ["read_file", "create_reminder"]) == ANSWERED
     later = "I'll get back to you when it's done."
     assert read_ending(later).reading is Reading.PROMISE
     assert read_ending(later, ["schedule_job"]) == ANSWERED
     assert read_ending("I'll read the file now.", ["schedule_job"]).reading is Reading.PROMISE
-    assert read_ending("The reminder is set; I'll ping you at 5.").sign is Sign.CLAIMED
+    assert read_ending("The reminder is set; I'll ping you at 5.").sign is PromiseSign.CLAIMED
 
 
 def test_tools_that_can_keep_a_reminder_are_known_by_their_names() -> None:
@@ -99,17 +99,17 @@ def test_tools_that_can_keep_a_reminder_are_known_by_their_names() -> None:
 @pytest.mark.parametrize(
     ("text", "sign"),
     [
-        ("Loading the rest…", Sign.ACT),
-        ("The rest of it…", Sign.TRAILS_OFF),
-        ("I'll now take these steps:\n\n1. read\n2. write", Sign.STEPS),
-        ("I'll check the logs now. It is a big file.", Sign.ASIDE),
-        ("Could you have a look at these two:", Sign.LEADS_ON),
+        ("Loading the rest…", PromiseSign.ACT),
+        ("The rest of it…", PromiseSign.TRAILS_OFF),
+        ("I'll now take these steps:\n\n1. read\n2. write", PromiseSign.STEPS),
+        ("I'll check the logs now. It is a big file.", PromiseSign.ASIDE),
+        ("Could you have a look at these two:", PromiseSign.LEADS_ON),
     ],
 )
-def test_what_its_words_do_not_settle_is_said_to_be_unclear_or_told_by_its_form(text: str, sign: Sign) -> None:
+def test_what_its_words_do_not_settle_is_said_to_be_unclear_or_told_by_its_form(text: str, sign: PromiseSign) -> None:
     ending = read_ending(text)
     assert ending.sign is sign
-    assert (ending.reading is Reading.PROMISE) is (sign is Sign.ACT)
+    assert (ending.reading is Reading.PROMISE) is (sign is PromiseSign.ACT)
 
 
 @pytest.mark.parametrize(

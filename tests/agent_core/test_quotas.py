@@ -11,9 +11,9 @@ from agent_core.limits.quotas import (
     KEPT,
     ON_DISK,
     Full,
-    Kind,
-    Ledger,
-    Limits,
+    QuotaKind,
+    QuotaLedger,
+    QuotaLimits,
     amount_words,
     blocks,
     for_model,
@@ -25,7 +25,9 @@ from agent_core.limits.quotas import (
 KINDS = st.sampled_from(KEPT)
 SIZES = st.integers(-60, 60)
 ADDING = st.dictionaries(KINDS, SIZES, max_size=4)
-LIMITS = Limits({Kind.WORKSPACE: 100, Kind.FILES: 50, Kind.MEMORY: 30, Kind.SPOOL: 40}, whole=150)
+LIMITS = QuotaLimits(
+    {QuotaKind.WORKSPACE: 100, QuotaKind.FILES: 50, QuotaKind.MEMORY: 30, QuotaKind.SPOOL: 40}, whole=150
+)
 HOLDERS = st.sampled_from(["ada", "bob", "eve"])
 
 
@@ -34,15 +36,15 @@ class Writers(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = Ledger(LIMITS)
-        self.there: dict[str, dict[Kind, int]] = {name: dict.fromkeys(KEPT, 0) for name in ("ada", "bob", "eve")}
-        self.open: dict[int, tuple[str, dict[Kind, int]]] = {}
+        self.ledger = QuotaLedger(LIMITS)
+        self.there: dict[str, dict[QuotaKind, int]] = {name: dict.fromkeys(KEPT, 0) for name in ("ada", "bob", "eve")}
+        self.open: dict[int, tuple[str, dict[QuotaKind, int]]] = {}
 
-    def really(self, holder: str) -> dict[Kind, int]:
+    def really(self, holder: str) -> dict[QuotaKind, int]:
         return self.there[holder]
 
     @rule(holder=HOLDERS, adding=ADDING)
-    def hold(self, holder: str, adding: dict[Kind, int]) -> None:
+    def hold(self, holder: str, adding: dict[QuotaKind, int]) -> None:
         removing = {
             kind: sum(-a.get(kind, 0) for h, a in self.open.values() if h == holder and a.get(kind, 0) < 0)
             for kind in KEPT
@@ -116,64 +118,64 @@ TestWriters.settings = settings(deadline=None)
 
 
 @given(st.dictionaries(KINDS, st.integers(0, 1000)), st.dictionaries(KINDS, st.integers(-1000, 1000)))
-def test_without_a_limit_there_is_always_room(used: dict[Kind, int], adding: dict[Kind, int]) -> None:
+def test_without_a_limit_there_is_always_room(used: dict[QuotaKind, int], adding: dict[QuotaKind, int]) -> None:
     assert room(used, adding, {}) is None
 
 
 @given(st.integers(0, 10**12), st.integers(-(10**9), 0))
 def test_who_is_over_the_limit_can_still_remove(used: int, adding: int) -> None:
-    assert room({Kind.WORKSPACE: used}, {Kind.WORKSPACE: adding}, {Kind.WORKSPACE: 1}) is None
+    assert room({QuotaKind.WORKSPACE: used}, {QuotaKind.WORKSPACE: adding}, {QuotaKind.WORKSPACE: 1}) is None
 
 
 def test_the_last_room_is_given_once_and_comes_back_when_it_is_dropped_or_removed() -> None:
-    ledger = Ledger(Limits({Kind.WORKSPACE: 10}))
-    first = ledger.hold("ada", {Kind.WORKSPACE: 10})
+    ledger = QuotaLedger(QuotaLimits({QuotaKind.WORKSPACE: 10}))
+    first = ledger.hold("ada", {QuotaKind.WORKSPACE: 10})
     assert isinstance(first, int)
-    assert ledger.hold("ada", {Kind.WORKSPACE: 1}) == Full(Kind.WORKSPACE, 10, 10, 1)
-    assert isinstance(ledger.hold("bob", {Kind.WORKSPACE: 10}), int)
+    assert ledger.hold("ada", {QuotaKind.WORKSPACE: 1}) == Full(QuotaKind.WORKSPACE, 10, 10, 1)
+    assert isinstance(ledger.hold("bob", {QuotaKind.WORKSPACE: 10}), int)
     ledger.drop(first)
-    second = ledger.hold("ada", {Kind.WORKSPACE: 10})
+    second = ledger.hold("ada", {QuotaKind.WORKSPACE: 10})
     assert isinstance(second, int)
     ledger.settle(second)
-    removal = ledger.hold("ada", {Kind.WORKSPACE: -4})
+    removal = ledger.hold("ada", {QuotaKind.WORKSPACE: -4})
     assert isinstance(removal, int)
-    assert isinstance(ledger.hold("ada", {Kind.WORKSPACE: 4}), Full), "what is to be removed is still there"
+    assert isinstance(ledger.hold("ada", {QuotaKind.WORKSPACE: 4}), Full), "what is to be removed is still there"
     ledger.settle(removal)
-    assert isinstance(ledger.hold("ada", {Kind.WORKSPACE: 4}), int)
+    assert isinstance(ledger.hold("ada", {QuotaKind.WORKSPACE: 4}), int)
 
 
 def test_what_everybody_has_together_is_limited_as_well() -> None:
-    ledger = Ledger(Limits({Kind.WORKSPACE: 100}, whole=150))
+    ledger = QuotaLedger(QuotaLimits({QuotaKind.WORKSPACE: 100}, whole=150))
     for holder in ("ada", "bob"):
-        number = ledger.hold(holder, {Kind.WORKSPACE: 70})
+        number = ledger.hold(holder, {QuotaKind.WORKSPACE: 70})
         assert isinstance(number, int)
         ledger.settle(number)
-    assert ledger.hold("eve", {Kind.WORKSPACE: 11}) == Full(Kind.WHOLE, 140, 150, 11)
-    assert isinstance(ledger.hold("eve", {Kind.FILES: 3}), int)
+    assert ledger.hold("eve", {QuotaKind.WORKSPACE: 11}) == Full(QuotaKind.WHOLE, 140, 150, 11)
+    assert isinstance(ledger.hold("eve", {QuotaKind.FILES: 3}), int)
 
 
 def test_what_is_to_be_removed_makes_no_room_in_the_whole_for_what_is_written_with_it() -> None:
-    ledger = Ledger(Limits(whole=150))
-    for holder, adding in (("ada", {Kind.SPOOL: 50}), ("bob", {Kind.WORKSPACE: 100})):
+    ledger = QuotaLedger(QuotaLimits(whole=150))
+    for holder, adding in (("ada", {QuotaKind.SPOOL: 50}), ("bob", {QuotaKind.WORKSPACE: 100})):
         number = ledger.hold(holder, adding)
         assert isinstance(number, int)
         ledger.settle(number)
-    assert ledger.hold("ada", {Kind.WORKSPACE: 20, Kind.SPOOL: -20}) == Full(Kind.WHOLE, 150, 150, 20)
+    assert ledger.hold("ada", {QuotaKind.WORKSPACE: 20, QuotaKind.SPOOL: -20}) == Full(QuotaKind.WHOLE, 150, 150, 20)
     assert ledger.whole() == 150
 
 
 def test_who_writes_during_a_count_of_everything_is_not_counted_away() -> None:
-    ledger = Ledger(Limits({Kind.WORKSPACE: 100}, whole=1000))
+    ledger = QuotaLedger(QuotaLimits({QuotaKind.WORKSPACE: 100}, whole=1000))
     ledger.begin_count()
-    number = ledger.hold("ada", {Kind.WORKSPACE: 60})
+    number = ledger.hold("ada", {QuotaKind.WORKSPACE: 60})
     assert isinstance(number, int)
     ledger.settle(number)
-    ledger.end_count(500, {"ada": {Kind.WORKSPACE: 0}, "bob": {Kind.WORKSPACE: 5}})
-    assert ledger.used("ada")[Kind.WORKSPACE] == 60
-    assert ledger.used("bob")[Kind.WORKSPACE] == 5
+    ledger.end_count(500, {"ada": {QuotaKind.WORKSPACE: 0}, "bob": {QuotaKind.WORKSPACE: 5}})
+    assert ledger.used("ada")[QuotaKind.WORKSPACE] == 60
+    assert ledger.used("bob")[QuotaKind.WORKSPACE] == 5
     assert ledger.whole() == 560
     ledger.begin_count()
-    ledger.end_count(5, {"bob": {Kind.WORKSPACE: 5}})
+    ledger.end_count(5, {"bob": {QuotaKind.WORKSPACE: 5}})
     assert ledger.used("ada") == {}
     assert [name for name, _ in ledger.most(5)] == ["bob"]
 
@@ -184,13 +186,13 @@ def test_a_file_counts_in_whole_blocks(size: int) -> None:
     assert blocks(size) % BLOCK == 0
 
 
-@given(st.sampled_from(Kind), st.integers(0, 2**45), st.integers(1, 2**45), st.integers(1, 2**45))
-def test_the_words_say_how_much_there_is_and_what_to_do(kind: Kind, used: int, limit: int, adding: int) -> None:
+@given(st.sampled_from(QuotaKind), st.integers(0, 2**45), st.integers(1, 2**45), st.integers(1, 2**45))
+def test_the_words_say_how_much_there_is_and_what_to_do(kind: QuotaKind, used: int, limit: int, adding: int) -> None:
     full = Full(kind, used, limit, adding)
     for words in (for_model(full), for_person(full)):
         assert words.endswith(".")
         assert len(words) < 400
-        assert kind is Kind.WHOLE or amount_words(kind, limit) in words
+        assert kind is QuotaKind.WHOLE or amount_words(kind, limit) in words
 
 
 def test_sizes_are_told_as_people_read_them() -> None:

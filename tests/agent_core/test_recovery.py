@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.remedies import (
+from agent_core.causes import BreakCause
+from agent_core.failures.remedies import (
     CAUSE_TO_EXIT,
     CAUSE_TO_FAILURE,
     LADDERS,
@@ -31,8 +32,7 @@ from agent_core.judging.remedies import (
     patience,
     pause_seconds,
 )
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.settings import LadderCounts, Route
+from agent_core.settings import LadderCounts, Route
 
 ROOT = Path(__file__).parents[2]
 ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h", "k1"), Route("m2", "h", "k2"))
@@ -195,12 +195,12 @@ TOLD = '    BREATHE = ("breathe", "Wait at {detail}, then reply.")\n'
 ASKED = """
 import json
 from agent_core.journal.rows import decode, encode, turn_of
-from agent_core.judging.remedies import Remedy
+from agent_core.failures.remedies import Remedy
 from agent_core.learning.incidents import HICCUPS
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.stalls import rows_of
 from agent_core.turn.events import RemedyChosen
-from agent_core.turn.causes import BreakCause
+from agent_core.causes import BreakCause
 from agent_core.turn.state import Mended, mended_words
 from agent_core.turn.transcript import request_messages
 from gateway.operate.pages.exits import markdown
@@ -224,7 +224,7 @@ print(json.dumps({
 def test_a_new_remedy_is_one_record_in_one_file(tmp_path: Path):
     for folder in ("agent_core", "gateway"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    file = tmp_path / "agent_core" / "judging" / "remedies.py"
+    file = tmp_path / "agent_core" / "failures" / "remedies.py"
     text = file.read_text("utf-8")
     file.write_text(
         text.replace("    NEXT_ROUTE = (", f"{ADDED}    NEXT_ROUTE = (").replace(

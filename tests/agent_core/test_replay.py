@@ -7,12 +7,15 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
 from agent_core.journal.replay import DECIDED, Mismatch, parting, replay
 from agent_core.journal.replaywords import difference_words, lines_of, parting_words, verdict
 from agent_core.journal.rows import merged
+from agent_core.machine.turn import Turn
+from agent_core.settings import GuardCounts, LadderCounts, Route
 from agent_core.tools.base import ToolStatus
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import CallModel, EndTurn
 from agent_core.turn.events import (
     CallBroke,
@@ -35,9 +38,6 @@ from agent_core.turn.events import (
     TurnLeft,
     WaitEnded,
 )
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import GuardCounts, LadderCounts, Route
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.examples import MANY

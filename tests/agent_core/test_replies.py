@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.replies import Finish, ReplyKind, finish_of, judge
+from agent_core.rules.replies import Finish, ReplyKind, finish_of, judge
 
 WORDS: dict[Finish, tuple[str, ...]] = {
     Finish.STOP: ("[usual] fin", "stop", "STOP", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token", "FinishReason.STOP", "[DONE]"),

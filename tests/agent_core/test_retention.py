@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent_core.limits.retention import (
     DAY_MS,
     MOST_SECONDS,
-    Conversation,
+    SessionAge,
     cutoff,
     needed,
     next_size,
@@ -24,7 +24,7 @@ def test_what_a_conversation_that_goes_on_is_told_stays_however_old_it_is(
 ) -> None:
     before = cutoff(NOW, kept_days)
     assert before is not None
-    one = Conversation(NOW - idle_days * DAY_MS, since, first)
+    one = SessionAge(NOW - idle_days * DAY_MS, since, first)
     told = number > since and number >= first and not undone
     assert needed(one, number, before, undone=undone) == (told and idle_days <= kept_days)
 
@@ -33,7 +33,7 @@ def test_what_a_conversation_that_goes_on_is_told_stays_however_old_it_is(
 def test_who_comes_back_after_a_year_begins_anew(number: int, idle_days: int) -> None:
     before = cutoff(NOW, 365)
     assert before is not None
-    assert not needed(Conversation(NOW - idle_days * DAY_MS, 0, 0), number, before, undone=False)
+    assert not needed(SessionAge(NOW - idle_days * DAY_MS, 0, 0), number, before, undone=False)
 
 
 def test_nothing_is_old_that_is_kept_for_ever() -> None:

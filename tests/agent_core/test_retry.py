@@ -129,9 +129,9 @@ def test_arithmetic_of_its_own_is_found(own: str):
 ASKED = """
 from dataclasses import replace
 from agent_core.ports import SystemClock
-from agent_core.turn.settings import TurnSettings
+from agent_core.settings import TurnSettings
 from adapters.delivery.aftermath import LONGEST_MS
-from gateway.recovery.keeping import Item, Kind, Known, again
+from gateway.queues.keeping import Item, Kind, Known, again
 print(TurnSettings(routes=()).retry_min_seconds, LONGEST_MS, again(Known(Item(Kind.PART, "x", 0), 0.0), 0.0).not_before)
 """
 

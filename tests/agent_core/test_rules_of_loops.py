@@ -14,9 +14,9 @@ from types import ModuleType
 
 import pytest
 
-import agent_core.judging.guardrails as guardrails
-import agent_core.judging.masking as masking
-from agent_core.turn.settings import GuardCounts
+import agent_core.rules.guardrails as guardrails
+import agent_core.rules.masking as masking
+from agent_core.settings import GuardCounts
 
 Call = tuple[str, str, str, bool, bool]
 """Tool, arguments, result, worked, only reads."""

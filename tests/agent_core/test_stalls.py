@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
 from agent_core.driver.modelcalls import hurried
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.known import Known, KnownIncident, KnownStall
+from agent_core.failures.remedies import Advice, Remedy
+from agent_core.failures.troubles import WHOLE_CHARS, RemedyOutcome, Trouble, TurnTroubles, size_bucket
 from agent_core.journal.rows import decode, encode
-from agent_core.judging.remedies import Advice, Remedy
-from agent_core.learning.known import Known, KnownIncident, KnownStall
-from agent_core.learning.prevention import Start, prevention
+from agent_core.learning.prevention import TurnStart, prevention
 from agent_core.learning.stalls import REMEMBER_MS, rows_of, stalls_of
-from agent_core.learning.troubles import WHOLE_CHARS, Outcome, Trouble, Troubles, size_bucket
+from agent_core.settings import Route
 from agent_core.store.troubles.rows import FORESEEN, TroubleRow
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import Route
 from agent_core.turn.transcript import request_messages
 from tests.agent_core.turns import ROUTE, SETTINGS, Rig, opened
 
@@ -138,7 +138,7 @@ def test_where_nothing_special_was_needed_nothing_special_is_done(remedy: Remedy
 
 
 def test_what_broke_off_at_another_model_says_nothing_about_this_one() -> None:
-    assert prevention(SETTINGS, stall(ended=2, models=(("host", "m9"),))) == Start()
+    assert prevention(SETTINGS, stall(ended=2, models=(("host", "m9"),))) == TurnStart()
 
 
 def test_a_model_at_which_the_same_calls_broke_off_is_passed_over_as_well() -> None:
@@ -323,18 +323,18 @@ def test_the_failure_that_ends_a_turn_is_one_row() -> None:
     ],
 )
 def test_pieces_clear_nothing_and_whole_calls_do(chars: int, advised: bool, cleared: bool) -> None:
-    record = Troubles(stall())
+    record = TurnTroubles(stall())
     record.advised = advised
     assert record.came_whole([("read", 90_000), ("write", chars)]) == (("write",) if cleared else ())
 
 
 def test_smaller_calls_say_nothing_about_larger_ones() -> None:
-    assert Troubles(stall(chars=30_000)).came_whole([("write", 900)]) == ()
+    assert TurnTroubles(stall(chars=30_000)).came_whole([("write", 900)]) == ()
 
 
 def test_a_remedy_is_judged_once() -> None:
-    record = Troubles()
+    record = TurnTroubles()
     record.judge(helped=True)
     assert record.found == []
     record.note(Trouble(ExitCode.EMPTY_REPLY, None, "host", "m1"))
-    assert record.found[0].outcome is Outcome.NOT_KNOWN
+    assert record.found[0].outcome is RemedyOutcome.NOT_KNOWN

@@ -7,13 +7,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.judging.remedies import Advice, advice_words
-from agent_core.learning.known import Known, KnownStall
+from agent_core.failures.known import Known, KnownStall
+from agent_core.failures.remedies import Advice, advice_words
+from agent_core.jsonvalue import Json
+from agent_core.machine.turn import Turn
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, Message
-from agent_core.tools.base import Json
 from agent_core.turn.effects import CallModel, Effect, EndTurn
 from agent_core.turn.events import Event, Steered
-from agent_core.turn.machine import Turn
 from agent_core.turn.transcript import alternating, closed_turn_messages, repaired, request_messages
 from tests.agent_core.strict import objections
 from tests.agent_core.test_turn_laws import BASE, plausible

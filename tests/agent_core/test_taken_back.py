@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent_core.turn.causes import BreakCause
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
 from agent_core.turn.events import ReasoningArrived, TextArrived, TextTakenBack
-from agent_core.turn.exits import ExitCode
 from agent_core.turn.state import AssistantItem
 from agent_core.turn.transcript import closed_turn_messages
 from agent_core.turn.view import BubbleKind

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.remedies import Advice, advice_words
+from agent_core.causes import BreakCause
+from agent_core.failures.remedies import Advice, advice_words
+from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, Message
-from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn.causes import BreakCause
+from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import CallModel
 from agent_core.turn.transcript import closed_turn_messages, elide, problems, repaired, request_messages
 from tests.agent_core.turns import ROUTE, Rig

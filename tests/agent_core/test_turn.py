@@ -8,15 +8,19 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core.causes import BreakCause
+from agent_core.failures import exits
+from agent_core.failures.errors import ProtocolError
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.remedies import Advice, Failure, Remedy
 from agent_core.journal.rows import decode, encode
-from agent_core.judging.remedies import Advice, Failure, Remedy
+from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
+from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage
-from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
+from agent_core.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
+from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
-from agent_core.turn.errors import ProtocolError
 from agent_core.turn.events import (
     ApprovalAnswered,
     DeadlinePassed,
@@ -35,9 +39,6 @@ from agent_core.turn.events import (
     TurnOpened,
     Verdict,
 )
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
 from agent_core.turn.state import AssistantItem, ToolItem
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened

@@ -8,11 +8,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
 from agent_core.journal.rows import decode, encode, fold, merged, recorded
 from agent_core.limits.spend import Budget, Measure, Spend
+from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage
+from agent_core.settings import Route
 from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -42,9 +45,6 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import Route
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired, request_messages
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, opened

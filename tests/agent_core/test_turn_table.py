@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.judging.questions import ANSWERS, Question
-from agent_core.turn import taking
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.errors import ProtocolError
+from agent_core.causes import BreakCause
+from agent_core.failures.errors import ProtocolError
+from agent_core.machine import taking
+from agent_core.machine.turn import FACTS, HAD_ENDED, JUDGEMENTS, LEADS, Turn
 from agent_core.turn.events import (
     ApprovalAnswered,
     CallBroke,
@@ -33,7 +33,7 @@ from agent_core.turn.events import (
     TurnOpened,
 )
 from agent_core.turn.invariants import broken_laws
-from agent_core.turn.machine import FACTS, HAD_ENDED, JUDGEMENTS, LEADS, Turn
+from agent_core.turn.questions import ANSWERS, Question
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Phase
 from tests.agent_core.journals import Writer, journals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.judging.promises import Reading, Sign, read_ending
+from agent_core.rules.promises import PromiseSign, Reading, read_ending
 
 IN_THE_BACKGROUND = {
     "en": "I've started the download in the background.",
@@ -48,7 +48,7 @@ IN_THE_BACKGROUND = {
 def test_work_in_the_background_is_a_promise_in_every_language(text: str) -> None:
     found = read_ending(text)
     assert found.reading is Reading.PROMISE
-    if found.sign is Sign.UNDER_WAY:
+    if found.sign is PromiseSign.UNDER_WAY:
         assert read_ending(text, ["run_command"]).reading is Reading.UNCLEAR, "a tool ran, so it may be so"
 
 

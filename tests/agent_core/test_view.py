@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent_core.causes import BreakCause
+from agent_core.failures import exits
 from agent_core.journal.rows import completed, turn_of
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import RunTool
 from agent_core.turn.events import ReasoningArrived, ReplyFinished, TextArrived, ToolsRefused, ToolStarted, TurnEnded
 from agent_core.turn.view import BubbleKind, view

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.leftout import Kind, Suspect
-from agent_core.judging.whole import Form, form_of, may_say_nothing_more, says_nothing_more
-from agent_core.turn.causes import BreakCause
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.leftout import LeftOutKind, Suspect
+from agent_core.rules.whole import TextForm, form_of, may_say_nothing_more, says_nothing_more
+from agent_core.settings import LadderCounts
 from agent_core.turn.effects import AskDone
 from agent_core.turn.events import CallBroke, DoneSaid, ReasoningArrived, ReplyFinished, TextArrived
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import LadderCounts
 from agent_core.turn.state import Remark, Segment, SegmentKind
 from agent_core.turn.transcript import closed_turn_messages
 from tests.agent_core.turns import SETTINGS, Rig
@@ -196,26 +196,26 @@ def test_of_a_word_in_place_of_going_on_nothing_is_seen_while_it_comes() -> None
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        ("It is so.", Form.CLOSED),
-        ("**Done.**", Form.CLOSED),
-        ("She said “yes.”", Form.CLOSED),
-        ("完成。", Form.CLOSED),
-        ("क्या यह ठीक है?", Form.CLOSED),
-        ("```\na\n```", Form.CLOSED),
-        ("| a | b |\n", Form.CLOSED),
-        ("Fine 👍", Form.CLOSED),
-        ("- eggs", Form.BARE),
-        ("the ferry lea", Form.BARE),
-        ("is (see below)", Form.BARE),
-        ("It is so. ", Form.OPEN),
-        ("It is so.\n\n", Form.OPEN),
-        ("First of all,", Form.OPEN),
-        ("As follows:", Form.OPEN),
-        ("```\na", Form.OPEN),
-        ("", Form.OPEN),
+        ("It is so.", TextForm.CLOSED),
+        ("**Done.**", TextForm.CLOSED),
+        ("She said “yes.”", TextForm.CLOSED),
+        ("完成。", TextForm.CLOSED),
+        ("क्या यह ठीक है?", TextForm.CLOSED),
+        ("```\na\n```", TextForm.CLOSED),
+        ("| a | b |\n", TextForm.CLOSED),
+        ("Fine 👍", TextForm.CLOSED),
+        ("- eggs", TextForm.BARE),
+        ("the ferry lea", TextForm.BARE),
+        ("is (see below)", TextForm.BARE),
+        ("It is so. ", TextForm.OPEN),
+        ("It is so.\n\n", TextForm.OPEN),
+        ("First of all,", TextForm.OPEN),
+        ("As follows:", TextForm.OPEN),
+        ("```\na", TextForm.OPEN),
+        ("", TextForm.OPEN),
     ],
 )  # fmt: skip
-def test_forms(text: str, form: Form) -> None:
+def test_forms(text: str, form: TextForm) -> None:
     assert form_of(text) is form
 
 
@@ -262,7 +262,7 @@ def test_a_text_of_which_nothing_is_seen_is_not_whole(then: str) -> None:
 def test_what_was_left_out_is_not_told_in_the_middle_of_the_text_that_goes_on() -> None:
     rig = Rig()
     cut(rig, HALF, "dropped")
-    mine = Suspect("k", Kind.MESSAGE, "assistant", now=True)
+    mine = Suspect("k", LeftOutKind.MESSAGE, "assistant", now=True)
     rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.BAD_REQUEST, status=400, suspects=(mine,)))
     assert rig.last_call.left_out == (mine,)
     rig.text("ves at ten past.")

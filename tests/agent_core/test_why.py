@@ -8,19 +8,19 @@ from hypothesis import given
 
 from agent_core.explain.why import (
     MOST_LINES,
-    Case,
-    Missing,
+    NothingStored,
     Sentence,
+    StoryCase,
     missing_lines,
     story,
     story_of,
     turn_lines,
     unquoted,
 )
+from agent_core.failures.exits import ExitCode
+from agent_core.settings import Route
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.turn.events import TurnEnded, TurnOpened
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import Route
 from tests.agent_core.journals import Writer, journals
 from tests.agent_core.turns import SETTINGS
 from tests.examples import MANY
@@ -75,26 +75,26 @@ def test_every_state_of_a_delivery_is_told():
     for state, words in told.items():
         pid = "9" if state is DeliveryState.SENT else None
         one = row(state, platform_id=pid, failures=3, trouble="no line", retry_at=70_000)
-        (line,) = story_of(Case(now=10_000, deliveries=(one,)))
+        (line,) = story_of(StoryCase(now=10_000, deliveries=(one,)))
         assert words in line.words
-    assert story_of(Case(now=10_000, deliveries=(row(DeliveryState.SKIPPED),))) == []
+    assert story_of(StoryCase(now=10_000, deliveries=(row(DeliveryState.SKIPPED),))) == []
 
 
 def test_what_waits_says_that_the_adapter_is_down():
     down = AdapterStateRow("telegram/1", 1_000, "down", "No connection.")
-    lines = story_of(Case(now=10_000, deliveries=(row(DeliveryState.WANTED),), adapters=(down,)))
+    lines = story_of(StoryCase(now=10_000, deliveries=(row(DeliveryState.WANTED),), adapters=(down,)))
     assert any("The adapter telegram/1 was down from then on: No connection." in line.words for line in lines)
 
 
 def test_many_parts_are_one_line():
     rows = tuple(row(DeliveryState.SENT, part=n, platform_id=str(n)) for n in range(40))
-    (line,) = story_of(Case(now=10_000, deliveries=rows))
+    (line,) = story_of(StoryCase(now=10_000, deliveries=rows))
     assert "40 parts were delivered to telegram/1/7/ (the platform's messages 0 to 39)" in line.words
 
 
 def test_a_missing_message_is_told_by_the_state_at_its_time():
     def verdict(*rows: AdapterStateRow) -> str:
-        missing = Missing(at=5_000, since=0, until=9_000, where="telegram/7", adapters=rows, starts=())
+        missing = NothingStored(at=5_000, since=0, until=9_000, where="telegram/7", adapters=rows, starts=())
         lines = missing_lines(missing, show_text=False)
         assert all(isinstance(line, Sentence) for line in lines)
         return next(line.words for line in lines if line.words.startswith("No message"))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from agent_core.learning.known import Known
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import Exit, ExitCode
+from agent_core.failures.known import Known
+from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage
+from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import (
     AskApproval,
     AskDone,
@@ -33,9 +36,6 @@ from agent_core.turn.events import (
     TurnOpened,
     WaitEnded,
 )
-from agent_core.turn.exits import Exit, ExitCode
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.turn.view import View, view
 
 TOOLS = (

@@ -23,8 +23,8 @@ from pathlib import Path
 from agent_core.ports import SystemClock, time_mark
 from agent_core.store.reading import open_reads
 from agent_core.store.tables import metadata
-from gateway.operate.explain import Explainer
-from gateway.operate.ids import time_in
+from gateway.explain.ids import time_in
+from gateway.explain.story import Explainer
 from tests.bench.cases import Figure
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness

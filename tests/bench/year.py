@@ -26,15 +26,16 @@ from aiohttp import web
 
 from adapters.contract.base import Inbound, SessionKey, once
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.failures import exits
 from agent_core.journal.rows import encode
 from agent_core.limits.budgets import BudgetRules, Payer
 from agent_core.limits.retention import DAY_MS, Keep
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.store.keeping.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
 from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.turn import exits
 from agent_core.turn.events import (
     Event,
     ReplyFinished,
@@ -46,11 +47,10 @@ from agent_core.turn.events import (
     TurnEnded,
     TurnOpened,
 )
-from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
 from gateway.daemon import Serving
+from gateway.queues.inbox import encode as message_body
 from gateway.retention.forgetting import Forgetting
-from gateway.retention.upkeep import Places, Upkeep
-from gateway.sessions.inbox import encode as message_body
+from gateway.retention.upkeep import FilePlaces, Upkeep
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.serving import served
 
@@ -439,7 +439,7 @@ async def keep_up(folder: Path) -> None:
     clock = SystemClock()
     async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
         began = time.monotonic()
-        tally = await Upkeep(store, clock, Keep(), Places(folder / "workspaces"), 200).look()
+        tally = await Upkeep(store, clock, Keep(), FilePlaces(folder / "workspaces"), 200).look()
         print(f"upkeep: {time.monotonic() - began:.1f} s, {tally}", flush=True)
 
 

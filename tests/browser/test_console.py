@@ -20,7 +20,7 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.reading import open_reads
 from agent_core.store.store import open_store
-from gateway.operate.explain import why
+from gateway.explain.story import why
 from tests.browser.test_page import CHROMIUM, FLAGS, SHOTS
 from tests.browser.test_page import pytestmark as of_browsers
 from tests.chats.harness import Process, answer, process, texts

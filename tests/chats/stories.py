@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import StoreAsks
 from agent_core.store.reads import Reads, reads_of
-from gateway.operate.explain import Explainer, Told
-from gateway.operate.ids import CannotExplain
+from gateway.explain.ids import CannotExplain
+from gateway.explain.story import Explainer, ToldStory
 from tests.chats.harness import Seen
 
 NOTICE = "⚠️"
@@ -51,7 +51,7 @@ class Said:
     """The answer ends with it."""
 
 
-class Direct(Asks):
+class Direct(StoreAsks):
     """The same questions on one connection of this thread: ten thousand stories ask a hundred thousand times."""
 
     def __init__(self, conn: Connection) -> None:
@@ -75,7 +75,7 @@ def opened(database: Path) -> Generator[tuple[Reads, frozenset[str]]]:
         engine.dispose()
 
 
-async def story_of(explainer: Explainer, platform: str, said: Said) -> Told:
+async def story_of(explainer: Explainer, platform: str, said: Said) -> ToldStory:
     """As somebody asks who has a message's id; where that says nothing of its time, by chat and time."""
     try:
         return await explainer.of(said.key)
@@ -83,7 +83,7 @@ async def story_of(explainer: Explainer, platform: str, said: Said) -> Told:
         return await explainer.chat_at(f"{platform}/{said.key.partition(':')[0]}", said.at)
 
 
-def complaint(said: Said, told: Told, chat: Sequence[Seen], *, stored: bool) -> str:
+def complaint(said: Said, told: ToldStory, chat: Sequence[Seen], *, stored: bool) -> str:
     """Why a story is wrong; empty if it is right. Pure."""
     text = told.text(UTC)
     mine = [one for one in chat if one.mine]
@@ -111,7 +111,7 @@ def complaint(said: Said, told: Told, chat: Sequence[Seen], *, stored: bool) -> 
             return _run(said, told, text, mine)
 
 
-def _run(said: Said, told: Told, text: str, mine: Sequence[Seen]) -> str:
+def _run(said: Said, told: ToldStory, text: str, mine: Sequence[Seen]) -> str:
     answers = [one for one in mine if one.text.rstrip().endswith(f"#{said.number}")]
     if told.ending != "ended":
         return f"it is told as {told.ending}"

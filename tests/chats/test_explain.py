@@ -10,10 +10,10 @@ from datetime import UTC
 from pathlib import Path
 
 from agent_core.explain.why import MOST_LINES
+from agent_core.failures.exits import ExitCode
 from agent_core.ports import SystemClock
 from agent_core.store.reading import open_reads
-from agent_core.turn.exits import ExitCode
-from gateway.operate.explain import Explainer, Told
+from gateway.explain.story import Explainer, ToldStory
 from tests.chats.harness import answer, process, quiet, running, starting
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.chats.test_schedule import entry, put_back, scheduled
@@ -61,8 +61,8 @@ async def _settled(database: Path, said: set[str]) -> None:
         await asyncio.sleep(0.5)
 
 
-async def _explained(database: Path, said: list[str]) -> dict[str, Told]:
-    found: dict[str, Told] = {}
+async def _explained(database: Path, said: list[str]) -> dict[str, ToldStory]:
+    found: dict[str, ToldStory] = {}
     async with open_reads(database) as reads:
         explainer = Explainer(reads, SystemClock().now_ms)
         for key in said:
@@ -73,7 +73,7 @@ async def _explained(database: Path, said: list[str]) -> dict[str, Told]:
     return found
 
 
-def _agree(database: Path, found: dict[str, Told]) -> None:
+def _agree(database: Path, found: dict[str, ToldStory]) -> None:
     """By plain SQL, beside everything that made the stories."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
         rows = conn.execute(

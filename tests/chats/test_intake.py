@@ -26,8 +26,8 @@ from pydantic import SecretStr
 import adapters.contract.intake as intake
 from adapters.contract.intake import WayIn
 from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.pacing import Rate
 from adapters.contract.supervision import Supervised
-from adapters.delivery.pacing import Rate
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.platform import Discord
 from adapters.slack.adapter import SlackAdapter
@@ -40,16 +40,16 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.retry import INTAKE
 from agent_core.store.inbox.rows import UnreadState
 from agent_core.store.store import Store
-from gateway.chats.access import rules
 from gateway.chats.arrival import Arrivals
 from gateway.chats.commandintake import CommandIntake
-from gateway.chats.members import AccountRules, Members
-from gateway.chats.messages import Messages
-from gateway.chats.unread import Unread
+from gateway.chats.unread import UnreadBox
 from gateway.commands.carrying import ChatCommands
-from gateway.delivery.accounts import Account
+from gateway.commands.messages import Messages
+from gateway.delivery.accounts import PlatformAccount
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.surfaces import Surfaces
+from gateway.people.access import rules
+from gateway.people.members import AccountRules, Members
 from gateway.sessions.runner import Runner
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
@@ -71,16 +71,16 @@ ON_THE_WAY = (
     "adapters/contract/intake.py",
     "gateway/chats/arrival.py",
     "gateway/chats/commandintake.py",
-    "gateway/chats/members.py",
-    "gateway/chats/messages.py",
-    "gateway/chats/routing.py",
-    "gateway/chats/access.py",
-    "gateway/sessions/inbox.py",
-    "gateway/chats/peoplebook.py",
-    "gateway/chats/people.py",
+    "gateway/people/members.py",
+    "gateway/commands/messages.py",
+    "gateway/people/routing.py",
+    "gateway/people/access.py",
+    "gateway/queues/inbox.py",
+    "gateway/people/book.py",
+    "gateway/people/linking.py",
     "gateway/chats/arrival.py",
     "gateway/chats/unread.py",
-    "gateway/observe/loglines.py",
+    "gateway/queues/loglines.py",
 )
 IN_THE_HUB = (
     *(f"Accepting.{name}" for name in ("accept", "new_message", "put", "owned", "_take_in", "_put", "_check_room")),
@@ -138,7 +138,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
             carrying = ChatCommands({}, store, outbox, clock, members.book.pointed, nothing)
             commands = CommandIntake(hub.accepting, members, carrying, clock)
-            unread = Unread(store, clock)
+            unread = UnreadBox(store, clock)
             yield Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock), rig, outbox
 
 
@@ -148,7 +148,7 @@ def opened(arrivals: Arrivals, outbox: Outbox, adapter: Supervised) -> None:
     intake._members.add_account(
         adapter.name, AccountRules(rules((), (), open_to_all=True, pairing=False), per_minute=0)
     )
-    outbox.open_account(platform, account, Account(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
+    outbox.open_account(platform, account, PlatformAccount(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
 
 
 async def accepted(work: Awaitable[object]) -> bool:
@@ -300,7 +300,7 @@ class Wire:
 
 
 def by_socket(arrivals: Arrivals, store: Store) -> Way:
-    from adapters.slack.sockets import Link, Sockets
+    from adapters.slack.sockets import SocketLink, Sockets
 
     adapter = slack(arrivals, socket=True)
     sockets = Sockets(1, adapter._socket_url, adapter._door.tell)
@@ -308,7 +308,7 @@ def by_socket(arrivals: Arrivals, store: Store) -> Way:
     async def bring(one: Any) -> bool:
         wire: Any = Wire()
         try:
-            sockets._frame(Link(wire), json.dumps({"envelope_id": "e1", "type": "events_api", "payload": one}))
+            sockets._frame(SocketLink(wire), json.dumps({"envelope_id": "e1", "type": "events_api", "payload": one}))
         except (Injected, asyncio.CancelledError):
             return False  # the socket ends, and what was missed is read
         await asyncio.gather(*sockets._tasks, return_exceptions=True)

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from adapters.telegram.port import TelegramPort
+from agent_core.machine.turn import Turn
 from agent_core.model.client import ModelClient
 from agent_core.store.database.writer import Writer
-from agent_core.turn.machine import Turn
 from gateway.delivery.turnoutlet import TurnOutlet
-from gateway.limits.places import Places
+from gateway.queues.places import Places
 from gateway.sessions.accepting import Accepting
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness

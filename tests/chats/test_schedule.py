@@ -19,11 +19,11 @@ from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import open_store
-from gateway.cli.context import CannotServe
+from gateway.config.reading import CannotServe
+from gateway.queues.inbox import encode as encode_inbound
 from gateway.schedule.schedules import claimed as claimed_now
 from gateway.schedule.schedules import decide, encode_happening, key_of
 from gateway.schedule.schedules import decode as decode_plan
-from gateway.sessions.inbox import encode as encode_inbound
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_operator import outspoken

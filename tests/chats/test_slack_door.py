@@ -17,7 +17,7 @@ from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.middleware.authorization.async_multi_teams_authorization import AsyncMultiTeamsAuthorization
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.door import Door
+from adapters.slack.door import AppDoor
 
 SECRET = "word"
 EVENT = {"type": "event_callback", "event_id": "Ev1", "event": {"type": "message", "user": "U1", "text": "hi"}}
@@ -37,8 +37,8 @@ class Table:
         return self.works
 
 
-def door(table: Table, secret: str = SECRET) -> Door:
-    return Door("xoxb-1-2-x", secret, table.take)
+def door(table: Table, secret: str = SECRET) -> AppDoor:
+    return AppDoor("xoxb-1-2-x", secret, table.take)
 
 
 def signed(body: str, secret: str = SECRET, *, at: float | None = None) -> dict[str, str]:
@@ -53,7 +53,7 @@ def called(body: str, headers: dict[str, str], kind: str = "application/json") -
     return request
 
 
-async def status(one: Door, told: object) -> int:
+async def status(one: AppDoor, told: object) -> int:
     """What Slack is answered when it calls with this."""
     body = json.dumps(told)
     return (await one.call(called(body, signed(body)))).status

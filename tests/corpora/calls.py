@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 
 HERE = Path(__file__).parent
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_core.judging.guardrails import Finding, Loops
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import GuardCounts
+from agent_core.failures.exits import ExitCode
+from agent_core.rules.guardrails import LoopFinding, Loops
+from agent_core.settings import GuardCounts
 from tests.corpora.calls import Sequence, sequences
 from tests.corpora.score import Score
 
@@ -24,10 +24,10 @@ RULES = (
 )
 
 
-def findings(sequence: Sequence) -> list[Finding]:
+def findings(sequence: Sequence) -> list[LoopFinding]:
     """What was said of the calls, up to the stop."""
     loops = Loops(GuardCounts())
-    said: list[Finding] = []
+    said: list[LoopFinding] = []
     for call in sequence.calls:
         finding = loops.observe(call.tool, call.arguments, call.result, ok=call.ok, read_only=call.read_only)
         if finding is not None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-import agent_core.judging.promises as promises
-from agent_core.judging.promises import Reading, read_ending
-from agent_core.judging.promising import LANGUAGES
-from agent_core.judging.promising.tongue import SISTERS
+import agent_core.rules.promises as promises
+from agent_core.rules.promises import Reading, read_ending
+from agent_core.rules.promising import LANGUAGES
+from agent_core.rules.promising.tongue import SISTERS
 from tests.corpora.endings import KINDS, Ending, endings
 from tests.corpora.score import Score
 

@@ -18,19 +18,20 @@ import pytest
 from adapters.discord.pieces import pieces as discord
 from adapters.slack.pieces import pieces as slack
 from adapters.telegram.pieces import pieces as telegram
+from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
-from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.builtin.fetch import FetchUrl
 from agent_core.tools.builtin.readers import readers
-from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
+from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolRegistry
 from agent_core.workers.pool import Workers
-from gateway.delivery.forming import Form, Forming
+from gateway.delivery.forming import Forming, FormParts
 from tests.corpora.hostile import FIRST, LAST, LINES, PATTERNS, Page, answers, pages
 
 pytestmark = pytest.mark.timeout(600)
 MOST_SECONDS = 1.0
 """What is promised is a quarter of it, and printed as a figure; on a machine that is busy with other things, also CPU time is longer."""
-FORMS: tuple[Form, ...] = (telegram, discord, slack)
+FORMS: tuple[FormParts, ...] = (telegram, discord, slack)
 
 
 @dataclass(slots=True)
@@ -188,11 +189,11 @@ async def test_no_name_and_no_arguments_of_a_call_hold_the_loop(figure: Callable
     registry = ToolRegistry(readers(Workers()))
     async with sampled() as lag:
         for name in NAMES:
-            assert isinstance(registry.check(name, "{}"), UnknownTool)
+            assert isinstance(registry.check(name, "{}"), NoSuchTool)
             await asyncio.sleep(0.003)
         for arguments in ARGUMENTS:
             checked = registry.check("read_file", arguments)
-            assert isinstance(checked, UnreadableArguments | Runnable)
+            assert isinstance(checked, ArgumentsUnreadable | Runnable)
             await asyncio.sleep(0.003)
     assert lag.thread < MOST_SECONDS, lag
     figure(f"{len(NAMES) + len(ARGUMENTS)} hostile tool calls: {lag}")

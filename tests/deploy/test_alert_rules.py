@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from adapters.contract.chat import Cause, Fate
+from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
 from agent_core.limits.spend import Budget, Measure
 from agent_core.signals import (
     Committed,
@@ -27,11 +29,9 @@ from agent_core.signals import (
     TurnClosed,
     TurnedAway,
 )
-from agent_core.turn.causes import BreakCause
-from agent_core.turn.exits import ExitCode
 from gateway.daemon import Serving
-from gateway.http.patience import Cut
-from gateway.recovery.keeping import Kind
+from gateway.limits.patience import CutOff
+from gateway.queues.keeping import LeftKind
 from tests.chats.harness import running, starting
 from tests.chats.telegram_harness import telegram_harness
 from tests.deploy.rules import NOBODY, RULES, Case, Series, judged, series_of, tool, with_value
@@ -84,7 +84,7 @@ HAPPENINGS: Mapping[str, Happening] = {
     "OutspokenStorageFails": Happening((Committed(1, 0.01, stored=False),)),
     "OutspokenLawBroken": Happening((LawBroken(),)),
     "OutspokenConnectionsCut": Happening(
-        tuple(ConnectionCut(why=Cut.FULL.value) for _ in range(120)), minutes=12, goes_on=True, at_birth=False
+        tuple(ConnectionCut(why=CutOff.FULL.value) for _ in range(120)), minutes=12, goes_on=True, at_birth=False
     ),
     "OutspokenTurnsFail": Happening(
         (*(turn(n, ExitCode.PROVIDER_DOWN) for n in range(5)), turn(9, ExitCode.ANSWERED)), minutes=7, at_birth=False
@@ -108,7 +108,7 @@ REACHED: Mapping[str, tuple[Callable[[Series], Series], int]] = {
         3,
     ),
     "OutspokenStorageDamaged": (lambda s: with_value(s, "outspoken_storage_damaged", 1), 1),
-    "OutspokenUnclaimed": (lambda s: with_value(s, "outspoken_unclaimed_late", 1, left=Kind.SESSION.value), 1),
+    "OutspokenUnclaimed": (lambda s: with_value(s, "outspoken_unclaimed_late", 1, left=LeftKind.SESSION.value), 1),
 }
 """Gauges at which a rule begins to fire, on series that a gateway serves; and after how many minutes."""
 
@@ -187,7 +187,7 @@ async def test_each_rule_fires_when_what_it_is_for_happens_for_the_first_time_an
             async with asyncio.timeout(60):
                 while (away := await scraped(up))[adapter_up(away)] or not away_for_good(away):
                     await asyncio.sleep(0.05)
-    set_aside = with_value(quiet, "outspoken_set_aside_total", 1, left=Kind.SESSION.value)
+    set_aside = with_value(quiet, "outspoken_set_aside_total", 1, left=LeftKind.SESSION.value)
     for name, was in (("first", quiet), ("before the first scrape", NOBODY)):
         cases.append(Case(f"set aside, {name}", was, set_aside, frozenset({"OutspokenSetAside"}), 1))
     cases += [

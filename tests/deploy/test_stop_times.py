@@ -14,7 +14,7 @@ from gateway.config.server import BEYOND_DRAIN_SECONDS, DRAIN_SECONDS
 from gateway.daemon import DELIVERY_SECONDS
 from gateway.http.server import SHUTDOWN_SECONDS
 from gateway.observe.traces import SEND_SECONDS
-from gateway.recovery.draining import LEAVE_SECONDS
+from gateway.queues.draining import LEAVE_SECONDS
 from tests.deploy.test_systemd import setting
 from tests.docs.pages import pages
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.judging.remedies import LADDERS, Failure
-from agent_core.turn.exits import EXITS
+from agent_core.failures.exits import EXITS
+from agent_core.failures.remedies import LADDERS, Failure
 from gateway.config.keys import describe
 from gateway.observe import metricscatalogue
 from gateway.operate.pages import configuration as configpage

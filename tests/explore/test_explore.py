@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from agent_core.machine.turn import Turn
 from agent_core.turn.events import Event
-from agent_core.turn.machine import Turn
 from tests.explore.run import report
 from tests.explore.walk import Walk
 

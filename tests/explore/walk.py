@@ -18,10 +18,12 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any, cast
 
+from agent_core.causes import BreakCause
 from agent_core.limits.spend import Budget, Measure, Spend
+from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage
+from agent_core.settings import RULES, LadderCounts, Route, ToolFacts, TurnSettings
 from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import CallModel, Effect, EndTurn
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -52,8 +54,6 @@ from agent_core.turn.events import (
     WaitEnded,
 )
 from agent_core.turn.invariants import broken_laws
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import RULES, LadderCounts, Route, ToolFacts, TurnSettings
 from agent_core.turn.state import ActivityState, Phase
 from agent_core.turn.transcript import problems, request_messages
 

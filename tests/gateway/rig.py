@@ -14,19 +14,20 @@ from aiohttp import web
 
 from adapters.contract.base import Ended, Inbound, SessionKey, Showing, Ticket
 from agent_core.driver.spending import Spender
+from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules
 from agent_core.messages import InputMessage
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Tell, nobody
 from agent_core.store.store import Store, open_store
 from agent_core.text.redaction import Redactor
-from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import EffectClass, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
-from agent_core.turn.settings import RULES, ToolFacts, TurnSettings
 from gateway.config.types import SessionPolicy
-from gateway.limits.budgets import Budgets, Warn
+from gateway.limits.budgets import BudgetBook, Warn
 from gateway.recovery.keeper import recovered
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
@@ -182,7 +183,7 @@ async def gateway(
         )
         paid = None
         if budgets is not None:
-            paid = Budgets(await stack.enter_async_context(Spender(store, budgets, clock)), store, clock, warn)
+            paid = BudgetBook(await stack.enter_async_context(Spender(store, budgets, clock)), store, clock, warn)
         hub = Hub(hub_settings, store, client, endpoints, registry, clock, ids, tell, budgets=paid)
         await stack.enter_async_context(hub)
         yield Rig(hub, store, model, await recovered(hub, store, clock, ids), ids)

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from adapters.contract.base import Ended, Queued, Showing
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
-from gateway.limits.admission import Admission, Bounds, Claim
+from gateway.limits.admission import Admission, Bounds, PlaceClaim
 from tests.gateway.rig import QUICK, Rig, chunk, gateway
 
 
@@ -28,9 +28,9 @@ class Crowd(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.admission: Admission[int] = Admission(self.bounds)
-        self.claims: dict[int, Claim] = {}
+        self.claims: dict[int, PlaceClaim] = {}
         """Who waits."""
-        self.placed: dict[int, Claim] = {}
+        self.placed: dict[int, PlaceClaim] = {}
         self.beginning: set[int] = set()
         self.number = 0
 
@@ -44,7 +44,7 @@ class Crowd(RuleBasedStateMachine):
         assert not (self.claims and self._room()) or all(self._has_share(c.person) for c in self.claims.values())
 
     @staticmethod
-    def _rank(key: int, claim: Claim) -> tuple[bool, int, int]:
+    def _rank(key: int, claim: PlaceClaim) -> tuple[bool, int, int]:
         return not claim.taken_up, claim.since, key
 
     def _has_share(self, person: str) -> bool:
@@ -57,9 +57,9 @@ class Crowd(RuleBasedStateMachine):
     @rule(person=st.sampled_from(["", "ada", "bob", "eve"]), since=st.integers(0, 5), taken_up=st.booleans())
     def comes(self, person: str, since: int, taken_up: bool) -> None:
         self.number += 1
-        self.claims[self.number] = claim = Claim(person, since, taken_up)
+        self.claims[self.number] = claim = PlaceClaim(person, since, taken_up)
         self.admission.ask(self.number, claim)
-        self.admission.ask(self.number, Claim("eve", 0, taken_up=True))  # asking again changes nothing
+        self.admission.ask(self.number, PlaceClaim("eve", 0, taken_up=True))  # asking again changes nothing
         self._give()
 
     @precondition(lambda self: self.beginning)
@@ -110,7 +110,7 @@ TestCrowd = Crowd.TestCase
 def test_everybody_gets_a_place_in_the_end_however_the_turns_end(people: list[tuple[str, int, bool]]) -> None:
     admission: Admission[int] = Admission(Bounds.of(3, 100))
     for number, (person, since, taken_up) in enumerate(people):
-        admission.ask(number, Claim(person, since, taken_up))
+        admission.ask(number, PlaceClaim(person, since, taken_up))
     begun: list[int] = []
     ends = 0
     while len(begun) < len(people):

@@ -20,16 +20,15 @@ from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer
 from agent_core.limits.spend import Budget
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
-from gateway.chats.supervisor import State
-from gateway.observe.alerting import MIB, Alerter, Sights, conditions
-from gateway.observe.alerts import (
+from gateway.chats.supervisor import AdapterState
+from gateway.limits.alerts import (
     HOUR_MS,
     AlertKind,
+    AlertLimits,
     AlertLine,
+    AlertMemory,
     AlertRules,
     Condition,
-    Limits,
-    Memory,
     Message,
     News,
     due,
@@ -37,6 +36,7 @@ from gateway.observe.alerts import (
     open_now,
     told,
 )
+from gateway.observe.alerting import MIB, Alerter, Sights, conditions
 from gateway.storage.storewatch import StoreWatch
 from tests.chats.harness import running, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -75,9 +75,9 @@ looks = st.lists(
 )
 
 
-def history(found: Sequence[Look], rules: AlertRules) -> tuple[list[tuple[int, Look, Message]], Memory]:
+def history(found: Sequence[Look], rules: AlertRules) -> tuple[list[tuple[int, Look, Message]], AlertMemory]:
     """Everything that is said, with its time."""
-    memory, now, said, number = Memory(), 1_000_000_000, list[tuple[int, Look, Message]](), 0
+    memory, now, said, number = AlertMemory(), 1_000_000_000, list[tuple[int, Look, Message]](), 0
     for look in found:
         now += look.after_ms
         for _ in range(look.news):
@@ -194,7 +194,7 @@ def test_what_comes_together_is_one_message_and_what_there_is_no_room_for_is_cou
     assert memory.passed == 0
     assert said[-1][2].words == "… and 1 more that are over by now; the log has them."
     many = [Condition(f"k{number}", AlertKind.DISK, f"k{number}", "well") for number in range(20)]
-    memory = looked(Memory(), many, 0, ROOMY)
+    memory = looked(AlertMemory(), many, 0, ROOMY)
     memory, message = due(memory, 0, ROOMY, can_tell=True)
     assert message is not None
     assert (len(message.lines), message.more) == (8, 12)
@@ -203,7 +203,7 @@ def test_what_comes_together_is_one_message_and_what_there_is_no_room_for_is_cou
 
 def test_an_opening_has_the_same_id_in_the_next_process_and_another_one_in_another_hour() -> None:
     def opening(key: str, now: int) -> str:
-        memory = looked(Memory(), [condition(key, grace_ms=0)], now, ROOMY)
+        memory = looked(AlertMemory(), [condition(key, grace_ms=0)], now, ROOMY)
         _, message = due(memory, now, ROOMY, can_tell=True)
         assert message is not None
         return message.lines[0].id
@@ -218,7 +218,7 @@ BUDGETS = BudgetRules(limits={Budget.DAY: Amount(1000, 0), Budget.PERSON: Amount
 
 
 def sights(**more: object) -> Sights:
-    up = (AdapterSight("telegram/1", State.UP.value),)
+    up = (AdapterSight("telegram/1", AdapterState.UP.value),)
     fine: dict[str, object] = {
         "adapters": up, "oldest_undelivered": {"telegram": 1.0}, "store_words": "", "free_bytes": 10**12, "pots": (),
     }  # fmt: skip
@@ -226,7 +226,7 @@ def sights(**more: object) -> Sights:
 
 
 def found(**more: object) -> list[tuple[str, str]]:
-    return [(one.key, one.words) for one in conditions(sights(**more), Limits(), BUDGETS, 0)]
+    return [(one.key, one.words) for one in conditions(sights(**more), AlertLimits(), BUDGETS, 0)]
 
 
 def test_each_trouble_is_a_condition_and_health_is_none() -> None:
@@ -234,11 +234,11 @@ def test_each_trouble_is_a_condition_and_health_is_none() -> None:
     assert found(oldest_wait=120.0) == []
     room = "Somebody has waited for 3 min until there is room for their turn: outspoken status."
     assert found(oldest_wait=180.0) == [("queue", room)]
-    refused = (AdapterSight("telegram/1", State.NEEDS_A_PERSON.value, "The token was refused."),)
+    refused = (AdapterSight("telegram/1", AdapterState.NEEDS_A_PERSON.value, "The token was refused."),)
     assert found(adapters=refused) == [
         ("adapter:telegram/1", "telegram needs somebody to do something: The token was refused.")
     ]
-    down = (AdapterSight("telegram/1", State.DOWN.value, "No route."),)
+    down = (AdapterSight("telegram/1", AdapterState.DOWN.value, "No route."),)
     stuck = {"telegram": 900.0}
     assert [key for key, _ in found(adapters=down, oldest_undelivered=stuck)] == [
         "adapter:telegram/1"
@@ -247,9 +247,9 @@ def test_each_trouble_is_a_condition_and_health_is_none() -> None:
     assert [key for key, _ in found(store_words="disk I/O error")] == ["storage"]
     assert [key for key, _ in found(free_bytes=511 * MIB)] == ["disk"]
     assert found(free_bytes=None) == []
-    kept = (AdapterSight("telegram/1", State.UP.value, unread=2),)
+    kept = (AdapterSight("telegram/1", AdapterState.UP.value, unread=2),)
     assert [key for key, _ in found(adapters=kept)] == ["intake:telegram/1"]
-    noted = (AdapterSight("telegram/1", State.UP.value, "The webhook was taken away."),)
+    noted = (AdapterSight("telegram/1", AdapterState.UP.value, "The webhook was taken away."),)
     assert found(adapters=noted) == [("adapter:telegram/1:note", "telegram: The webhook was taken away.")]
 
 
@@ -268,10 +268,12 @@ def test_a_budget_of_everybody_is_told_from_its_warning_share_on_and_when_it_is_
 
 
 def test_a_grace_is_only_for_what_may_mend_itself() -> None:
-    (down,) = conditions(sights(adapters=(AdapterSight("x/1", State.DOWN.value),)), Limits(), None, 0)
-    (refused,) = conditions(sights(adapters=(AdapterSight("x/1", State.NEEDS_A_PERSON.value),)), Limits(), None, 0)
+    (down,) = conditions(sights(adapters=(AdapterSight("x/1", AdapterState.DOWN.value),)), AlertLimits(), None, 0)
+    (refused,) = conditions(
+        sights(adapters=(AdapterSight("x/1", AdapterState.NEEDS_A_PERSON.value),)), AlertLimits(), None, 0
+    )
     assert (down.grace_ms, refused.grace_ms) == (60_000, 0)
-    memory = looked(Memory(), [down], 0, RULES)
+    memory = looked(AlertMemory(), [down], 0, RULES)
     assert open_now(memory) == ()
     assert open_now(looked(memory, [down], 60_000, RULES)) == (down,)
 
@@ -290,7 +292,7 @@ async def test_a_store_that_failed_is_told_of_when_it_works_again_and_not_before
     async with open_store(path, clock=clock, ids=SystemIds(clock), version="test") as store:
         watch = StoreWatch(store, clock)
         alerter = Alerter(
-            Limits(free_mib=0), AlertRules(settle_ms=50), store, watch, clock, tuple, dict, None, say
+            AlertLimits(free_mib=0), AlertRules(settle_ms=50), store, watch, clock, tuple, dict, None, say
         )  # fmt: skip
         await alerter.look()
         assert (said, alerter.open) == ([], ())
@@ -313,7 +315,7 @@ async def test_the_room_that_is_left_is_one_figure_and_what_is_over_is_open_no_m
     clock, room = SystemClock(), [159 * MIB]
     async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
         watch = StoreWatch(store, clock, lambda: room[0], 64 * MIB)
-        alerter = Alerter(Limits(), AlertRules(), store, watch, clock, tuple, dict, None, None)
+        alerter = Alerter(AlertLimits(), AlertRules(), store, watch, clock, tuple, dict, None, None)
         await alerter.look()
         assert ["159 MiB" in one.words for one in alerter.open] == [True]
         room[0] = 0

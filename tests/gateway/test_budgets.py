@@ -13,13 +13,13 @@ import pytest
 from aiohttp import web
 
 from adapters.contract.base import Inbound, SessionKey
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Price
 from agent_core.limits.spend import Budget
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.tools.base import EffectClass
-from agent_core.turn import exits
-from agent_core.turn.exits import ExitCode
 from gateway.limits.budgets import BudgetWarning, payer_of
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 from tests.serving import served

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
 from agent_core.store.people.rows import PersonRow, PersonState
-from gateway.chats.access import AccessRules, Recent, Standing, by_code, code_of, refuse, rules, standing
-from gateway.chats.merging import HOLD_MS, Piece, merged
-from gateway.chats.routing import Command, GroupRules, Ignore, Respond, Said, meaning, session_of, spoken
 from gateway.commands.registry import TYPED
+from gateway.people.access import AccessRules, PersonStanding, Recent, by_code, code_of, refuse, rules, standing
+from gateway.people.routing import Command, GroupRules, Ignore, RespondWhen, WordsForAgent, meaning, session_of, spoken
+from gateway.queues.merging import HOLD_MS, MessagePiece, merged
 
 ADA = ChatPerson("1", "Ada", "ada")
 KINDS = st.sampled_from(ChatKind)
@@ -35,7 +35,7 @@ MESSAGES = st.builds(
     for_others=st.booleans(),
     reply_to_us=st.booleans(),
 )
-RULES = st.builds(GroupRules, st.sampled_from(Respond), st.booleans())
+RULES = st.builds(GroupRules, st.sampled_from(RespondWhen), st.booleans())
 
 
 @given(MESSAGES, RULES, st.booleans())
@@ -48,13 +48,13 @@ def test_what_is_for_another_bot_never_concerns_us(message: ChatMessage, group: 
 def test_a_private_chat_always_concerns_us(message: ChatMessage, group: GroupRules, part: bool) -> None:
     private = replace(message, for_others=False, origin=replace(message.origin, kind=ChatKind.PRIVATE))
     said = meaning(private, group, TYPED, takes_part=part)
-    assert isinstance(said, Command if message.command == "stop" else Said)
+    assert isinstance(said, Command if message.command == "stop" else WordsForAgent)
 
 
 @given(MESSAGES, st.booleans())
 def test_a_silent_group_is_silent(message: ChatMessage, part: bool) -> None:
     group = replace(message, origin=replace(message.origin, kind=ChatKind.GROUP), for_us=False)
-    assert isinstance(meaning(group, GroupRules(Respond.NEVER), TYPED, takes_part=part), Ignore)
+    assert isinstance(meaning(group, GroupRules(RespondWhen.NEVER), TYPED, takes_part=part), Ignore)
 
 
 @given(MESSAGES, MESSAGES, RULES)
@@ -97,23 +97,23 @@ def test_who_may_talk(given_rules: AccessRules, known: PersonRow | None) -> None
     if (known is not None and known.state is PersonState.REVOKED) or (
         known is None and not given_rules.open and not given_rules.allow
     ):
-        assert found is Standing.STRANGER
+        assert found is PersonStanding.STRANGER
     elif (
         given_rules.open
         or given_rules.allow
         or (known is not None and known.state in (PersonState.APPROVED, PersonState.ADMIN))
     ):
-        assert found is not Standing.STRANGER
+        assert found is not PersonStanding.STRANGER
 
 
 def test_names_of_the_list_are_ids_and_user_names_in_any_case() -> None:
     made = rules(["@Ada ", ""], ["9"], open_to_all=False, pairing=True)
-    assert standing(ADA, made, None) is Standing.ALLOWED
-    assert standing(ChatPerson("9", "Nine"), made, None) is Standing.ADMIN
-    assert standing(ChatPerson("8", "Eve", "eve"), made, None) is Standing.STRANGER
+    assert standing(ADA, made, None) is PersonStanding.ALLOWED
+    assert standing(ChatPerson("9", "Nine"), made, None) is PersonStanding.ADMIN
+    assert standing(ChatPerson("8", "Eve", "eve"), made, None) is PersonStanding.STRANGER
     assert (
         standing(ChatPerson("U0AB", "Cy"), rules(["U0AB"], [], open_to_all=False, pairing=True), None)
-        is Standing.ALLOWED
+        is PersonStanding.ALLOWED
     )
 
 
@@ -155,7 +155,7 @@ def test_no_minute_has_more_than_the_limit(steps: list[int], limit: int) -> None
 
 PIECES = st.lists(
     st.builds(
-        Piece,
+        MessagePiece,
         origin=st.none() | MESSAGES.map(lambda m: m.origin),
         received_at=st.integers(0, 5_000),
         waited_ms=st.integers(-10, 10_000),
@@ -166,7 +166,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_merging_keeps_its_laws(pieces: list[Piece]) -> None:
+def test_merging_keeps_its_laws(pieces: list[MessagePiece]) -> None:
     """In any order of the times received: the wall clock may have been put back between two pieces."""
     found = merged(pieces)
     assert 1 <= found.count <= len(pieces)
@@ -180,4 +180,4 @@ def test_merging_keeps_its_laws(pieces: list[Piece]) -> None:
 
 def test_an_ordinary_message_never_waits() -> None:
     origin = ChatOrigin(ChatAddress("p", "b", "c"), ChatKind.PRIVATE, ADA)
-    assert merged([Piece(origin, 100, 0)]).wait_ms == 0
+    assert merged([MessagePiece(origin, 100, 0)]).wait_ms == 0

@@ -15,11 +15,11 @@ from structlog.testing import capture_logs
 
 from adapters.contract.base import Ticket
 from agent_core.driver.work import Work
+from agent_core.failures.exits import ExitCode
 from agent_core.signals import Signal, TurnClosed
 from agent_core.store.store import Damaged
 from agent_core.store.turns.rows import TurnState
 from agent_core.turn.effects import CallModel
-from agent_core.turn.exits import ExitCode
 from tests.gateway.rig import QUICK, Rig, chunk, gateway
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
-from agent_core.turn.settings import GuardCounts, LadderCounts
+from agent_core.settings import GuardCounts, LadderCounts
 from gateway.config.keys import KeyDoc, describe
-from gateway.config.model import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Model, Patience
+from gateway.config.model import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Model, PatienceKeys
 from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values
 from gateway.config.sections import Config, schema
 from gateway.config.types import Disconnect, LogLevel, SessionPolicy, is_loopback
@@ -71,8 +71,8 @@ def test_without_anything_every_default_holds_and_the_rehearsal_model_answers() 
 
 def test_a_rehearsed_stall_does_not_last_as_long_as_a_real_one() -> None:
     assert Model().patience() == REHEARSED
-    assert Model(base_url="http://127.0.0.1:1/v1").patience() == Patience(120, 120, 60)
-    assert Model(stall_seconds=120).patience() == Patience(10, 120, 6)
+    assert Model(base_url="http://127.0.0.1:1/v1").patience() == PatienceKeys(120, 120, 60)
+    assert Model(stall_seconds=120).patience() == PatienceKeys(10, 120, 6)
 
 
 def test_the_counts_are_the_cores_own() -> None:

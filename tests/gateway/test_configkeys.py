@@ -18,7 +18,7 @@ from adapters.contract.platforms import ChatSection
 from gateway.config.keys import KeyDoc, describe, template
 from gateway.config.reading import load
 from gateway.config.sections import schema
-from gateway.config.sources import TomlFile, Unreadable, read_dotenv, read_value_file, toml_lines
+from gateway.config.sources import TomlFile, UnreadableSource, read_dotenv, read_value_file, toml_lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -209,10 +209,10 @@ def test_a_dotenv_file_is_read_with_its_quotes_comments_and_exports(tmp_path: Pa
 def test_a_file_that_cannot_hold_one_value_is_told(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "a.key"
     path.write_text(content)
-    with pytest.raises(Unreadable, match=words):
+    with pytest.raises(UnreadableSource, match=words):
         read_value_file(path)
 
 
 def test_a_name_that_no_file_can_have_is_told() -> None:
-    with pytest.raises(Unreadable, match="cannot be the name of a file"):
+    with pytest.raises(UnreadableSource, match="cannot be the name of a file"):
         read_value_file(Path("a\0b"))

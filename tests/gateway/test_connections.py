@@ -11,28 +11,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.http.connections import Doorkeeper
-from gateway.http.patience import Cut, DoorLimits, Stage, Standing, overdue
+from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
 from tests.serving import served
 
 LIMITS = DoorLimits(header_seconds=5, body_seconds=50, stalled_seconds=10, idle_seconds=20)
 times = st.floats(0, 200)
 
 
-@given(st.sampled_from(Stage), times, times, st.sampled_from([0, 5]), times, times)
+@given(st.sampled_from(ConnectionStage), times, times, st.sampled_from([0, 5]), times, times)
 def test_a_connection_is_cut_for_what_it_owes_and_nobody_owes_for_ever(
-    stage: Stage, since: float, moved: float, unread: int, unread_since: float, now: float
+    stage: ConnectionStage, since: float, moved: float, unread: int, unread_since: float, now: float
 ) -> None:
-    standing = Standing(stage, since, moved, unread, unread_since)
+    standing = ConnectionStanding(stage, since, moved, unread, unread_since)
     cut = overdue(standing, now, LIMITS)
     if unread and now - unread_since > LIMITS.stalled_seconds:
-        assert cut is Cut.READER
-    elif stage is Stage.SERVED:
+        assert cut is CutOff.READER
+    elif stage is ConnectionStage.SERVED:
         assert cut is None, "then it waits for us"
     else:
-        most = {Stage.IDLE: 20, Stage.HEADERS: 5, Stage.BODY: 50, Stage.REFUSED: 2}[stage]
+        most = {
+            ConnectionStage.IDLE: 20,
+            ConnectionStage.HEADERS: 5,
+            ConnectionStage.BODY: 50,
+            ConnectionStage.REFUSED: 2,
+        }[stage]
         if now - since > most:
             assert cut is not None
-        elif stage is not Stage.BODY or now - moved <= LIMITS.stalled_seconds:
+        elif stage is not ConnectionStage.BODY or now - moved <= LIMITS.stalled_seconds:
             assert cut is None
 
 

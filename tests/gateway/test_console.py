@@ -19,23 +19,23 @@ from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import Ability, AdapterSight, Button, ChatAddress, Content, ContentKind
-from adapters.delivery.pacing import Urgency
-from adapters.delivery.reconcile import Hand, Part, Wait, by_hand, next_step, objection, want_hash
+from adapters.contract.pacing import Urgency
+from adapters.delivery.reconcile import Hand, LookLater, Part, by_hand, next_step, objection, want_hash
 from adapters.delivery.substitutes import for_other_chat
 from adapters.discord.port import pieces as discord_pieces
 from adapters.slack.port import pieces as slack_pieces
 from adapters.telegram.port import pieces as telegram_pieces
 from adapters.text.styled import Styled
 from agent_core.explain.why import MOST_LINES
+from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import Amount, BudgetRules, Level
 from agent_core.limits.spend import Budget
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
-from agent_core.turn.exits import ExitCode
+from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, WaitingMessages
 from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.console import snapshot
 from gateway.console.access import Access
-from gateway.console.words import Around, Elsewhere, mark_of, why_waiting, will_do
+from gateway.console.words import Elsewhere, WaitsFor, mark_of, why_waiting, will_do
 from gateway.daemon import Serving
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
@@ -135,10 +135,10 @@ def test_what_may_be_done_has_an_end(one: Part, hand: Hand, ability: Ability):
     assert made.row.platform_id == one.row.platform_id
     if hand is Hand.RETRY:
         assert made.open
-        assert not isinstance(next_step([made], ability, FREE, NOW), Wait)
+        assert not isinstance(next_step([made], ability, FREE, NOW), LookLater)
     else:
         assert not made.open
-        assert next_step([made], ability, FREE, NOW) == Wait(None)
+        assert next_step([made], ability, FREE, NOW) == LookLater(None)
         assert made.row.gone is (one.row.platform_id is None)
         assert made.row.cause.startswith("by hand: ")
 
@@ -153,7 +153,7 @@ def test_what_is_settled_or_on_its_way_is_left_alone(one: Part, hand: Hand):
 @given(parts, st.booleans(), st.integers(0, 60_000), st.integers(0, 3), st.sampled_from(["up", "down"]))
 def test_why_it_waits_is_told_without_a_word_of_anybody(one: Part, there: bool, gate: int, ahead: int, state: str):
     sight = AdapterSight("telegram/1", state, "it is down" if state == "down" else "")
-    around = Around(NOW, there, sight, gate, ahead)
+    around = WaitsFor(NOW, there, sight, gate, ahead)
     words = why_waiting(one, around)
     assert words.endswith(".")
     assert SECRET not in words
@@ -220,7 +220,7 @@ def test_lists_are_bounded_and_what_is_left_out_is_counted(exits: list[str], lim
 
 
 def test_a_session_that_waits_comes_first_and_is_listed_once():
-    waiting = [Waiting("s_2", "telegram/1/8/", 2, NOW)]
+    waiting = [WaitingMessages("s_2", "telegram/1/8/", 2, NOW)]
     known = [SessionSummary("s_1", "telegram/1/7/", "", NOW), SessionSummary("s_2", "telegram/1/8/", "broken", NOW)]
     made: Any = snapshot.sessions_json([summary(2), summary(1)], [summary(3, "")], waiting, known, 10)
     assert [(one["id"], one["waiting"], one["turns"], one["running"], one["quarantined"]) for one in made["list"]] == [

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from agent_core.failures.exits import ExitCode
 from agent_core.messages import InputMessage, Message
-from agent_core.turn.exits import ExitCode
 from tests.gateway.rig import chunk, gateway
 
 Fails = Callable[[web.StreamResponse, web.Request], Awaitable[None]]

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from sqlalchemy import event as sql_event
 from sqlalchemy.engine import Engine
 
-from agent_core.explain.why import MOST_LINES, Ending, Sentence, fitted, told
+from agent_core.explain.why import MOST_LINES, Sentence, StoryEnd, fitted, told
+from agent_core.failures import exits
+from agent_core.failures.exits import Exit
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
@@ -26,11 +28,9 @@ from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState
 from agent_core.store.turns.rows import JournalRow
-from agent_core.turn import exits
 from agent_core.turn.events import DriverFailed, Event, Steered, TurnEnded
-from agent_core.turn.exits import Exit
-from gateway.operate.explain import Explainer, Told
-from gateway.operate.ids import CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in, when
+from gateway.explain.ids import CannotExplain, IdKind, kinds_of, origins_in, platform_of, time_in, when
+from gateway.explain.story import Explainer, ToldStory
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.store.support import FakeClock, opened
@@ -50,20 +50,20 @@ SURFACE = "telegram/1/7/"
 @pytest.mark.parametrize(
     ("text", "first"),
     [
-        ("t_01m7zeta6tce0f6tbnk2", Kind.TURN),
-        ("s_01m7zeta6mnpf4eb9ng0", Kind.SESSION),
-        ("err_01m7zeta6mnpf4eb9ng0", Kind.REFERENCE),
-        ("i_01m7zeta6mnpf4eb9ng0", Kind.INCIDENT),
-        ("12", Kind.MESSAGE),
-        ("inbox:12", Kind.MESSAGE),
-        ("delivery:12", Kind.DELIVERY),
-        ("telegram/1/7//t_1/text-1/0", Kind.DELIVERY_KEY),
-        ("1304567890123456789", Kind.PLATFORM_MESSAGE),
-        ("C1:1700000000.000100", Kind.PLATFORM_MESSAGE),
-        ("my-own-request", Kind.PLATFORM_MESSAGE),
+        ("t_01m7zeta6tce0f6tbnk2", IdKind.TURN),
+        ("s_01m7zeta6mnpf4eb9ng0", IdKind.SESSION),
+        ("err_01m7zeta6mnpf4eb9ng0", IdKind.REFERENCE),
+        ("i_01m7zeta6mnpf4eb9ng0", IdKind.INCIDENT),
+        ("12", IdKind.MESSAGE),
+        ("inbox:12", IdKind.MESSAGE),
+        ("delivery:12", IdKind.DELIVERY),
+        ("telegram/1/7//t_1/text-1/0", IdKind.DELIVERY_KEY),
+        ("1304567890123456789", IdKind.PLATFORM_MESSAGE),
+        ("C1:1700000000.000100", IdKind.PLATFORM_MESSAGE),
+        ("my-own-request", IdKind.PLATFORM_MESSAGE),
     ],
 )
-def test_the_form_of_an_id_says_what_it_is_looked_up_as_first(text: str, first: Kind):
+def test_the_form_of_an_id_says_what_it_is_looked_up_as_first(text: str, first: IdKind):
     assert kinds_of(text)[0].kind is first
 
 
@@ -72,7 +72,7 @@ def test_any_text_may_be_an_id_of_a_platform_or_a_request(text: str):
     kinds = {wanted.kind for wanted in kinds_of(text)}
     named = text.strip().partition(":")
     prefixed = named[0] in ("inbox", "message", "queue", "delivery") and named[2].isdigit()
-    assert prefixed or {Kind.PLATFORM_MESSAGE, Kind.REQUEST} <= kinds
+    assert prefixed or {IdKind.PLATFORM_MESSAGE, IdKind.REQUEST} <= kinds
 
 
 @given(st.integers(1_600_000_000_000, 1_900_000_000_000))
@@ -183,7 +183,7 @@ async def answered(
     return numbers
 
 
-async def told_of(place: str, text: str, *, show_text: bool = False) -> tuple[Told, str]:
+async def told_of(place: str, text: str, *, show_text: bool = False) -> tuple[ToldStory, str]:
     async with explaining(place, show_text=show_text) as explainer:
         found = await explainer.of(text)
     shown = found.text(UTC)
@@ -215,7 +215,7 @@ async def test_a_turn_is_found_by_every_id_that_belongs_to_it(where: str):
         assert "after 2 failed calls (the last: it cannot read “…”), marked as possibly there twice" in shown
         assert "read: done" in shown
     found, shown = await told_of(where, session)
-    assert found.kind is Kind.SESSION
+    assert found.kind is IdKind.SESSION
     assert "Turn t_1 began: answered" in shown
 
 
@@ -252,10 +252,10 @@ async def test_a_refused_message_says_why(sqlite: str, reason: str, words: str):
         said = part(f"inbox:{accepted.inbox_id}", platform_id="77")
         await store.deliveries.put(accepted.session, epoch, [said])
     found, shown = await told_of(sqlite, "7:41")
-    assert found.ending == Ending.REFUSED.value
+    assert found.ending == StoryEnd.REFUSED.value
     assert words in shown
     assert "Delivered to telegram/1/7/ as message 77" in shown
-    assert (await told_of(sqlite, "77"))[0].ending == Ending.REFUSED.value
+    assert (await told_of(sqlite, "77"))[0].ending == StoryEnd.REFUSED.value
 
 
 async def test_a_message_that_waits_says_behind_what(where: str):
@@ -265,9 +265,9 @@ async def test_a_message_that_waits_says_behind_what(where: str):
         await store.inbox.accept(arrival("7:42", at=NOW + 20_000))
         await store.inbox.accept(arrival("7:43", at=NOW + 30_000))
     found, shown = await told_of(where, "7:43")
-    assert found.ending == Ending.WAITING.value
+    assert found.ending == StoryEnd.WAITING.value
     assert "It has waited for 30 s, behind an earlier message and the turn t_1" in shown
-    assert (await told_of(where, "t_1"))[0].ending == Ending.RUNNING.value
+    assert (await told_of(where, "t_1"))[0].ending == StoryEnd.RUNNING.value
 
 
 async def test_a_message_that_waited_says_how_long_and_behind_what(where: str):
@@ -288,7 +288,7 @@ async def test_a_message_that_was_taken_back_or_given_up_says_so(where: str):
         accepted = await store.inbox.accept(arrival("7:41"))
         await store.inbox.drop(accepted.inbox_id, "withdrawn by the person")
     found, shown = await told_of(where, "7:41")
-    assert found.ending == Ending.DROPPED.value
+    assert found.ending == StoryEnd.DROPPED.value
     assert "the person took it back" in shown
 
 
@@ -305,7 +305,7 @@ async def test_a_message_that_was_put_into_a_running_turn_is_found_there(where: 
         )
         assert (await store.inbox.one(steer.inbox_id)) is not None
     found, shown = await told_of(where, "7:42")
-    assert (found.ending, found.turn) == (Ending.STEERED.value, "t_1")
+    assert (found.ending, found.turn) == (StoryEnd.STEERED.value, "t_1")
     assert "It went into the turn t_1" in shown
 
 
@@ -316,14 +316,14 @@ async def test_a_command_is_no_turns_and_its_words_are_found(where: str):
         epoch = await store.sessions.claim(accepted.session)
         led = await store.inbox.accept(arrival("steer:7:41"))
         waiting, _ = await told_of(where, "7:41")
-        assert waiting.ending == Ending.WAITING.value
+        assert waiting.ending == StoryEnd.WAITING.value
         said = part(f"inbox:{accepted.inbox_id}", platform_id="88")
         await store.sessions.respond(accepted.session, epoch, accepted.inbox_id, SessionChange(), [said])
     found, shown = await told_of(where, "7:41")
-    assert found.ending == Ending.COMMAND.value
+    assert found.ending == StoryEnd.COMMAND.value
     assert "The command /steer came from" in shown
     assert f"it led to message {led.inbox_id}" in shown
-    assert (await told_of(where, "88"))[0].ending == Ending.COMMAND.value
+    assert (await told_of(where, "88"))[0].ending == StoryEnd.COMMAND.value
 
 
 async def test_an_error_reference_leads_to_its_turn(where: str):
@@ -333,7 +333,7 @@ async def test_an_error_reference_leads_to_its_turn(where: str):
         failed = DriverFailed(at=NOW + 2_000, reference=reference)
         await answered(store, ["7:41"], "t_1", more=[failed], ending=ending)
     found, shown = await told_of(where, reference)
-    assert (found.kind, found.turn) == (Kind.REFERENCE, "t_1")
+    assert (found.kind, found.turn) == (IdKind.REFERENCE, "t_1")
     assert f"the log has it under {reference}" in shown
     other = SystemIds(FakeClock(NOW + 2_000)).new("err")
     with pytest.raises(CannotExplain, match="Nothing is stored"):
@@ -359,7 +359,7 @@ async def test_an_incident_tells_what_it_is_about_and_what_helped(where: str):
     async with opened(where) as store:
         await store.troubles.put_incident(row)
     found, shown = await told_of(where, "i_1")
-    assert (found.kind, found.ending) == (Kind.INCIDENT, "open")
+    assert (found.kind, found.ending) == (IdKind.INCIDENT, "open")
     assert "rate limited of m1 at h" in shown
     assert "4 turns of 3 conversations so far. What helped most: next route." in shown
 
@@ -432,7 +432,7 @@ async def test_a_number_of_a_message_that_was_cleaned_up_says_so(where: str):
         assert await store.inbox.one(old.inbox_id) is None
     for text in (str(old.inbox_id), f"inbox:{old.inbox_id}"):
         found, shown = await told_of(where, text)
-        assert (found.found, found.ending) == (False, Ending.FORGOTTEN.value)
+        assert (found.found, found.ending) == (False, StoryEnd.FORGOTTEN.value)
         assert "is not stored any more. Messages and deliveries are kept for 7 days" in shown
         assert f"It came before this: the next one that is stored, number {new.inbox_id}." in shown
     with pytest.raises(CannotExplain, match="Nothing is stored"):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gateway.cli.command import cli
 from gateway.cli.examples import EXAMPLES
-from gateway.cli.start import Standing, next_steps, typed
+from gateway.cli.start import MachineStanding, next_steps, typed
 from tests.gateway.test_process import environment, outspoken
 from tests.ports import free_port
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(EXAMPLES)
 
 standings = st.builds(
-    Standing,
+    MachineStanding,
     problem=st.sampled_from(["", "The configuration has a problem:\n  - x"]),
     url=st.sampled_from(["", "http://127.0.0.1:8787"]),
     wanted_url=st.just("http://127.0.0.1:9999"),
@@ -62,7 +62,7 @@ def test_every_command_explains_itself_and_shows_examples_of_itself() -> None:
 
 
 @given(standings)
-def test_whatever_stands_there_is_a_next_step_and_every_command_that_is_named_exists(standing: Standing) -> None:
+def test_whatever_stands_there_is_a_next_step_and_every_command_that_is_named_exists(standing: MachineStanding) -> None:
     lines = next_steps(standing)
     named = [found[1] for line in lines if (found := re.match(r"  outspoken (\S+(?: \S+)?)  ", line))]
     assert named

@@ -19,22 +19,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from adapters.checks.findings import Finding, Level, Seen, ok, problem, warning, worst
-from adapters.checks.probe import NoReply, Reply, Trouble, no_reply, odd, skew_of, unreachable
+from adapters.checks.findings import Finding, Seen, Severity, ok, problem, warning, worst
+from adapters.checks.probe import NoReply, ProbeTrouble, ServerReply, no_reply, odd, skew_of, unreachable
 from adapters.discord import check as discord_check
 from adapters.discord.library import discord
 from adapters.slack import check as slack_check
 from adapters.slack import manifest
 from adapters.telegram import check as telegram_check
 from adapters.telegram.platform import Telegram
+from agent_core.causes import BreakCause
+from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke
 from gateway.config.keys import describe
 from gateway.config.reading import ConfigError, load, survey
 from gateway.config.sections import schema
-from gateway.config.sources import Problem, read_dotenv
+from gateway.config.sources import ConfigProblem, read_dotenv
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
 from gateway.operate.doctor.looks import (
@@ -53,11 +53,11 @@ from gateway.operate.setup import wizard
 from tests.gateway.first_run import ROOT
 from tests.ports import free_port
 
-LEVELS = list(Level)
+LEVELS = list(Severity)
 
 
-def reply(status: int = 200, body: Json = None, **headers: str) -> Reply:
-    return Reply(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)
+def reply(status: int = 200, body: Json = None, **headers: str) -> ServerReply:
+    return ServerReply(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)
 
 
 # --- checks side by side ---
@@ -76,23 +76,23 @@ async def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
 
     found = await examine([Check("a", 0.05, hangs), Check("b", 5, fails), Check("c", 5, fine, "Somebody")])
     assert [(one.check, one.level) for one in found] == [
-        ("a", Level.PROBLEM), ("b", Level.PROBLEM), ("c", Level.OK), ("clock", Level.OK),
+        ("a", Severity.PROBLEM), ("b", Severity.PROBLEM), ("c", Severity.OK), ("clock", Severity.OK),
     ]  # fmt: skip
     assert exit_status(found) == 1
 
 
 @given(st.lists(st.sampled_from(LEVELS)))
-def test_the_exit_status_follows_the_gravest(levels: Sequence[Level]) -> None:
+def test_the_exit_status_follows_the_gravest(levels: Sequence[Severity]) -> None:
     found = [Finding("a", level, "x.", "y.") for level in levels]
-    assert worst(found) == max(levels, key=LEVELS.index, default=Level.OK)
-    wanted = 78 if Level.CONFIGURATION in levels else 1 if Level.PROBLEM in levels else 0
+    assert worst(found) == max(levels, key=LEVELS.index, default=Severity.OK)
+    wanted = 78 if Severity.CONFIGURATION in levels else 1 if Severity.PROBLEM in levels else 0
     assert exit_status(found) == as_json(found, exit_status(found))["status"] == wanted
-    assert lines(found)[-1].startswith("All is well") == (set(levels) <= {Level.OK, Level.NOTE})
+    assert lines(found)[-1].startswith("All is well") == (set(levels) <= {Severity.OK, Severity.NOTE})
 
 
 def test_what_has_to_be_done_is_never_left_out() -> None:
     with pytest.raises(AssertionError):
-        Finding("a", Level.WARNING, "something is wrong")
+        Finding("a", Severity.WARNING, "something is wrong")
 
 
 # --- the clock ---
@@ -121,7 +121,7 @@ def test_the_clock_is_right_if_and_only_if_everybody_says_so(skews: dict[str, fl
     assert len(found) == bool(skews)
     if found:
         right = all(abs(skew) <= SKEW_SECONDS for skew in skews.values())
-        assert (found[0].level is Level.OK) == right
+        assert (found[0].level is Severity.OK) == right
 
 
 def test_ahead_and_behind_are_told_apart() -> None:
@@ -132,30 +132,30 @@ def test_ahead_and_behind_are_told_apart() -> None:
 # --- no answer ---
 
 
-@pytest.mark.parametrize("trouble", list(Trouble))
-def test_every_way_of_getting_no_answer_has_a_remedy(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", list(ProbeTrouble))
+def test_every_way_of_getting_no_answer_has_a_remedy(trouble: ProbeTrouble) -> None:
     found = unreachable(
         "x.reach", "X", NoReply(trouble, "h", "words"), proxy_key="[x] proxy", address_key="[x] api_base"
     )
-    assert found.level is Level.PROBLEM
+    assert found.level is Severity.PROBLEM
     assert found.fix
 
 
 def test_a_certificate_out_of_its_time_points_at_the_clock() -> None:
-    why = NoReply(Trouble.TLS, "h", "its certificate is not trusted (certificate is not yet valid)")
+    why = NoReply(ProbeTrouble.TLS, "h", "its certificate is not trusted (certificate is not yet valid)")
     assert "clock" in unreachable("x.reach", "X", why, proxy_key="p", address_key="a").fix
 
 
 @pytest.mark.parametrize(
     ("error", "trouble"),
     [
-        (TimeoutError(), Trouble.TIME),
-        (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), Trouble.CONNECTION),
-        (aiohttp.ServerDisconnectedError(), Trouble.CONNECTION),
-        (aiohttp.InvalidURL("x"), Trouble.ADDRESS),
+        (TimeoutError(), ProbeTrouble.TIME),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), ProbeTrouble.CONNECTION),
+        (aiohttp.ServerDisconnectedError(), ProbeTrouble.CONNECTION),
+        (aiohttp.InvalidURL("x"), ProbeTrouble.ADDRESS),
     ],
 )
-def test_exceptions_become_words(error: Exception, trouble: Trouble) -> None:
+def test_exceptions_become_words(error: Exception, trouble: ProbeTrouble) -> None:
     assert no_reply(error, "host").trouble is trouble
 
 
@@ -164,13 +164,13 @@ def test_exceptions_become_words(error: Exception, trouble: Trouble) -> None:
     [
         (
             "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)",
-            Trouble.TLS,
+            ProbeTrouble.TLS,
         ),
-        ("[Errno -2] Name or service not known", Trouble.NAME),
-        ("All connection attempts failed", Trouble.CONNECTION),
+        ("[Errno -2] Name or service not known", ProbeTrouble.NAME),
+        ("All connection attempts failed", ProbeTrouble.CONNECTION),
     ],
 )
-def test_the_words_of_telegrams_library_are_understood(words: str, trouble: Trouble) -> None:
+def test_the_words_of_telegrams_library_are_understood(words: str, trouble: ProbeTrouble) -> None:
     found = telegram_check.no_reply(OSError(words), "api.telegram.org")
     assert found.trouble is trouble
     assert "_ssl" not in found.words
@@ -200,7 +200,7 @@ JSON = st.recursive(
 def test_whatever_is_answered_there_is_a_finding_and_no_exception(
     status: int, body: Json, headers: dict[str, str]
 ) -> None:
-    one = Reply(status, headers, body)
+    one = ServerReply(status, headers, body)
     settings = Telegram(token=SecretStr("1:a"))
     assert discord_check.judged_application(one)
     assert telegram_check.judged_me(one, wants_all=True, own_server=False)
@@ -213,7 +213,7 @@ def test_whatever_is_answered_there_is_a_finding_and_no_exception(
     telegram_check.judged_poll(one)
     doctor_model.names_of(one)
     judged_status(one.table)
-    assert odd("x", "X", one).level is not Level.OK
+    assert odd("x", "X", one).level is not Severity.OK
 
 
 # --- the platforms ---
@@ -231,9 +231,10 @@ def test_the_invitation_is_the_librarys_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "level"), [(1 << 18, Level.OK), (1 << 19, Level.OK), (1 << 15, Level.PROBLEM), (0, Level.PROBLEM)]
+    ("flags", "level"),
+    [(1 << 18, Severity.OK), (1 << 19, Severity.OK), (1 << 15, Severity.PROBLEM), (0, Severity.PROBLEM)],
 )
-def test_both_flags_of_the_intent_count(flags: int, level: Level) -> None:
+def test_both_flags_of_the_intent_count(flags: int, level: Severity) -> None:
     found = discord_check.judged_application(reply(body={"id": "1", "name": "x", "flags": flags}))
     assert worst(found) is level
 
@@ -242,18 +243,18 @@ def test_both_flags_of_the_intent_count(flags: int, level: Level) -> None:
 def test_exactly_the_scopes_that_are_missing_are_named(granted: set[str]) -> None:
     found = slack_check.judged_scopes(reply(x_oauth_scopes=", ".join(sorted(granted))), "page")
     missing = set(manifest.SCOPES) - granted
-    assert (found.level is Level.OK) == (not missing)
+    assert (found.level is Severity.OK) == (not missing)
     assert {scope for scope in manifest.SCOPES if f"{scope} (" in found.what} == missing
 
 
 def test_a_webhook_of_somebody_else_is_found() -> None:
     ours = Telegram(token=SecretStr("1:a"), webhook_url="https://chat.example.org", webhook_secret=SecretStr("s"))
     other = reply(body={"result": {"url": "https://elsewhere.example/x"}})
-    assert worst(telegram_check.judged_webhook(other, ours)) is Level.PROBLEM
+    assert worst(telegram_check.judged_webhook(other, ours)) is Severity.PROBLEM
     mine = reply(body={"result": {"url": "https://chat.example.org/telegram/1"}})
-    assert worst(telegram_check.judged_webhook(mine, ours)) is Level.OK
+    assert worst(telegram_check.judged_webhook(mine, ours)) is Severity.OK
     failing = reply(body={"result": {"url": "https://chat.example.org/telegram/1", "last_error_message": "404"}})
-    assert worst(telegram_check.judged_webhook(failing, ours)) is Level.WARNING
+    assert worst(telegram_check.judged_webhook(failing, ours)) is Severity.WARNING
 
 
 def test_the_manifest_in_the_repository_is_the_one_in_the_code() -> None:
@@ -292,18 +293,18 @@ def test_this_process_is_found_as_a_listener() -> None:
 @pytest.mark.parametrize(
     ("failure", "url", "who", "holder", "level"),
     [
-        (0, "", None, 0, Level.OK),
-        (errno.EADDRINUSE, "http://h", (7, "python"), 7, Level.OK),
-        (errno.EADDRINUSE, "http://h", None, None, Level.OK),
-        (errno.EADDRINUSE, "http://h", (7, "python"), 8, Level.PROBLEM),
-        (errno.EADDRINUSE, "http://h", None, 0, Level.PROBLEM),
-        (errno.EADDRINUSE, "", (7, "nginx"), 0, Level.PROBLEM),
-        (errno.EACCES, "", None, 0, Level.PROBLEM),
-        (errno.EADDRNOTAVAIL, "", None, 0, Level.PROBLEM),
-        (-1, "", None, 0, Level.PROBLEM),
+        (0, "", None, 0, Severity.OK),
+        (errno.EADDRINUSE, "http://h", (7, "python"), 7, Severity.OK),
+        (errno.EADDRINUSE, "http://h", None, None, Severity.OK),
+        (errno.EADDRINUSE, "http://h", (7, "python"), 8, Severity.PROBLEM),
+        (errno.EADDRINUSE, "http://h", None, 0, Severity.PROBLEM),
+        (errno.EADDRINUSE, "", (7, "nginx"), 0, Severity.PROBLEM),
+        (errno.EACCES, "", None, 0, Severity.PROBLEM),
+        (errno.EADDRNOTAVAIL, "", None, 0, Severity.PROBLEM),
+        (-1, "", None, 0, Severity.PROBLEM),
     ],
 )
-def test_a_port(failure: int, url: str, who: tuple[int, str] | None, holder: int | None, level: Level) -> None:
+def test_a_port(failure: int, url: str, who: tuple[int, str] | None, holder: int | None, level: Severity) -> None:
     assert doctor_machine.judged_port("h", 80, failure, url, who, holder).level is level
 
 
@@ -316,7 +317,7 @@ def test_less_room_is_never_better(free: int) -> None:
 @pytest.mark.parametrize("cause", list(BreakCause))
 def test_every_break_of_the_small_call_has_a_remedy(cause: BreakCause) -> None:
     found = doctor_model.judged_break(CallBroke(at=0, cause=cause), "host", "model", ("modell",))
-    assert found.level in (Level.PROBLEM, Level.WARNING)
+    assert found.level in (Severity.PROBLEM, Severity.WARNING)
     assert found.fix
 
 
@@ -324,11 +325,11 @@ def test_what_a_running_gateway_says_becomes_findings() -> None:
     def of(state: str, words: str = "") -> Finding:
         return judged_status({"adapters": [{"name": "telegram/1", "state": state, "words": words}]})[0]
 
-    assert of("up").level is Level.OK
-    assert of("starting").level is Level.NOTE
-    assert of("down", "x").level is of("needs a person", "x").level is Level.PROBLEM
+    assert of("up").level is Severity.OK
+    assert of("starting").level is Severity.NOTE
+    assert of("down", "x").level is of("needs a person", "x").level is Severity.PROBLEM
     assert of("up", "Somebody else asks (409)").check == "telegram.pollers"
-    assert worst(judged_status({"unsent_parts": 3, "oldest_unsent_seconds": 900.0})) is Level.WARNING
+    assert worst(judged_status({"unsent_parts": 3, "oldest_unsent_seconds": 900.0})) is Severity.WARNING
 
 
 # --- the .env file ---
@@ -424,7 +425,7 @@ def test_a_survey_tells_what_load_refuses_and_never_raises(
     }
     file.write_text("\n".join(line for name, lines in sections.items() for line in (f"[{name}]", *lines)))
     seen = survey(file, env)
-    refused: tuple[Problem, ...] = ()
+    refused: tuple[ConfigProblem, ...] = ()
     try:
         assert load(file, env).config == seen.config
     except ConfigError as error:
@@ -440,6 +441,6 @@ def test_doctor_says_which_endpoints_are_known_to_go_wrong() -> None:
         return Endpoint("label", url, (Credential("key", "sk"),), ("minimax/minimax-m2",))
 
     (found,) = known_bad([endpoint("https://openrouter.ai/api/v1")], date(2026, 12, 1))
-    assert found.level is Level.NOTE
+    assert found.level is Severity.NOTE
     assert "minimax" in found.what
     assert known_bad([endpoint("https://api.example.com/v1")], date(2026, 12, 1)) == ()

@@ -24,9 +24,9 @@ from agent_core.store.people.rows import PersonRow, PersonState, PlaceRow
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
-from gateway.operate.explain import why
+from gateway.explain.story import why
+from gateway.limits.whose import folder_name
 from gateway.retention.forgetting import Forgetting, copies_beside
-from gateway.sessions.whose import folder_name
 from tests.gateway.rig import Rig, chunk, gateway
 
 ACCOUNT = "telegram/99"

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.contract.chat import Piece
+from adapters.delivery.formjob import decoded, encoded
 from adapters.discord.pieces import pieces as discord
 from adapters.slack.pieces import pieces as slack
 from adapters.telegram.pieces import pieces as telegram
-from adapters.text.formjob import decoded, encoded
 from adapters.text.styled import Styled
 from agent_core.workers.pool import Workers
-from gateway.delivery.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Form, Forming
+from gateway.delivery.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Forming, FormParts
 
 FORMS = [telegram, discord, slack]
 ORDINARY = (
@@ -36,7 +36,7 @@ def letters(text: str) -> str:
 
 
 @given(st.text(max_size=400) | st.text(alphabet="*_`~[]()!<>|#-\n ab", max_size=400), st.sampled_from(FORMS))
-def test_pieces_are_the_same_after_their_way_through_a_worker(markdown: str, form: Form):
+def test_pieces_are_the_same_after_their_way_through_a_worker(markdown: str, form: FormParts):
     for piece in form(markdown, growing=False):
         assert decoded(encoded(piece)) == piece
 
@@ -48,7 +48,7 @@ def test_what_is_no_piece_is_refused(odd: object):
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_worker_formats_as_the_loop_does(form: Form):
+async def test_a_worker_formats_as_the_loop_does(form: FormParts):
     async with Workers() as workers:
         forming = Forming(workers)
         assert await forming.final(form, LONG) == form(LONG, growing=False)
@@ -94,5 +94,5 @@ async def test_without_any_worker_the_text_still_comes_whole():
 
 @settings(max_examples=60)
 @given(st.text(max_size=600), st.sampled_from([telegram, slack]))
-def test_the_plain_form_holds_every_letter(text: str, form: Form):
+def test_the_plain_form_holds_every_letter(text: str, form: FormParts):
     assert letters(text_of(form(text, growing=False, plain=True))) == letters(text)

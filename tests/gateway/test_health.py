@@ -20,10 +20,10 @@ from adapters.contract.chat import AdapterSight
 from agent_core.ports import SystemClock
 from agent_core.signals import CANCELLED, Committed, ModelCalled
 from agent_core.store.store import StorageFull, StorageUnavailable
-from gateway.chats.supervisor import State
-from gateway.observe.alerts import AlertKind, Condition
-from gateway.observe.health import ModelWatch, Phase, Vitals, judge
-from gateway.storage.storewatch import MIB, Standing, StoreWatch
+from gateway.chats.supervisor import AdapterState
+from gateway.limits.alerts import AlertKind, Condition
+from gateway.observe.health import LifePhase, ModelWatch, Vitals, judge
+from gateway.storage.storewatch import MIB, StoreStanding, StoreWatch
 from tests.chats.harness import answer, running, starting
 from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.test_process import daemon, environment, outspoken
@@ -36,14 +36,14 @@ SECRET = "12345:token"  # what an adapter's words might quote
 ALERTS = st.builds(
     Condition, key=st.sampled_from(["disk", "queue"]), kind=st.sampled_from([AlertKind.DISK, AlertKind.QUEUE]), words=st.just("It is tight.")
 )  # fmt: skip
-SIGHTS = st.lists(st.sampled_from(State), max_size=3).map(
+SIGHTS = st.lists(st.sampled_from(AdapterState), max_size=3).map(
     lambda states: tuple(
         AdapterSight(f"p{n}/{SECRET}", state.value, f"because of {SECRET}") for n, state in enumerate(states)
     )
 )
 FACTS = st.builds(
     Vitals,
-    phase=st.sampled_from(Phase),
+    phase=st.sampled_from(LifePhase),
     store_works=st.booleans(),
     owns=st.booleans(),
     adapters=SIGHTS,
@@ -57,8 +57,8 @@ FACTS = st.builds(
 @given(FACTS)
 def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_besides(facts: Vitals) -> None:
     found = judge(facts)
-    assert found.ready is (facts.phase is Phase.SERVING and facts.store_works and facts.owns)
-    connected = all(sight.state == State.UP.value for sight in facts.adapters)
+    assert found.ready is (facts.phase is LifePhase.SERVING and facts.store_works and facts.owns)
+    connected = all(sight.state == AdapterState.UP.value for sight in facts.adapters)
     rest = connected and facts.model_answers and not (facts.unclaimed or facts.alerts or facts.incidents)
     assert found.well is (found.ready and rest)
     assert found.well is (found.unwell == ())
@@ -74,10 +74,10 @@ def test_no_platform_and_no_model_makes_a_gateway_unready(
 
 
 def test_a_platform_that_is_away_is_said_once_also_when_its_alert_is_open() -> None:
-    down = AdapterSight("telegram/bot", State.DOWN.value, "no network")
+    down = AdapterSight("telegram/bot", AdapterState.DOWN.value, "no network")
     alert = Condition("adapter:telegram/bot", AlertKind.ADAPTER, "telegram is not connected: no network")
     note = Condition("adapter:telegram/bot:note", AlertKind.ADAPTER, "telegram: its privacy is on")
-    found = judge(Vitals(Phase.SERVING, store_works=True, owns=True, adapters=(down,), alerts=(alert, note)))
+    found = judge(Vitals(LifePhase.SERVING, store_works=True, owns=True, adapters=(down,), alerts=(alert, note)))
     assert found.unwell == ("telegram is not connected; it is tried again. The log says why.", note.words)
 
 
@@ -267,7 +267,7 @@ def test_the_command_says_no_in_time_where_nobody_answers_and_where_somebody_els
 def test_what_fails_for_want_of_room_is_over_only_by_a_write_that_needs_room_and_with_a_margin(
     events: list[str],
 ) -> None:
-    least, standing = 64 * MIB, Standing()
+    least, standing = 64 * MIB, StoreStanding()
     room = {"much": 200 * MIB, "enough": 70 * MIB, "little": 10 * MIB}
     for event in events:
         before = standing

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from adapters.contract.base import Ended, LeftOpen, Queued, SessionKey, Showing, TurnState
+from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.failures.exits import ExitCode
 from agent_core.tools.base import EffectClass
 from agent_core.turn.events import Verdict
-from agent_core.turn.exits import ExitCode
 from agent_core.turn.view import BubbleKind, View
 from gateway.config.types import SessionPolicy
 from tests.gateway.rig import QUICK, CountingTool, call_chunk, chunk, gateway
@@ -205,11 +205,11 @@ async def test_watching_a_session_shows_everything_once_and_then_what_changes(tm
         async with rig.hub.follow_session(SessionKey("test", "a", "s")) as follower:
             there = await follower.next(5)
             assert there is not None
-            assert [(s.person, s.state) for s in there] == [("before", TurnState.CLOSED)]
+            assert [(s.person, s.state) for s in there] == [("before", MessageState.CLOSED)]
             await rig.hub.accept(rig.inbound("now"))
-            states: list[TurnState] = []
+            states: list[MessageState] = []
             async with asyncio.timeout(60):
-                while TurnState.CLOSED not in states:
+                while MessageState.CLOSED not in states:
                     states += [s.state for s in await follower.next(5) or () if s.person == "now"]
 
 
@@ -221,7 +221,7 @@ async def test_a_session_that_does_not_exist_yet_can_be_watched(tmp_path: Path):
         assert await follower.next(5) == ()
         await rig.hub.accept(rig.inbound("hi", session="new"))
         async with asyncio.timeout(60):
-            while not any(s.state is TurnState.CLOSED for s in await follower.next(5) or ()):
+            while not any(s.state is MessageState.CLOSED for s in await follower.next(5) or ()):
                 pass
 
 

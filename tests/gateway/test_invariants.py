@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from agent_core.turn import exits
-from agent_core.turn.exits import Exit, ExitCode
+from agent_core.failures import exits
+from agent_core.failures.exits import Exit, ExitCode
 from tests.gateway.rig import chunk, gateway
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gateway.recovery.keeping import SET_ASIDE, Kind
+from gateway.queues.keeping import SET_ASIDE, LeftKind
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.forked import Forked, start
@@ -345,7 +345,7 @@ async def test_a_command_a_message_and_a_delivery_that_killed_twice_are_set_asid
             )
             telegram.say(chat, eve, "say two")
             await answer(telegram, chat, "two")
-            assert (up.keeper.set_aside[Kind.COMMAND], up.keeper.set_aside[Kind.PART]) == (1, 1)
+            assert (up.keeper.set_aside[LeftKind.COMMAND], up.keeper.set_aside[LeftKind.PART]) == (1, 1)
         assert asked(tmp_path, "SELECT state, reason FROM inbox WHERE lane = 'command'") == [("dropped", SET_ASIDE)]
         assert asked(tmp_path, "SELECT count(*) FROM deliveries WHERE state = 'failed'") == [(1,)]
 

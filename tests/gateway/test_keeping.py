@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.retry import SUSPECTS, TAKE_UP
-from gateway.recovery.keeping import (
+from gateway.queues.keeping import (
     LATE_SECONDS,
     WINDOW,
-    Item,
-    Kind,
-    Known,
+    KnownItem,
+    LeftItem,
+    LeftKind,
     again,
     due,
     found,
@@ -30,7 +30,7 @@ LONG = 10_000.0
 class Thing:
     """Something that was left, and what comes of it when it is taken up."""
 
-    kind: Kind
+    kind: LeftKind
     name: str
     at: int
     kills_after: float | None = None
@@ -47,11 +47,11 @@ class Thing:
 class Process:
     """One life of the gateway over things that are left."""
 
-    things: dict[tuple[Kind, str], Thing]
+    things: dict[tuple[LeftKind, str], Thing]
     died_before: bool
-    book: dict[tuple[Kind, str], Known] = field(default_factory=dict[tuple[Kind, str], Known])
+    book: dict[tuple[LeftKind, str], KnownItem] = field(default_factory=dict[tuple[LeftKind, str], KnownItem])
     now: float = 100.0
-    taken: dict[tuple[Kind, str], float] = field(default_factory=dict[tuple[Kind, str], float])
+    taken: dict[tuple[LeftKind, str], float] = field(default_factory=dict[tuple[LeftKind, str], float])
     killed_at: float = LONG
     """Somebody kills it from outside after so many seconds."""
 
@@ -62,7 +62,7 @@ class Process:
             if self.now - began >= self.killed_at:
                 return False
             open_ = [t for key, t in self.things.items() if not t.aside and not t.done and key not in self.taken]
-            items = [Item(t.kind, t.name, t.at, t.suspicion, self.died_before) for t in open_]
+            items = [LeftItem(t.kind, t.name, t.at, t.suspicion, self.died_before) for t in open_]
             self.book = found(self.book, items, self.now)
             self.settle()
             self.act()
@@ -112,7 +112,7 @@ class Process:
 def things(kinds: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Thing]]:
     made = st.builds(
         Thing,
-        kind=st.sampled_from(Kind),
+        kind=st.sampled_from(LeftKind),
         name=st.integers(0, 10_000).map(str),
         at=st.integers(0, 50),
         kills_after=kinds,
@@ -124,11 +124,11 @@ def things(kinds: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Thi
 POISON = st.one_of(st.none(), st.none(), st.none(), st.sampled_from((0.0, 0.2, 0.9)))
 
 
-def by_key(left: list[Thing]) -> dict[tuple[Kind, str], Thing]:
+def by_key(left: list[Thing]) -> dict[tuple[LeftKind, str], Thing]:
     return {(thing.kind, thing.name): thing for thing in left}
 
 
-def open_of(left: list[Thing]) -> dict[tuple[Kind, str], Thing]:
+def open_of(left: list[Thing]) -> dict[tuple[LeftKind, str], Thing]:
     return by_key([thing for thing in left if not thing.aside and not thing.done])
 
 
@@ -150,7 +150,7 @@ def test_what_kills_is_set_aside_and_nothing_else_ever_is(left: list[Thing]) -> 
 def test_the_one_that_kills_is_found_by_halves(left: list[Thing], after: float, at: int, slow: bool) -> None:
     for thing in left:
         thing.progress_after = LONG if slow else thing.progress_after
-    poison = Thing(Kind.SESSION, "poison", at, kills_after=after)
+    poison = Thing(LeftKind.SESSION, "poison", at, kills_after=after)
     left.append(poison)
     deaths = 1  # that of the process in which it came
     while not Process(open_of(left), died_before=True).live():
@@ -165,7 +165,7 @@ def test_the_one_that_kills_is_found_by_halves(left: list[Thing], after: float, 
 def test_kills_from_outside_set_nothing_aside_but_what_was_alone_when_the_last_one_came(
     left: list[Thing], kills: list[float]
 ) -> None:
-    alone: set[tuple[Kind, str]] = set()
+    alone: set[tuple[LeftKind, str]] = set()
     for killed_at in [*kills, LONG]:
         process = Process(open_of(left), died_before=True, killed_at=killed_at)
         process.live()
@@ -177,7 +177,7 @@ def test_kills_from_outside_set_nothing_aside_but_what_was_alone_when_the_last_o
 
 
 def test_500_suspects_go_on_within_half_a_minute() -> None:
-    left = [Thing(Kind.SESSION, f"{n:03}", n, suspicion=1) for n in range(500)]
+    left = [Thing(LeftKind.SESSION, f"{n:03}", n, suspicion=1) for n in range(500)]
     process = Process(by_key(left), died_before=True)
     began = process.now
     assert process.live()
@@ -203,7 +203,7 @@ def test_stops_in_order_make_nothing_suspicious(left: list[Thing], times: int) -
 
 
 def test_what_kills_slowly_comes_to_its_end_all_the_same() -> None:
-    thing = Thing(Kind.SESSION, "leak", 1, kills_after=SUSPECTS.first * 3)
+    thing = Thing(LeftKind.SESSION, "leak", 1, kills_after=SUSPECTS.first * 3)
     deaths = 0
     while not thing.aside and deaths < 20:
         Process({(thing.kind, thing.name): thing}, died_before=True).live()
@@ -213,15 +213,15 @@ def test_what_kills_slowly_comes_to_its_end_all_the_same() -> None:
 
 
 def test_the_oldest_come_first_and_those_that_somebody_waits_for_before_them() -> None:
-    items = [Item(Kind.SESSION, f"{n:03}", n) for n in range(100)]
+    items = [LeftItem(LeftKind.SESSION, f"{n:03}", n) for n in range(100)]
     book = found({}, items, 0.0)
     first = due(book, 0.0, frozenset({"099"}))
     assert [item.name for item in first.take] == ["099", *(f"{n:03}" for n in range(39))]
 
 
 def test_what_cannot_be_taken_up_is_tried_again_after_a_while_and_named_when_it_is_late() -> None:
-    book = found({}, [Item(Kind.SESSION, "s", 1), Item(Kind.PART, "p", 1)], 0.0)
-    known = book[Kind.SESSION, "s"]
+    book = found({}, [LeftItem(LeftKind.SESSION, "s", 1), LeftItem(LeftKind.PART, "p", 1)], 0.0)
+    known = book[LeftKind.SESSION, "s"]
     for _ in range(20):
         known = again(known, 10.0)
         assert 10.0 < known.not_before <= 10.0 + TAKE_UP.most
@@ -232,7 +232,7 @@ def test_what_cannot_be_taken_up_is_tried_again_after_a_while_and_named_when_it_
 
 
 def test_what_belongs_to_this_process_is_left_alone_for_a_moment() -> None:
-    book = found({}, [Item(Kind.COMMAND, "1", 1, ours=True)], 0.0)
+    book = found({}, [LeftItem(LeftKind.COMMAND, "1", 1, ours=True)], 0.0)
     assert not due(book, 1.0).take
     assert due(book, 3.5).take
     assert found(book, [], 1.0) == {}

@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.checks.probe import Answering
-from gateway.observe.lifesign import BEAT_SECONDS, FILE_NAME, SILENT_SECONDS, Sign, judge, sign_of, signs_of_life
+from gateway.observe.lifesign import BEAT_SECONDS, FILE_NAME, SILENT_SECONDS, LifeSign, judge, sign_of, signs_of_life
 from tests.gateway.test_process import daemon, environment, outspoken
 from tests.ports import free_port
 
 URL = "http://127.0.0.1:8787"
-SIGNS = st.none() | st.builds(Sign, st.integers(1, 2**22), st.floats(0, 2e9), st.booleans())
+SIGNS = st.none() | st.builds(LifeSign, st.integers(1, 2**22), st.floats(0, 2e9), st.booleans())
 
 
 @given(st.sampled_from(Answering), SIGNS, st.none() | st.integers(0, 2**22), st.floats(0, 2e9))
 def test_who_answers_is_found_who_runs_and_is_silent_is_named_and_nobody_else_is(
-    reply: Answering, sign: Sign | None, holder: int | None, now: float
+    reply: Answering, sign: LifeSign | None, holder: int | None, now: float
 ) -> None:
     found = judge(reply, URL, sign, holder, now)
     if reply is Answering.GATEWAY:
@@ -42,7 +42,7 @@ def test_who_answers_is_found_who_runs_and_is_silent_is_named_and_nobody_else_is
 
 
 def test_since_when_is_said() -> None:
-    found = judge(Answering.SILENT, URL, Sign(7, 1_800_000_000), 7, 1_800_000_035)
+    found = judge(Answering.SILENT, URL, LifeSign(7, 1_800_000_000), 7, 1_800_000_035)
     assert found.trouble.endswith("its loop turned last at 08:00:00 UTC, 35 s ago.")
 
 

@@ -24,10 +24,10 @@ from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.contract.chat import Cause
+from agent_core.failures.exits import ExitCode
 from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
-from agent_core.turn.exits import ExitCode
 from gateway.config.model import rehearsal_endpoint
-from gateway.http.patience import Cut
+from gateway.limits.patience import CutOff
 from gateway.observe.looplag import LoopWatch
 from gateway.observe.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, Metrics
 from gateway.observe.metricscatalogue import (
@@ -36,9 +36,9 @@ from gateway.observe.metricscatalogue import (
     LABELS,
     OURS,
     SERIES,
-    Kind,
-    Known,
-    Parts,
+    GatewayParts,
+    KnownAtStart,
+    MetricKind,
 )
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
@@ -62,8 +62,8 @@ def test_the_list_is_whole() -> None:
     )
     for metric in OURS:
         assert re.fullmatch(r"(outspoken|gen_ai)_[a-z_]+", metric.name)
-        assert metric.name.endswith("_total") is (metric.kind is Kind.COUNTER), metric.name
-        assert bool(metric.buckets) is (metric.kind is Kind.HISTOGRAM), metric.name
+        assert metric.name.endswith("_total") is (metric.kind is MetricKind.COUNTER), metric.name
+        assert bool(metric.buckets) is (metric.kind is MetricKind.HISTOGRAM), metric.name
         assert list(metric.buckets) == sorted(set(metric.buckets)), metric.name
         assert metric.says.endswith("."), metric.name
         assert "|" not in metric.says
@@ -195,7 +195,7 @@ def test_a_listener_that_fails_harms_no_other() -> None:
 def test_what_is_read_is_read_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.observe.metrics.OURS", (BY_NAME["outspoken_event_loop_held_max_seconds"],))
     metrics, loop = Metrics("EUR"), LoopWatch(lambda _: None)
-    metrics.read_from(cast("Parts", SimpleNamespace(loop=loop)))
+    metrics.read_from(cast("GatewayParts", SimpleNamespace(loop=loop)))
     loop.longest = 1.5
     assert samples(metrics)["outspoken_event_loop_held_max_seconds", ()] == 1.5
 
@@ -369,14 +369,14 @@ def test_what_is_dangerous_has_a_rule_and_every_metric_of_ours_that_people_wait_
 
 def test_every_counter_of_an_alert_rule_begins_at_nothing_with_all_that_can_be_counted() -> None:
     metrics = Metrics("EUR")
-    metrics.begin(Known(("telegram", "slack"), [rehearsal_endpoint("http://here", "k")]))
+    metrics.begin(KnownAtStart(("telegram", "slack"), [rehearsal_endpoint("http://here", "k")]))
     begun = {key: value for key, value in samples(metrics).items() if not key[0].startswith("process_")}
     assert set(begun.values()) == {0.0}
     asked = {name for _, e in expressions_of_rules() for name in used(e) if name in SERIES}
-    counted = {name for name in asked if SERIES[name].kind is Kind.COUNTER and SERIES[name].on is not None}
+    counted = {name for name in asked if SERIES[name].kind is MetricKind.COUNTER and SERIES[name].on is not None}
     assert len(counted) > 6
     assert counted <= {name for name, _ in begun}
-    for cut in Cut:
+    for cut in CutOff:
         assert ("outspoken_connections_cut_total", (cut.value,)) in begun
     for code in ExitCode:
         assert ("outspoken_turns_total", (code.value, "slack")) in begun

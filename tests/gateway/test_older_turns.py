@@ -13,8 +13,8 @@ from unittest import mock
 
 from aiohttp import web
 
-from agent_core.judging.promises import ANSWERED
 from agent_core.messages import GATEWAY_PREFIX
+from agent_core.rules.promises import ANSWERED
 from agent_core.tools.base import EffectClass
 from tests.gateway.rig import CountingTool, Rig, call_chunk, chunk, gateway
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.config.operatorkey import FILE_NAME, operator_key_of, with_operator_key
 from gateway.config.paths import find_paths
 from gateway.config.reading import ConfigError, load
-from gateway.http.operatorkey import FILE_NAME, operator_key_of, with_operator_key
 from tests.forked import run
 from tests.gateway.first_run import doctor
 from tests.gateway.test_process import daemon, environment

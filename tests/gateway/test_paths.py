@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.config.paths import Paths, PathsError, Usual, find_paths, prepare, resolve
+from gateway.config.paths import Paths, PathsError, UsualPaths, find_paths, prepare, resolve
 
 HOME = Path("/h/ada")
 
@@ -90,7 +90,7 @@ def test_a_relative_home_is_relative_to_the_working_directory_or_refused_in_word
 
 
 def test_other_systems_bring_their_own_directories() -> None:
-    usual = Usual(Path("/L/config"), Path("/L/state"), Path("/L/cache"), Path("/L/logs"))
+    usual = UsualPaths(Path("/L/config"), Path("/L/state"), Path("/L/cache"), Path("/L/logs"))
     paths = resolve({}, HOME, usual=usual)
     assert (paths.config_file, paths.state_dir, paths.log_dir) == (
         Path("/L/config/outspoken.toml"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
-from gateway.chats.people import (
+from gateway.commands.registry import COMMANDS, help_words, menu
+from gateway.people.linking import (
     CODE_CHARS,
     CODE_LIFE_MS,
     WRONG_MOST,
@@ -27,7 +28,6 @@ from gateway.chats.people import (
     shown_code,
     typed_code,
 )
-from gateway.commands.registry import COMMANDS, help_words, menu
 
 ACCOUNTS = st.sampled_from([("telegram/1", "1"), ("telegram/1", "2"), ("discord/2", "1"), ("slack/T", "U")])
 NAMES = ["a", "b", "c", "d", "e"]

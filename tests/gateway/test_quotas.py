@@ -19,17 +19,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import Inbound, SessionKey
-from agent_core.limits.quotas import BLOCK, Kind, Limits, blocks
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import BLOCK, QuotaKind, QuotaLimits, blocks
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
-from agent_core.tools.base import Json, NoRoom, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.base import NoRoom, ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.registry import Runnable, ToolRegistry
+from gateway.limits.alerts import AlertLimits as AlertLimits
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
 from gateway.limits.quotas import Quotas, ScopedSpace, carried_bytes, holder_of, scopes_of
+from gateway.limits.whose import ROOMS
 from gateway.observe.alerting import Sights, conditions
-from gateway.observe.alerts import Limits as AlertLimits
-from gateway.sessions.whose import ROOMS
 from tests.chats.model import scripted_model
 from tests.serving import served
 
@@ -43,7 +44,7 @@ async def nothing_remembered(_of: Collection[str]) -> list[tuple[str, str, int, 
 
 
 def quotas(folder: Path, whole: int = 0, **each: int) -> Quotas:
-    limits = Limits({Kind(kind): amount for kind, amount in each.items()}, whole)
+    limits = QuotaLimits({QuotaKind(kind): amount for kind, amount in each.items()}, whole)
     return Quotas(limits, folder, folder / "workspaces", folder / "outbox", nothing_remembered, SystemClock())
 
 
@@ -78,7 +79,7 @@ async def test_of_those_who_write_at_once_only_so_many_come_through_as_have_room
     assert done.count(ToolStatus.OK) == 6
     assert done.count(ToolStatus.FAILED) == 14
     assert sum(file.stat().st_size for file in (tmp_path / "workspaces").glob("*/*.txt")) == 6 * 16 * KIB
-    assert kept.ledger.used("telegram/1/ada") == {Kind.WORKSPACE: 96 * KIB, Kind.FILES: 6, Kind.SPOOL: 0}
+    assert kept.ledger.used("telegram/1/ada") == {QuotaKind.WORKSPACE: 96 * KIB, QuotaKind.FILES: 6, QuotaKind.SPOOL: 0}
     assert await Writer(kept, "other", "telegram/1/bob//").write("f.txt", 16) is ToolStatus.OK
 
 
@@ -92,7 +93,7 @@ async def test_editing_everywhere_has_no_more_room_than_writing(tmp_path: Path) 
     assert (ada.workspace / "f.txt").stat().st_size == 60 * KIB
     shrunk = await ada.call("edit_file", path="f.txt", old="xxxx", new="x", everywhere=True)
     assert shrunk.status is ToolStatus.OK
-    assert kept.ledger.used("telegram/1/ada")[Kind.WORKSPACE] == blocks(15 * KIB)
+    assert kept.ledger.used("telegram/1/ada")[QuotaKind.WORKSPACE] == blocks(15 * KIB)
 
 
 async def test_who_is_over_a_new_limit_can_shorten_and_delete(tmp_path: Path) -> None:
@@ -122,15 +123,15 @@ async def test_what_a_write_that_failed_or_was_cancelled_held_is_free_again(tmp_
     kept = quotas(tmp_path, workspace=100 * KIB)
     space = ScopedSpace(kept, "ada", tmp_path / "workspaces" / "a")
     with pytest.raises(ZeroDivisionError):
-        async with space.hold({Kind.WORKSPACE: 100 * KIB}):
+        async with space.hold({QuotaKind.WORKSPACE: 100 * KIB}):
             raise ZeroDivisionError
-    async with space.hold({Kind.WORKSPACE: 100 * KIB}):
+    async with space.hold({QuotaKind.WORKSPACE: 100 * KIB}):
         with pytest.raises(NoRoom):
-            async with space.hold({Kind.WORKSPACE: 1}):
+            async with space.hold({QuotaKind.WORKSPACE: 1}):
                 raise AssertionError
 
     async def endless() -> None:
-        async with space.hold({Kind.WORKSPACE: 60 * KIB}):
+        async with space.hold({QuotaKind.WORKSPACE: 60 * KIB}):
             (tmp_path / "workspaces" / "a").mkdir(parents=True)
             (tmp_path / "workspaces" / "a" / "half.txt").write_bytes(b"x" * (30 * KIB))
             await asyncio.sleep(60)
@@ -143,9 +144,9 @@ async def test_what_a_write_that_failed_or_was_cancelled_held_is_free_again(tmp_
     task.cancel()
     await asyncio.wait({task})
     with pytest.raises(NoRoom):
-        async with space.hold({Kind.WORKSPACE: 80 * KIB}):
+        async with space.hold({QuotaKind.WORKSPACE: 80 * KIB}):
             raise AssertionError
-    assert kept.ledger.used("ada")[Kind.WORKSPACE] == blocks(30 * KIB)
+    assert kept.ledger.used("ada")[QuotaKind.WORKSPACE] == blocks(30 * KIB)
 
 
 async def test_nobody_is_refused_for_what_is_gone_from_the_disk(tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ async def test_a_count_of_everything_finds_what_each_has_and_what_belongs_to_nob
     anew = quotas(tmp_path, whole=200 * KIB)
     await anew.count_everything()
     used = anew.ledger.used("telegram/1/ada")
-    assert (used[Kind.WORKSPACE], used[Kind.FILES]) == (68 * KIB, 4)
+    assert (used[QuotaKind.WORKSPACE], used[QuotaKind.FILES]) == (68 * KIB, 4)
     assert anew.ledger.whole() == (68 + 4 + 4) * KIB  # with the database, and the file that says whose each folder is
     assert not anew.nearly_full()
     (tmp_path / "outspoken.db").write_bytes(b"x" * (110 * KIB))
@@ -182,14 +183,14 @@ async def test_what_belongs_to_nobody_is_counted_by_its_door_until_its_turn_is_o
     other = Writer(kept, f"{ROOMS}/once-2", "session/api/key/once-2//")
     assert await other.write("a.txt", 60) is ToolStatus.FAILED
     await kept.count_everything()
-    assert kept.ledger.used("api")[Kind.WORKSPACE] == 60 * KIB
+    assert kept.ledger.used("api")[QuotaKind.WORKSPACE] == 60 * KIB
     assert not (tmp_path / "holders.jsonl").exists()
     shutil.rmtree(nobody.workspace)
     await asyncio.sleep(0.5)  # who was refused just now is not counted at once again
     assert await Writer(kept, f"{ROOMS}/once-3", "session/api/key/once-3//").write("a.txt", 60) is ToolStatus.OK
     for _ in range(2):
         await kept.count_everything()
-    assert kept.ledger.used("api")[Kind.WORKSPACE] == 60 * KIB
+    assert kept.ledger.used("api")[QuotaKind.WORKSPACE] == 60 * KIB
 
 
 # ---------------------------------------------------------------------- counting

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from agent_core.messages import InputMessage
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
-from gateway.sessions.recall import KEPT_BYTES, Recall
+from gateway.sessions.recall import KEPT_BYTES, PastRecall
 from tests.gateway.rig import Rig, chunk, gateway
 
 TURNS = 6
@@ -92,7 +92,7 @@ class Walk:
 @pytest.mark.parametrize("seed", range(3))
 async def test_what_is_kept_makes_no_difference(tmp_path: Path, seed: int) -> None:
     async with gateway(tmp_path, echo, history_turns=TURNS) as rig:
-        recalls = [Recall(rig.store, TURNS, size) for size in (0, 3_000, KEPT_BYTES)]
+        recalls = [PastRecall(rig.store, TURNS, size) for size in (0, 3_000, KEPT_BYTES)]
         walk = Walk(rig, random.Random(seed))
         for number in range(25):
             await walk.step(number)
@@ -111,7 +111,7 @@ async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -
         ended = [await rig.say(f"say {number}") for number in range(30)]
         row = await rig.store.turns.one(ended[-1].turn)
         assert row is not None
-        recall = Recall(rig.store, 200)
+        recall = PastRecall(rig.store, 200)
         with queries(rig.store) as first:
             memory = await recall.memory(row.session)
         with queries(rig.store) as second:
@@ -129,7 +129,7 @@ async def test_pictures_do_not_push_out_what_was_said_without_any(tmp_path: Path
             url = "data:image/png;base64," + base64.b64encode(random.Random(number).randbytes(300_000)).decode()
             picture: Any = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": url}}]
             await rig.say("", session="pictures", input=(InputMessage(picture),))
-        recall = Recall(rig.store, 50, kept_bytes=600_000)
+        recall = PastRecall(rig.store, 50, kept_bytes=600_000)
         found = [
             await rig.store.sessions.by_key(rig.inbound("", session=one).session.text())
             for one in ("words", "pictures")

@@ -7,10 +7,10 @@ from typing import Any
 
 from aiohttp import web
 
-from agent_core.judging.leftout import Kind, LeftOut, Suspect, attached
-from agent_core.learning.refused import MOST, Refused
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.leftout import LeftOut, LeftOutKind, Suspect, attached
+from agent_core.learning.refused import MOST, RefusedContents
 from agent_core.messages import InputMessage, Message
-from agent_core.turn.exits import ExitCode
 from tests.gateway.rig import chunk, gateway
 
 
@@ -48,12 +48,12 @@ async def test_a_picture_that_a_model_cannot_see_is_sent_to_it_once_however_ofte
 
 
 def test_words_are_not_remembered_and_pictures_within_bounds():
-    refused = Refused()
+    refused = RefusedContents()
     said: list[Message] = [{"role": "user", "content": "Hello"}]
-    refused.note([LeftOut("h", "m", (Suspect("", Kind.MESSAGE),))], said)
+    refused.note([LeftOut("h", "m", (Suspect("", LeftOutKind.MESSAGE),))], said)
     assert refused.of(said) == ()
     for number in range(MOST + 5):
-        refused.note([LeftOut("h", "m", (Suspect("", Kind.PICTURE),))], history(str(number)))
+        refused.note([LeftOut("h", "m", (Suspect("", LeftOutKind.PICTURE),))], history(str(number)))
     assert refused.of(history("0")) == ()
     ((kind, key),) = attached(history(str(MOST)))
     assert refused.of(history(str(MOST))) == (LeftOut("h", "m", (Suspect(key, kind),)),)

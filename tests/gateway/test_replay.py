@@ -18,11 +18,11 @@ from adapters.delivery.parts import picture
 from adapters.telegram.port import pieces
 from agent_core.journal.rows import encode as encode_event
 from agent_core.journal.rows import fold
+from agent_core.settings import TurnSettings
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import CannotOpen
 from agent_core.store.reading import open_reads
 from agent_core.turn.events import TurnEnded
-from agent_core.turn.settings import TurnSettings
 from agent_core.turn.view import view
 from gateway.config.paths import Paths, find_paths
 from gateway.config.reading import load

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from adapters.contract.base import Ended
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from gateway.config.model import endpoints_of
 from gateway.config.reading import load
 from tests.gateway.rig import chunk, gateway

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
+from gateway.config.times import Cron, Every, Once, Rule, next_after
 from gateway.config.types import IfMissed
 from gateway.schedule.schedules import (
     ON_TIME_MS,
-    Claim,
+    OccurrenceClaim,
     Plan,
     announcement,
     cancelled,
@@ -27,7 +28,6 @@ from gateway.schedule.schedules import (
     scheduled_origin,
     synced,
 )
-from gateway.schedule.times import Cron, Every, Once, Rule, next_after
 from tests.gateway.test_times import FIRST, crons
 
 RULES: st.SearchStrategy[Rule] = st.one_of(
@@ -36,9 +36,11 @@ RULES: st.SearchStrategy[Rule] = st.one_of(
 HOUR_MS = 3_600_000
 
 
-def settle(rule: Rule, next_at: int | None, missed: IfMissed, late: int, now: int) -> tuple[list[Claim], int | None]:
+def settle(
+    rule: Rule, next_at: int | None, missed: IfMissed, late: int, now: int
+) -> tuple[list[OccurrenceClaim], int | None]:
     """Everything that is claimed at `now`, one after the other."""
-    claims: list[Claim] = []
+    claims: list[OccurrenceClaim] = []
     while (claim := decide(rule, next_at, missed, late, now)) is not None:
         claims.append(claim)
         next_at = claim.next_at
@@ -58,7 +60,7 @@ def test_every_occurrence_is_claimed_once_and_none_before_its_time(
 ) -> None:
     next_at = first = next_after(rule, FIRST)
     now = furthest = FIRST
-    claims: list[Claim] = []
+    claims: list[OccurrenceClaim] = []
     for step in steps:  # a clock that jumps, forward and back
         now = max(FIRST, now + step)
         furthest = max(furthest, now)

@@ -11,11 +11,11 @@ from typing import Any
 from aiohttp import web
 
 from adapters.contract.base import Ended, once
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
 from agent_core.messages import Message
 from agent_core.store.troubles.rows import IncidentState
 from agent_core.tools.base import EffectClass
-from agent_core.turn import exits
-from agent_core.turn.exits import ExitCode
 from agent_core.turn.view import BubbleKind
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 

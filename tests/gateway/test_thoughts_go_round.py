@@ -8,8 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
+from agent_core.failures.exits import ExitCode
 from agent_core.tools.base import EffectClass
-from agent_core.turn.exits import ExitCode
 from tests.gateway.rig import CountingTool, Reply, chunk, gateway
 
 SIGNATURE = "EqoBCkgIARABGAIiQL2UoU0b1OHYi+/="

@@ -21,7 +21,7 @@ from structlog.testing import capture_logs
 
 from adapters.http.tracecontext import TraceParent, parsed, traceparent_of
 from agent_core.signals import LawBroken, ModelCalled, Signals, TurnClosed
-from gateway.cli.context import CannotServe
+from gateway.config.reading import CannotServe
 from gateway.observe.traces import ids_of, traced
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agent_core.failures.notices import DAMAGED
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.turn.notices import DAMAGED
 from gateway.operate.triage.issues import dropped_issue
 from gateway.operate.triage.reading import CannotTriage, TriageRequest, from_database, run, since_ms
 from gateway.operate.triage.report import as_json

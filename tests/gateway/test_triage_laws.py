@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import Cause
+from adapters.contract.pacing import worth_saying
 from adapters.contract.settings import Section
-from adapters.delivery.pacing import worth_saying
-from agent_core.turn.exits import EXITS
+from agent_core.failures.exits import EXITS
 from gateway.config.sections import schema
 from gateway.observe.logcatalogue import catalogue
 from gateway.observe.logging import as_json as log_line
 from gateway.operate.pages.logs import lines_written
-from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Issue, Seen, add, grouped, ranked, tried
+from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Issue, SeenFailure, add, grouped, ranked, tried
 from gateway.operate.triage.issues import alike, cause_of, delivery_action, delivery_issue, event_issue, turn_issue
-from gateway.operate.triage.lines import Found, sift, stamp_of
+from gateway.operate.triage.lines import LogReading, sift, stamp_of
 from gateway.operate.triage.report import WIDTH, Report, as_json, text
 
 NOW = 1_800_000_000_000
@@ -29,7 +29,7 @@ WRITTEN = lines_written()
 ISSUES = [Issue(f"k{n}", f"title {n}", "do this", everyone=n == 0) for n in range(4)]
 
 failures = st.builds(
-    Seen,
+    SeenFailure,
     issue=st.sampled_from(ISSUES),
     at=st.integers(NOW - 10**8, NOW),
     hurt=st.booleans(),
@@ -49,13 +49,13 @@ def shown(groups: Groups) -> bytes:
 
 
 @given(st.lists(failures, max_size=60), st.randoms(use_true_random=False))
-def test_the_order_of_failures_does_not_matter(found: list[Seen], chance: object) -> None:
+def test_the_order_of_failures_does_not_matter(found: list[SeenFailure], chance: object) -> None:
     other = sorted(found, key=lambda _: chance.random())  # type: ignore[attr-defined]
     assert shown(grouped(found)) == shown(grouped(other))
 
 
 @given(st.lists(failures, max_size=60))
-def test_no_failure_is_lost_and_none_is_counted_twice(found: list[Seen]) -> None:
+def test_no_failure_is_lost_and_none_is_counted_twice(found: list[SeenFailure]) -> None:
     groups = grouped(found)
     assert sum(group.count for group in groups.values()) == sum(not seen.evidence for seen in found)
     for group in groups.values():
@@ -68,7 +68,7 @@ def test_no_failure_is_lost_and_none_is_counted_twice(found: list[Seen]) -> None
 
 
 @given(st.lists(failures, max_size=60))
-def test_the_most_harmful_stands_first(found: list[Seen]) -> None:
+def test_the_most_harmful_stands_first(found: list[SeenFailure]) -> None:
     order = ranked(grouped(found), NOW)
     assert all(one.harm(NOW) >= other.harm(NOW) for one, other in pairwise(order))
 
@@ -76,7 +76,7 @@ def test_the_most_harmful_stands_first(found: list[Seen]) -> None:
 @given(st.integers(1, 50), st.integers(0, 10**9), st.integers(1, 50), st.integers(0, 10**9))
 def test_harm_grows_with_the_conversations_and_fades_with_time(more: int, age: int, fewer: int, older: int) -> None:
     def of(conversations: int, age: int) -> Group:
-        made = (Seen(ISSUES[1], NOW - age, conversation=f"s{n}") for n in range(conversations))
+        made = (SeenFailure(ISSUES[1], NOW - age, conversation=f"s{n}") for n in range(conversations))
         return grouped(made)["k1"]
 
     assert of(more + fewer, age).harm(NOW) > of(more, age).harm(NOW)
@@ -84,14 +84,14 @@ def test_harm_grows_with_the_conversations_and_fades_with_time(more: int, age: i
 
 
 def test_what_a_remedy_cured_stands_behind_what_hurt() -> None:
-    cured = [Seen(ISSUES[1], NOW, False, f"s{n}", remedy="retry", outcome="helped") for n in range(5)]
-    hurt = [Seen(ISSUES[2], NOW - 3_600_000, True, "s1")]
+    cured = [SeenFailure(ISSUES[1], NOW, False, f"s{n}", remedy="retry", outcome="helped") for n in range(5)]
+    hurt = [SeenFailure(ISSUES[2], NOW - 3_600_000, True, "s1")]
     assert [one.issue.key for one in ranked(grouped(cured + hurt), NOW)] == ["k2", "k1"]
 
 
 @given(st.lists(failures, min_size=1, max_size=40))
-def test_the_report_fits_a_terminal(found: list[Seen]) -> None:
-    odd = Seen(Issue("x", "a " * 200 + "\x1b[31m\u202e", "see " * 80), NOW, words="\x1b]0;x\x07" + "word " * 500)
+def test_the_report_fits_a_terminal(found: list[SeenFailure]) -> None:
+    odd = SeenFailure(Issue("x", "a " * 200 + "\x1b[31m\u202e", "see " * 80), NOW, words="\x1b]0;x\x07" + "word " * 500)
     said = text(Report(grouped([*found, odd]), "y", NOW, 5, ("note " * 60,)), 3)
     assert max(map(len, said.split("\n"))) <= WIDTH
     assert "\x1b" not in said
@@ -112,8 +112,8 @@ def ended(turn: int, exit_code: str = "answered", troubles: tuple[str, ...] = ()
     return line("turn.ended", level, NOW + turn, turn=f"t-{turn}", fingerprint="", **{**facts, **more})
 
 
-def sifted(*lines: bytes, since: str = "") -> Found:
-    found = Found()
+def sifted(*lines: bytes, since: str = "") -> LogReading:
+    found = LogReading()
     sift(found, lines, since)
     return found
 
@@ -207,7 +207,7 @@ def test_a_thousand_raw_failures_make_at_most_ten_groups() -> None:
 def test_the_order_of_lines_and_how_they_are_cut_into_files_does_not_matter(order: list[int], cut: int) -> None:
     lines = staged(30)[:30]
     mixed = [lines[n] for n in order]
-    found, whole = Found(), sifted(*lines)
+    found, whole = LogReading(), sifted(*lines)
     for file in (mixed[:cut], mixed[cut:]):
         sift(found, file)
     assert shown(found.groups) == shown(whole.groups)
@@ -305,7 +305,7 @@ def test_what_happens_again_and_again_is_said_ever_more_rarely(times: int) -> No
 
 def test_one_failure_added_is_one_failure_more() -> None:
     groups: Groups = {}
-    add(groups, Seen(ISSUES[3], NOW))
+    add(groups, SeenFailure(ISSUES[3], NOW))
     assert [group.times for group in groups.values()] == [1]
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from agent_core.failures.exits import ExitCode
 from agent_core.store.errors import Rejected
 from agent_core.store.turns.access import Turns
 from agent_core.tools.base import EffectClass
-from agent_core.turn.exits import ExitCode
 from tests.gateway.rig import CountingTool, call_chunk, chunk, gateway
 
 

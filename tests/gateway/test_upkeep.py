@@ -21,8 +21,8 @@ from agent_core.store import tables as t
 from agent_core.store.keeping import retaining
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
-from gateway.operate.explain import why
-from gateway.retention.upkeep import Places, Upkeep
+from gateway.explain.story import why
+from gateway.retention.upkeep import FilePlaces, Upkeep
 from tests.gateway.rig import Rig, chunk, gateway
 
 CANARY = "tangerine-lighthouse"
@@ -47,7 +47,7 @@ class Ahead(SystemClock):
 
 def upkeep(rig: Rig, folder: Path, days: float, keep: Keep | None = None, told: int = 50) -> Upkeep:
     """An upkeep to which so many days have passed, by a clock that nobody doubts."""
-    made = Upkeep(rig.store, Ahead(days), keep or Keep(), Places(folder / "workspaces", folder / "outbox"), told)
+    made = Upkeep(rig.store, Ahead(days), keep or Keep(), FilePlaces(folder / "workspaces", folder / "outbox"), told)
     made._reckoning = Reckoning(Ahead(days).now_ms())
     made._began = made._seen = made.clock.monotonic()
     return made
@@ -204,7 +204,7 @@ async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path)
 def jumped(rig: Rig, folder: Path, clock: Ahead, keep: Keep | None = None) -> Upkeep:
     """The upkeep of a gateway that has just been started with this clock."""
     rig.store.writing.clock = clock
-    return Upkeep(rig.store, clock, keep or Keep(), Places(folder / "workspaces"), 50)
+    return Upkeep(rig.store, clock, keep or Keep(), FilePlaces(folder / "workspaces"), 50)
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["what time it was is stored", "stored by an earlier version"])
@@ -250,7 +250,7 @@ async def test_a_leap_is_believed_when_gateways_have_run_for_a_day_since_not_bef
     for _ in range(5):
         # Without a gateway, whose own upkeep would note what another clock shows.
         async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
-            one = Upkeep(store, clock, Keep(), Places(tmp_path / "workspaces"), 50)
+            one = Upkeep(store, clock, Keep(), FilePlaces(tmp_path / "workspaces"), 50)
             await one.look()
             clock.ran += 6.5 * 3600
             tally = await one.look()

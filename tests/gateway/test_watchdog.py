@@ -13,11 +13,12 @@ from aiohttp import web
 
 from adapters.contract.base import Ended
 from agent_core.driver.work import Work
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
+from agent_core.jsonvalue import Json
 from agent_core.judging.overdue import longest_timer_seconds
-from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.turn import exits
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.turn.effects import CallModel
-from agent_core.turn.exits import ExitCode
 from agent_core.turn.state import Phase
 from agent_core.turn.view import BubbleKind
 from gateway.sessions.recents import stored_end

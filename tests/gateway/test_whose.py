@@ -20,7 +20,7 @@ from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.builtin.notes import OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.workers.pool import Workers
-from gateway.sessions.whose import conversation_of, memory_of, nameless, shown, withheld_from, workspace_of
+from gateway.limits.whose import conversation_of, memory_of, nameless, shown, withheld_from, workspace_of
 from tests.gateway.rig import call_chunk, chunk, gateway
 from tests.serving import served
 

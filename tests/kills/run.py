@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.cli.context import configure_logs
 from gateway.config.paths import find_paths
 from gateway.config.reading import load
 from gateway.daemon import run_daemon
+from gateway.operate.context import configure_logs
 from tests.kills.model import PATH, STEPS
 from tests.ports import free_port
 

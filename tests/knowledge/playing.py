@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent_core.driver.modelcalls import hurried
-from agent_core.judging.remedies import Failure, Remedy
-from agent_core.learning.known import Known, KnownIncident, KnownStall
+from agent_core.failures.exits import Exit, ExitCode
+from agent_core.failures.known import Known, KnownIncident, KnownStall
+from agent_core.failures.remedies import Failure, Remedy
+from agent_core.machine.turn import Turn
+from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.effects import CallModel, Compact, Effect, EndTurn, RunTool, Wait
 from agent_core.turn.events import Compacted, Event, ToolReturned, ToolStarted, WaitEnded
-from agent_core.turn.exits import Exit, ExitCode
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.turn.transcript import request_messages
 from tests.agent_core.strict import objections
 from tests.agent_core.turns import opened

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from agent_core.causes import BreakCause
 from agent_core.messages import Message, text_of
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import (
     CallBroke,

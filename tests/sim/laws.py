@@ -9,20 +9,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import pairwise
 
+from agent_core.failures import exits
+from agent_core.failures.exits import ExitCode
 from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import difference_words
 from agent_core.journal.rows import decode, fold
+from agent_core.machine.turn import Turn
+from agent_core.settings import LadderCounts
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
-from agent_core.turn import exits
 from agent_core.turn.events import Event, RemedyChosen, TakenOver, ToolReturned, ToolStarted, TurnEnded
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.machine import Turn
-from agent_core.turn.settings import LadderCounts
 from agent_core.turn.state import Segment, ToolItem
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn.view import BubbleKind, View, view
-from gateway.recovery.keeping import SET_ASIDE
+from gateway.queues.keeping import SET_ASIDE
 from tests.sim.bodies import whole
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result

@@ -16,12 +16,12 @@ from sqlalchemy.exc import OperationalError
 from agent_core.driver.spending import Spender
 from agent_core.limits.budgets import Amount, BudgetRules
 from agent_core.limits.spend import Budget
+from agent_core.settings import RULES, TurnSettings
 from agent_core.store.errors import CannotOpenNow
 from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
-from agent_core.turn.settings import RULES, TurnSettings
 from gateway.config.types import SessionPolicy
-from gateway.limits.budgets import Budgets
+from gateway.limits.budgets import BudgetBook
 from gateway.recovery.keeper import recovered
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
@@ -212,7 +212,7 @@ class Incarnation:
                 Spender(store, BUDGETS, clock) as spender,
                 Hub(
                     scenario.settings, store, client, ENDPOINTS, registry, clock, scenario.ids,
-                    budgets=Budgets(spender, store, clock),
+                    budgets=BudgetBook(spender, store, clock),
                 ) as hub,
             ):  # fmt: skip
                 await recovered(hub, store, clock, scenario.ids)

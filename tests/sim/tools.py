@@ -10,9 +10,10 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.files.changes import Change, Verdict, decide, found_of, read_change, state_of, written
-from agent_core.turn.settings import ToolFacts
+from agent_core.jsonvalue import Json
+from agent_core.settings import ToolFacts
+from agent_core.tools.base import EffectClass, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.files.changes import Change, ChangeVerdict, decide, found_of, read_change, state_of, written
 
 PUT = "It is on the shelf."
 
@@ -71,7 +72,7 @@ class SimTool:
         assert change is not None
         while True:
             await asyncio.sleep(self._draw.choice((0.0, 0.01)))
-            if again and decide(change, found_of(self._runs.shelf)) is not Verdict.DO:
+            if again and decide(change, found_of(self._runs.shelf)) is not ChangeVerdict.DO:
                 return
             if (now := self._planned(context)) == change:
                 self._runs.shelf += f"{context.key}\n".encode()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 
-from agent_core.turn.notices import NotStarted
+from agent_core.failures.notices import NotStarted
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.storage.harm import asked, database_of

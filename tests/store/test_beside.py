@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.store.database.beside import Beside, State, after, judged
+from agent_core.store.database.beside import Beside, FileState, after, judged
 from agent_core.store.database.lines import SqliteLine
 from agent_core.store.database.place import parse_place
 from agent_core.store.store import StorageUnavailable, Store
@@ -26,8 +26,8 @@ found = st.builds(Beside, files, st.integers(0, 4), files)
 @given(found, found)
 def test_only_what_is_there_as_it_was_or_larger_is_the_same(noted: Beside, now: Beside) -> None:
     kept = now.log is not None and now.log == noted.log and now.size >= noted.size
-    assert (judged(noted, now) in (State.SAME, State.UNINDEXED)) is kept
-    assert (judged(noted, now) is State.SAME) is (kept and now.index is not None and now.index == noted.index)
+    assert (judged(noted, now) in (FileState.SAME, FileState.UNINDEXED)) is kept
+    assert (judged(noted, now) is FileState.SAME) is (kept and now.index is not None and now.index == noted.index)
 
 
 @given(found, found)
@@ -35,7 +35,7 @@ def test_what_another_put_there_is_never_noted_as_ours(noted: Beside, now: Besid
     then = after(noted, now)
     assert (then.log, then.index) == (noted.log, noted.index)
     assert judged(then, now) is judged(noted, now) or now.log == noted.log
-    assert judged(None, now) is State.SAME
+    assert judged(None, now) is FileState.SAME
     assert after(None, now) == now
 
 

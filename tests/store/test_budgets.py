@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.limits.budgets import Amount, Granted, Level, Pot, Refused
+from agent_core.limits.budgets import Amount, BudgetRefused, Granted, Level, Pot
 from agent_core.limits.spend import Budget, Measure
 from agent_core.store.store import Conflict, Fenced, Store
 from tests.store.support import FakeClock, child, opened, session_of, take_over
@@ -46,7 +46,7 @@ async def test_a_pot_without_room_refuses_and_nothing_is_held_anywhere(store: St
     await store.budgets.reserve(session, epoch, "c1", Amount(1_000), POTS, 1)
     before = await store.budgets.levels(KEYS)
     refused = await store.budgets.reserve(session, epoch, "c2", Amount(1), POTS, 1)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, BudgetRefused)
     assert (refused.reached.pot, refused.reached.measure) == (DAY, Measure.TOKENS)
     assert await store.budgets.levels(KEYS) == before
     with pytest.raises(Conflict):

@@ -13,7 +13,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.retry import UNREAD
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
 from gateway.chats.arrival import storable
-from gateway.chats.unread import KEEP_MS, WORDS, Step, Unread, next_step, taken_up
+from gateway.chats.unread import KEEP_MS, WORDS, UnreadBox, UnreadStep, next_step, taken_up
 from tests.store.support import FakeClock, opened
 
 ADA = ChatAddress("telegram", "7", "3")
@@ -27,40 +27,40 @@ def test_it_is_tried_so_often_with_a_version_and_then_given_up(waits: list[int],
         now += wait
         started = now if restarts else started
         match next_step(row, now, "1.0", started):
-            case Step.TRY:
+            case UnreadStep.TRY:
                 row, tries = taken_up(row, now, "1.0"), tries + 1
-            case Step.GIVE_UP:
+            case UnreadStep.GIVE_UP:
                 row = replace(row, state=UnreadState.GIVEN_UP)
-            case Step.WAIT:
+            case UnreadStep.WAIT:
                 pass
     assert tries <= UNREAD.attempts
     assert row.tries == tries
     if row.state is UnreadState.GIVEN_UP:
         assert tries == UNREAD.attempts or now - row.received_at > KEEP_MS
-        assert next_step(row, now, "1.0", now + 1) is Step.WAIT
+        assert next_step(row, now, "1.0", now + 1) is UnreadStep.WAIT
 
 
 def test_a_restart_and_another_version_try_at_once_and_a_pause_is_kept() -> None:
     row = replace(ROW, received_at=10**12, tried_at=10**12)
     soon = 10**12 + 1_000
-    assert next_step(row, soon, "1.0", 0) is Step.WAIT
-    assert next_step(row, soon, "1.0", soon) is Step.TRY
-    assert next_step(row, 10**12 + UNREAD.ms(1), "1.0", 0) is Step.TRY
+    assert next_step(row, soon, "1.0", 0) is UnreadStep.WAIT
+    assert next_step(row, soon, "1.0", soon) is UnreadStep.TRY
+    assert next_step(row, 10**12 + UNREAD.ms(1), "1.0", 0) is UnreadStep.TRY
     given_up = replace(row, tries=UNREAD.attempts, state=UnreadState.GIVEN_UP)
-    assert next_step(given_up, soon, "1.0", soon) is Step.WAIT
-    assert next_step(given_up, soon, "1.1", 0) is Step.TRY
+    assert next_step(given_up, soon, "1.0", soon) is UnreadStep.WAIT
+    assert next_step(given_up, soon, "1.1", 0) is UnreadStep.TRY
     assert taken_up(given_up, soon, "1.1") == replace(row, version="1.1", tries=1, tried_at=soon)
 
 
 def test_what_is_old_is_not_answered_out_of_the_blue() -> None:
     late = ROW.received_at + KEEP_MS + 1
-    assert next_step(ROW, late, "1.1", late) is Step.GIVE_UP
-    assert next_step(replace(ROW, state=UnreadState.GIVEN_UP), late, "1.1", late) is Step.WAIT
+    assert next_step(ROW, late, "1.1", late) is UnreadStep.GIVE_UP
+    assert next_step(replace(ROW, state=UnreadState.GIVEN_UP), late, "1.1", late) is UnreadStep.WAIT
 
 
 def test_a_clock_that_is_put_back_delays_nothing() -> None:
     row = replace(ROW, received_at=10**12, tried_at=10**12)
-    assert next_step(row, 10**12 - 3_600_000, "1.0", 0) is Step.TRY
+    assert next_step(row, 10**12 - 3_600_000, "1.0", 0) is UnreadStep.TRY
 
 
 async def test_it_is_kept_once_with_the_position_and_its_person_is_told_once(where: str) -> None:
@@ -71,7 +71,7 @@ async def test_it_is_kept_once_with_the_position_and_its_person_is_told_once(whe
 
     clock = FakeClock()
     async with opened(where, clock) as store:
-        kept = Unread(store, clock, tell)
+        kept = UnreadBox(store, clock, tell)
         raw = Raw(key="update:1", body=b'{"a": "\\ud800\\u0000"}', address=ADA, person="3", for_us=True)
         for number in ("1", "2"):
             await kept.keep("telegram/7", raw, "IndexError: x", ("updates", number), tell=True)
@@ -85,7 +85,7 @@ async def test_it_is_kept_once_with_the_position_and_its_person_is_told_once(whe
 async def test_how_often_it_was_tried_is_stored_before_it_is_tried(where: str) -> None:
     clock, seen = FakeClock(), list[int]()
     async with opened(where, clock) as store:
-        kept = Unread(store, clock)
+        kept = UnreadBox(store, clock)
 
         async def again(_: bytes) -> None:
             row = await store.unread.one("telegram/7", "update:1")
@@ -108,7 +108,7 @@ async def test_how_often_it_was_tried_is_stored_before_it_is_tried(where: str) -
 async def test_what_is_taken_in_after_all_is_done_with(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, taken = FakeClock(), list[bytes]()
     async with opened(where, clock) as store:
-        first = Unread(store, clock)
+        first = UnreadBox(store, clock)
         await first.keep("telegram/7", Raw(key="update:1", body=b"{}"), "IndexError: x", None, tell=False)
         await store.unread.change(replace(ROW, received_at=clock.now, state=UnreadState.GIVEN_UP, tries=5, version="0"))
 
@@ -116,7 +116,7 @@ async def test_what_is_taken_in_after_all_is_done_with(where: str, monkeypatch: 
             taken.append(body)
 
         monkeypatch.setattr("gateway.chats.unread.program_version", lambda: "upgraded")
-        second = Unread(store, clock)
+        second = UnreadBox(store, clock)
         second.again["telegram/7"] = (lambda: False, again)
         await second.look()
         assert taken == [], "its adapter is not connected"
@@ -130,7 +130,7 @@ async def test_what_is_taken_in_after_all_is_done_with(where: str, monkeypatch: 
 async def test_what_cannot_be_stored_just_now_stays(where: str) -> None:
     clock = FakeClock()
     async with opened(where, clock) as store:
-        kept = Unread(store, clock)
+        kept = UnreadBox(store, clock)
 
         async def again(_: bytes) -> None:
             raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
+from agent_core.causes import BreakCause
 from agent_core.journal.rows import decode, encode
 from agent_core.model.failures import rejection
 from agent_core.model.stream.chunks import ChunkReader
 from agent_core.store.turns.rows import IntendedCall, JournalRow
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolCallNamed
 from tests.sim.odd import payloads, value
 from tests.store.support import FakeClock, opened, turn_of

@@ -10,6 +10,7 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from agent_core.jsonvalue import Json
 from agent_core.model.families.family import Calls, Example, Family
 from agent_core.model.families.grammar.notation import NotReadable, read_calls
 from agent_core.model.families.grammar.steps import (
@@ -27,7 +28,6 @@ from agent_core.model.families.grammar.steps import (
 from agent_core.model.families.grammar.values import object_of, object_text, read_json
 from agent_core.model.families.llama import plain_calls
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.tools.base import Json
 
 _KEYS = frozenset({"name", "arguments", "parameters", "type", "id", "function", "tool_name", "tool_call_id"})
 _LIST = "tool_calls"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agent_core.jsonvalue import Json
 from agent_core.messages import said_by_the_gateway, said_by_the_person, text_of
-from agent_core.tools.base import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class RehearsalRequest:
     """A request, as far as a script needs it."""
 
     words: str
@@ -28,7 +28,7 @@ class Conversation:
     """Counts the requests for the same words of the person, from 1."""
 
 
-def read(messages: Sequence[Json], tools: Json, attempt: int, asked: int) -> Conversation:
+def read(messages: Sequence[Json], tools: Json, attempt: int, asked: int) -> RehearsalRequest:
     """The conversation in a request's messages."""
     plain = [message for message in messages if isinstance(message, dict)]
     last = max((i for i, message in enumerate(plain) if _is_person(message)), default=-1)
@@ -40,7 +40,7 @@ def read(messages: Sequence[Json], tools: Json, attempt: int, asked: int) -> Con
     said = ""
     if len(since) > 1 and since[-1].get("role") == "user" and since[-2].get("role") == "assistant":
         said = text_of(since[-2].get("content")) if not since[-2].get("tool_calls") else ""
-    return Conversation(
+    return RehearsalRequest(
         words=words.strip(),
         results=tuple(said_by_the_person(text_of(m.get("content"))) for m in since if m.get("role") == "tool"),
         said=said,

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Callable
 
-from agent_core.model.rehearsal.conversation import Conversation
+from agent_core.model.rehearsal.conversation import RehearsalRequest
 from agent_core.model.rehearsal.faults import FAULTS, FINISHED, fault_named, listed
-from agent_core.model.rehearsal.wire import Call, Finish, Say, Script, Step
+from agent_core.model.rehearsal.wire import Call, EndReply, Say, Script, Step
 
 PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
 CAN = """\
@@ -35,7 +35,7 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
 )  # fmt: skip
 
 
-def plan(conversation: Conversation) -> Script:
+def plan(conversation: RehearsalRequest) -> Script:
     """The reply to a request."""
     words = conversation.words
     if words.lower().startswith("rehearse"):
@@ -46,22 +46,22 @@ def plan(conversation: Conversation) -> Script:
     return _talk(conversation)
 
 
-def _rehearsed(conversation: Conversation) -> Script:
+def _rehearsed(conversation: RehearsalRequest) -> Script:
     found = fault_named(conversation.words)
     if found is None:
         return (
             Say(f"These can be rehearsed (add “forever” to see one that is not mended):\n\n{listed()}"),
-            Finish("stop"),
+            EndReply("stop"),
         )
     name, forever = found
     if not conversation.tools and "no more tools can be called" in conversation.advice:
-        return (Say("I tried, and it did not get anywhere."), Finish("stop"))
+        return (Say("I tried, and it did not get anywhere."), EndReply("stop"))
     fault = FAULTS[name]
     faulty = forever or conversation.asked <= fault.times
     return fault.acts(conversation) if faulty else fault.mended(conversation)
 
 
-def told_to_its_end(conversation: Conversation, script: Script) -> bool:
+def told_to_its_end(conversation: RehearsalRequest, script: Script) -> bool:
     """Whether the story that the person asked for is over with this reply; asked for again, it is told from its beginning."""
     found = fault_named(conversation.words) if conversation.words.lower().startswith("rehearse") else None
     acting = found is not None and (found[1] or conversation.asked <= FAULTS[found[0]].times)
@@ -76,7 +76,7 @@ def _task(part: str) -> Task | None:
     return None
 
 
-def _work(conversation: Conversation, tasks: list[Task]) -> Script:
+def _work(conversation: RehearsalRequest, tasks: list[Task]) -> Script:
     """One tool after the other, then what came of it."""
     done = len(conversation.results)
     if done < len(tasks):
@@ -84,11 +84,11 @@ def _work(conversation: Conversation, tasks: list[Task]) -> Script:
         if tool not in conversation.tools:
             return (
                 Say(f"For this I would need the tool {tool}, which is not offered here. Nothing was done."),
-                Finish("stop"),
+                EndReply("stop"),
             )
-        return (Say(words), Call(tool, json.dumps(arguments, ensure_ascii=False)), Finish("tool_calls"))
+        return (Say(words), Call(tool, json.dumps(arguments, ensure_ascii=False)), EndReply("tool_calls"))
     shown = "\n\n".join(_shown(task[0], result) for task, result in zip(tasks, conversation.results, strict=False))
-    return (Say(shown), Finish("stop"))
+    return (Say(shown), EndReply("stop"))
 
 
 def _shown(tool: str, result: str) -> str:
@@ -97,7 +97,7 @@ def _shown(tool: str, result: str) -> str:
     return result.strip()[:3000]
 
 
-def _talk(conversation: Conversation) -> Script:
+def _talk(conversation: RehearsalRequest) -> Script:
     words = conversation.words
     count = re.search(r"count to (\d{1,3})", words.lower())
     if count:
@@ -107,19 +107,19 @@ def _talk(conversation: Conversation) -> Script:
             if conversation.said and numbers.startswith(conversation.said)
             else numbers
         )
-        return (Say(rest, slow=True), Finish("stop"))
+        return (Say(rest, slow=True), EndReply("stop"))
     if "long answer" in words.lower():
-        return (Say(_LONG_ANSWER), Finish("stop"))
+        return (Say(_LONG_ANSWER), EndReply("stop"))
     if words.lower().strip(" ?.!") in ("help", "what can you do", "?"):
         text = f"{PLAINLY}\n\n**Real work**\n\n{CAN}\n\n**Faults to rehearse**\n\n{listed()}"
-        return (Say(text), Finish("stop"))
+        return (Say(text), EndReply("stop"))
     if words.lower().strip(" .!") in ("continue", "go on", "retry"):
         return FINISHED
     quoted = " ".join(words.split())[:120]
     opening: Step = Say(
         f"You wrote “{quoted}”. {PLAINLY}\n\nThese I can do:\n\n{CAN}\n\nAnd say `rehearse stall in tool call` to see what happens when a model fails. `help` lists everything."
     )
-    return (opening, Finish("stop"))
+    return (opening, EndReply("stop"))
 
 
 _LONG_ANSWER = """\

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 import orjson
 from aiohttp import web
 
-from agent_core.model.rehearsal.conversation import Conversation, key_of, read
+from agent_core.jsonvalue import Json
+from agent_core.model.rehearsal.conversation import RehearsalRequest, key_of, read
 from agent_core.model.rehearsal.script import plan, told_to_its_end
-from agent_core.model.rehearsal.wire import Call, Drop, Finish, Page, Raw, Refuse, Say, Script, Stall, Think
-from agent_core.tools.base import Json
+from agent_core.model.rehearsal.wire import BreakOff, Call, EndReply, Page, RawBytes, Refuse, Say, Script, Stall, Think
 
 PACE_SECONDS = 0.012
 PIECE_CHARS = 6
@@ -80,7 +80,7 @@ class RehearsalServer:
                     self._asked.pop(key, None)
                 return response
 
-    async def _stream(self, request: web.Request, script: Script, conversation: Conversation) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, script: Script, conversation: RehearsalRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         try:
@@ -93,7 +93,7 @@ class RehearsalServer:
         return response
 
     async def _perform(
-        self, request: web.Request, response: web.StreamResponse, script: Script, conversation: Conversation
+        self, request: web.Request, response: web.StreamResponse, script: Script, conversation: RehearsalRequest
     ) -> bool:
         """Act the script out; True if it came to a proper end."""
         spent = 0
@@ -106,17 +106,17 @@ class RehearsalServer:
                     await self._say(response, "reasoning_content", step.text, 1)
                 case Call():
                     await self._call(response, step, conversation.asked)
-                case Raw():
+                case RawBytes():
                     await response.write(step.data)
                 case Stall():
                     while True:
                         await response.write(b": ping\n\n")
                         await asyncio.sleep(PING_SECONDS)
-                case Drop():
+                case BreakOff():
                     if request.transport is not None:
                         request.transport.abort()
                     return False
-                case Finish():
+                case EndReply():
                     await response.write(_chunk({}, step.reason))
                     usage = {"prompt_tokens": len(conversation.words) // 4 + 20, "completion_tokens": spent // 4 + 1}
                     await response.write(b"data: " + orjson.dumps({"choices": [], "usage": usage}) + b"\n\n")

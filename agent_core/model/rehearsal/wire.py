@@ -32,17 +32,17 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class BreakOff:
     """Breaks the connection without a word."""
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawBytes:
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class EndReply:
     reason: str
 
 
@@ -64,5 +64,5 @@ class Page:
     kind: str = "text/html"
 
 
-Step: TypeAlias = Say | Think | Call | Stall | Drop | Raw | Finish | Refuse | Page
+Step: TypeAlias = Say | Think | Call | Stall | BreakOff | RawBytes | EndReply | Refuse | Page
 Script: TypeAlias = tuple[Step, ...]

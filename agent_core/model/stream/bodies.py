@@ -23,7 +23,7 @@ PIECE_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BodyLimits:
     """The most of a body that is read; 0 means no limit."""
 
     packed_bytes: int = 0
@@ -31,11 +31,11 @@ class Limits:
     seconds: float = 0
 
 
-ERROR = Limits(65_536, 262_144, 5.0)
+ERROR = BodyLimits(65_536, 262_144, 5.0)
 """A refusal is a sentence or a page."""
-WHOLE = Limits(4_194_304, 4_194_304)
+WHOLE = BodyLimits(4_194_304, 4_194_304)
 """The longest reply that is taken, each of its characters spelt in six; a list of models is shorter."""
-STREAM = Limits()
+STREAM = BodyLimits()
 
 
 async def bound(response: httpx2.Response) -> None:
@@ -48,7 +48,7 @@ async def bound(response: httpx2.Response) -> None:
     response.stream = _Body(cast("httpx2.AsyncByteStream", response.stream), limits, packed=encoding in PACKED)
 
 
-def _limits_of(response: httpx2.Response) -> Limits:
+def _limits_of(response: httpx2.Response) -> BodyLimits:
     if not response.is_success:
         return ERROR
     asked = response.request.headers.get("accept", "")
@@ -59,7 +59,7 @@ def _limits_of(response: httpx2.Response) -> Limits:
 class _Body(httpx2.AsyncByteStream):
     """A body, unpacked, up to its limits."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, limits: Limits, *, packed: bool) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, limits: BodyLimits, *, packed: bool) -> None:
         self._stream = stream
         self._limits = limits
         self._unpacker = _Unpacker() if packed else None

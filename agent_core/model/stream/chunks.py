@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from agent_core.judging.replies import ArgumentsState, Finish, arguments_state, finish_of, telling
+from agent_core.jsonvalue import Json
 from agent_core.model.failures import says_no
 from agent_core.model.families.grammar.values import Offered, surely_unreadable
 from agent_core.model.families.pieces import (
@@ -30,12 +30,12 @@ from agent_core.model.families.pieces import (
     Thought,
     VisibleText,
 )
-from agent_core.model.stream.once import Once
+from agent_core.model.stream.once import SaidOnce
 from agent_core.model.stream.text_calls import TextCallParser
-from agent_core.model.thinking import INLINE, Keeper
+from agent_core.model.thinking import INLINE, ThoughtKeeper
 from agent_core.model.toolnames import meant
+from agent_core.rules.replies import ArgumentsState, Finish, arguments_state, finish_of, telling
 from agent_core.text.wellformed import Joined, count, label, storable
-from agent_core.tools.base import Json
 from agent_core.turn.events import (
     Event,
     ReasoningArrived,
@@ -76,7 +76,7 @@ class _Slot:
     held: str = ""
     """An empty object at the beginning: Anthropic's, behind which the arguments come (litellm #4537), or all there is."""
     arguments: Joined = field(default_factory=Joined)
-    once: Once = field(default_factory=Once)
+    once: SaidOnce = field(default_factory=SaidOnce)
 
     def repeats(self) -> bool:
         return self.after is not None and "".join(self.written) == "".join(self.after.written)
@@ -145,9 +145,9 @@ class ChunkReader:
         self._reasoning: list[str] = []
         self._at = 0
         self._text_joined = Joined()
-        self._text_once = Once()
+        self._text_once = SaidOnce()
         self._reasoning_joined = Joined()
-        self._reasoning_once = Once()
+        self._reasoning_once = SaidOnce()
         self._thoughts: list[str] = []
         """The end of its thoughts, as far as they come outside of the text."""
         self._open_text_calls: set[int] = set()
@@ -168,7 +168,7 @@ class ChunkReader:
         self.chars = 0
         self.full = False
         """It asks for more calls than are taken; those beyond were left out."""
-        self.keeper = Keeper()
+        self.keeper = ThoughtKeeper()
         """Of its thoughts: what has to come back."""
 
     def feed(self, payloads: Iterable[bytes], at: int) -> list[Event]:
@@ -522,7 +522,7 @@ class ChunkReader:
             return
         if slot.held:
             if _begins(arguments):
-                slot.written, slot.once = [], Once()
+                slot.written, slot.once = [], SaidOnce()
             else:
                 arguments = slot.held + arguments
             slot.held = ""

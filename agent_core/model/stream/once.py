@@ -36,7 +36,7 @@ class _Mode(Enum):
     """Each piece is all that was said so far."""
 
 
-class Once:
+class SaidOnce:
     """One text of a reply. `feed` gives what is new in a piece."""
 
     __slots__ = ("_check", "_latest", "_length", "_mode", "_pieces", "_waiting")

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import select
 
-from agent_core.limits.budgets import Amount, Granted, Level, Pot, Refused, Settled
+from agent_core.limits.budgets import Amount, BudgetRefused, Granted, Level, Pot, Settled
 from agent_core.store import tables as t
 from agent_core.store.budgets import writes as sqlbudgets
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.keys import among
 from agent_core.store.database.node import Writing
 from agent_core.store.ops import (
@@ -18,7 +18,7 @@ from agent_core.store.ops import (
 )
 
 
-class BudgetReads(Reading):
+class BudgetReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def levels(self, pots: Collection[tuple[str, int]]) -> dict[tuple[str, int], Level]:
@@ -35,10 +35,10 @@ class Budgets(BudgetReads, Writing):
 
     async def reserve(
         self, session: str, epoch: int, call: str, amount: Amount, pots: Sequence[Pot], at: int
-    ) -> Granted | Refused:
+    ) -> Granted | BudgetRefused:
         """Promises: `amount` is held for `call` in all `pots`, or, if one of them is full, in none; only now may the model be called."""
         answer = await self._writer.submit(Reserve(session, epoch, call, amount, tuple(pots), at))
-        assert isinstance(answer, Granted | Refused)
+        assert isinstance(answer, Granted | BudgetRefused)
         return answer
 
     async def settle(

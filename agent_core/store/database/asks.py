@@ -30,7 +30,7 @@ EDGE_ROWS = 256
 Rows = Sequence[Row[*tuple[Any, ...]]]
 
 
-class Asks:
+class StoreAsks:
     """The question itself. One for all that is asked of a database, so that what could not be read is known in one place."""
 
     def __init__(self, engine: AsyncEngine, shown: str) -> None:
@@ -160,10 +160,10 @@ class Asks:
         return StorageUnavailable(f"The database {self.shown} cannot be read: {in_words(error)}.")
 
 
-class Reading:
+class StoreReading:
     """What asks about one subject. Every method raises `StorageUnavailable` if the database cannot be read."""
 
-    def __init__(self, asks: Asks) -> None:
+    def __init__(self, asks: StoreAsks) -> None:
         self._asks = asks
 
 

@@ -31,7 +31,7 @@ LOG_CUT = (
 NOT_SAVED = "its log ({log}) was removed or replaced while the gateway was running, and could not be copied into the file yet: {why}"
 
 
-class State(Enum):
+class FileState(Enum):
     """How what lies there stands to what was noted."""
 
     SAME = auto()
@@ -67,15 +67,15 @@ def beside(database: Path) -> Beside:
     return Beside(written, size, index)
 
 
-def judged(noted: Beside | None, now: Beside) -> State:
+def judged(noted: Beside | None, now: Beside) -> FileState:
     """How it stands. `noted` is None before the first transaction on a handle. Pure."""
     if noted is None:
-        return State.SAME
+        return FileState.SAME
     if now.log is None or now.log != noted.log:
-        return State.TAKEN
+        return FileState.TAKEN
     if now.size < noted.size:
-        return State.CUT if now.size else State.EMPTIED
-    return State.SAME if now.index is not None and now.index == noted.index else State.UNINDEXED
+        return FileState.CUT if now.size else FileState.EMPTIED
+    return FileState.SAME if now.index is not None and now.index == noted.index else FileState.UNINDEXED
 
 
 def after(noted: Beside | None, now: Beside) -> Beside:

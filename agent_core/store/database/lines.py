@@ -38,7 +38,7 @@ from agent_core.store.database.beside import (
     REPLACED,
     Beside,
     File,
-    State,
+    FileState,
     after,
     beside,
     clear,
@@ -159,7 +159,7 @@ class SqliteLine:
         """Whether what others see is not what is written here, as far as a look at names tells. From any thread."""
         try:
             self._must_be_the_same_file()
-            return judged(self._noted, beside(self._place.path)) is not State.SAME
+            return judged(self._noted, beside(self._place.path)) is not FileState.SAME
         except OSError:
             return True
 
@@ -205,16 +205,16 @@ class SqliteLine:
         if self._conn is None:
             return
         match judged(self._noted, beside(self._place.path)):
-            case State.SAME:
+            case FileState.SAME:
                 self._cut = False
-            case State.TAKEN:
+            case FileState.TAKEN:
                 raise _LogTaken
-            case State.UNINDEXED:
+            case FileState.UNINDEXED:
                 if time.monotonic() - self._renewed_at >= RENEW_SECONDS:
                     raise _LogTaken
-            case State.EMPTIED if self._checkpointed():
+            case FileState.EMPTIED if self._checkpointed():
                 self._note()
-            case State.EMPTIED | State.CUT:
+            case FileState.EMPTIED | FileState.CUT:
                 self._cut = True
                 raise OSError(LOG_CUT.format(log=companion(self._place.path, LOG)))
 
@@ -429,7 +429,7 @@ def prepare_file(path: Path) -> None:
 
 def _was_cut(noted: Beside | None, path: Path) -> bool:
     try:
-        return judged(noted, beside(path)) is State.CUT
+        return judged(noted, beside(path)) is FileState.CUT
     except OSError:
         return False
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent_core.ports import Clock
-from agent_core.store.database.asks import Asks, Reading
+from agent_core.store.database.asks import StoreAsks, StoreReading
 from agent_core.store.database.ownership import Ownership, Who
 from agent_core.store.database.writer import Writer
 from agent_core.store.errors import LeaseLost
@@ -37,10 +37,10 @@ class Node:
             )
 
 
-class Writing(Reading):
+class Writing(StoreReading):
     """Every method that writes raises `StorageUnavailable` if the database is away, and `Fenced` if the session is somebody else's by now."""
 
-    def __init__(self, asks: Asks, node: Node) -> None:
+    def __init__(self, asks: StoreAsks, node: Node) -> None:
         super().__init__(asks)
         self._node = node
         self._writer = node.writer

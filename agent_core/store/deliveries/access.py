@@ -11,7 +11,7 @@ from sqlalchemy import Row, Select, and_, case, exists, func, or_, select, text
 
 from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.deliveries.rows import AdapterStateRow, Delivery, DeliveryRow, DeliveryState, FailedPart, GateRow
 from agent_core.store.ops import (
@@ -55,7 +55,7 @@ class Lying:
 _PARTS = t.PART.query.add_columns(t.deliveries.c.session)
 
 
-class DeliveryReads(Reading):
+class DeliveryReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def open(self, limit: int | None = None) -> list[Delivery]:

@@ -10,7 +10,7 @@ from sqlalchemy import Select, func, or_, select
 
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
 from agent_core.store.ops import (
@@ -28,7 +28,7 @@ _MESSAGES = t.MESSAGE.query.add_columns(t.turn_inputs.c.turn).select_from(
 )
 
 
-class InboxReads(Reading):
+class InboxReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def pending(self, session: str) -> list[InboxRow]:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
 
@@ -57,7 +57,7 @@ def prune(conn: Connection, before_ms: int) -> None:
     conn.execute(delete(t.unread).where(t.unread.c.received_at < before_ms, over))
 
 
-class UnreadReads(Reading):
+class UnreadReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def waiting(self, version: str, limit: int = 200) -> list[UnreadRow]:
@@ -78,7 +78,7 @@ class UnreadReads(Reading):
         return dict(Counter(str(row[0]) for row in await self._asks.all(open_ones)))
 
 
-class Unread(UnreadReads, Writing):
+class UnreadStore(UnreadReads, Writing):
     """All of it, for the node that writes."""
 
     async def keep(self, row: UnreadRow, cursor: tuple[str, str] | None) -> bool:

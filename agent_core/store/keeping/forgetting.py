@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, li
 
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import FILE_SCOPE
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.keys import among, begins, padded
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
@@ -40,7 +40,7 @@ _u, _s, _j, _i, _d = t.turns.c, t.sessions.c, t.journal.c, t.inbox.c, t.deliveri
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ForgettingJob:
     """Somebody is to be forgotten."""
 
     forget: str
@@ -78,14 +78,14 @@ def _asked(who: Iterable[Account]) -> list[str]:
     return [orjson.dumps(list(one)).decode() for one in who]
 
 
-class Forgotten(Reading):
+class Forgotten(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
-    async def jobs(self) -> list[Job]:
+    async def jobs(self) -> list[ForgettingJob]:
         """All of which it is known, the oldest first."""
         f = t.forgets.c
         rows = await self._asks.all(select(f.forget, f.who, f.at, f.done_at).order_by(f.at, f.forget))
-        return [Job(r[0], tuple(sorted(people_of(r[1]))), r[2], r[3]) for r in rows]
+        return [ForgettingJob(r[0], tuple(sorted(people_of(r[1]))), r[2], r[3]) for r in rows]
 
     async def unnamed_messages(self, limit: int, after: int) -> list[tuple[int, str, str, bytes]]:
         """Messages of an older version, whose writer stands in the body only: (number, account, turn, body)."""
@@ -98,7 +98,7 @@ class Forgotten(Reading):
         bodies = await self._asks.whole([bytes(r[3]) for r in rows])
         return [(int(r[0]), str(r[1]), str(r[2]), body) for r, body in zip(rows, bodies, strict=True)]
 
-    async def turns(self, job: Job, limit: int, after: str) -> tuple[list[TheirTurn], str]:
+    async def turns(self, job: ForgettingJob, limit: int, after: str) -> tuple[list[TheirTurn], str]:
         """Their turns among the next `limit` turns, and the last of these; empty at the end."""
         window = select(_u.turn, _u.session, _u.people, _u.state, _u.opened_at).where(_u.turn > after)
         rows = await self._asks.all(window.order_by(_u.turn).limit(limit))
@@ -174,7 +174,7 @@ def _is_theirs_by_name(key: str, who: Collection[Account]) -> bool:
     return any(person in (parts[2], parts[4]) for _, person in who) if len(parts) == 5 else False
 
 
-def begin(job: Job) -> Callable[[Connection], None]:
+def begin(job: ForgettingJob) -> Callable[[Connection], None]:
     """From now on it is to be done, whatever happens to the process."""
 
     def body(conn: Connection) -> None:
@@ -196,7 +196,7 @@ def blank_writers(messages: Collection[int]) -> Callable[[Connection], int]:
     return lambda conn: conn.execute(update(t.inbox).where(_i.id.in_(messages)).values(person="")).rowcount
 
 
-def end(job: Job, now: int) -> Callable[[Connection], None]:
+def end(job: ForgettingJob, now: int) -> Callable[[Connection], None]:
     """It is done: nobody's name is kept for it."""
     done = update(t.forgets).where(t.forgets.c.forget == job.forget).values(done_at=now, who="[]")
     return lambda conn: conn.execute(done).close()
@@ -252,7 +252,7 @@ def blank_messages(messages: Collection[int], blank: Callable[[str, str, str], b
     return body
 
 
-def written_by(job: Job) -> ColumnElement[bool]:
+def written_by(job: ForgettingJob) -> ColumnElement[bool]:
     """What these people had written when it was begun."""
     theirs = [and_(_i.account == account, _i.person == person) for account, person in job.who]
     return and_(_i.received_at <= job.at, or_(*theirs))

@@ -45,7 +45,7 @@ Tree: TypeAlias = Any
 """JSON as it is read: this module looks at every kind of it."""
 
 
-class Form(StrEnum):
+class PieceForm(StrEnum):
     """What a piece holds."""
 
     TEXT = "text"
@@ -62,15 +62,15 @@ class Piece:
     """Something that is stored once."""
 
     digest: bytes
-    form: Form
+    form: PieceForm
     content: bytes
 
     @property
     def below(self) -> tuple[bytes, ...]:
         """The digests of the pieces that it needs itself, as often as it needs them."""
-        if self.form is Form.RUN:
+        if self.form is PieceForm.RUN:
             return tuple(_digests(self.content))
-        return needed(self.content) if self.form is Form.BODY else ()
+        return needed(self.content) if self.form is PieceForm.BODY else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def missing(bodies: Iterable[bytes], pieces: Mapping[bytes, Piece]) -> set[bytes
 
 def squeezed(piece: Piece) -> tuple[bytes, bool]:
     """The content as it is stored, and whether it is compressed."""
-    if piece.form in (Form.TEXT, Form.BODY) and len(piece.content) >= 200:
+    if piece.form in (PieceForm.TEXT, PieceForm.BODY) and len(piece.content) >= 200:
         small = zlib.compress(piece.content, 6 if len(piece.content) < QUICKLY_FROM_BYTES else 1)
         if len(small) < len(piece.content) * 9 // 10:
             return small, True
@@ -137,7 +137,7 @@ def squeezed(piece: Piece) -> tuple[bytes, bool]:
 
 def piece_of(digest: bytes, form: str, stored: bytes, *, compressed: bool) -> Piece:
     """A piece as it was before it was stored."""
-    return Piece(digest, Form(form), zlib.decompress(stored) if compressed else stored)
+    return Piece(digest, PieceForm(form), zlib.decompress(stored) if compressed else stored)
 
 
 def _cut(tree: Tree, pieces: dict[bytes, Piece]) -> bytes:
@@ -192,8 +192,8 @@ def _text_piece(text: str) -> tuple[str, Piece] | None:
         except (binascii.Error, ValueError):
             data = b""
         if base64.b64encode(data).decode() == text[head.end() :]:
-            return head.group(), _piece(Form.BYTES, data)
-    return "text", _piece(Form.TEXT, encoded)
+            return head.group(), _piece(PieceForm.BYTES, data)
+    return "text", _piece(PieceForm.TEXT, encoded)
 
 
 def _series(elements: Sequence[Tree], pieces: dict[bytes, Piece]) -> list[bytes]:
@@ -201,7 +201,7 @@ def _series(elements: Sequence[Tree], pieces: dict[bytes, Piece]) -> list[bytes]
     runs: list[bytes] = []
     run: list[bytes] = []
     for element in elements:
-        piece = _piece(Form.BODY, _cut(element, pieces))
+        piece = _piece(PieceForm.BODY, _cut(element, pieces))
         pieces[piece.digest] = piece
         run.append(piece.digest)
         if piece.digest[0] % RUN_ENDS == 0 or len(run) >= RUN_MOST:
@@ -211,12 +211,12 @@ def _series(elements: Sequence[Tree], pieces: dict[bytes, Piece]) -> list[bytes]
 
 
 def _run(digests: Collection[bytes], pieces: dict[bytes, Piece]) -> bytes:
-    piece = _piece(Form.RUN, b"".join(digests))
+    piece = _piece(PieceForm.RUN, b"".join(digests))
     pieces[piece.digest] = piece
     return piece.digest
 
 
-def _piece(form: Form, content: bytes) -> Piece:
+def _piece(form: PieceForm, content: bytes) -> Piece:
     return Piece(hashlib.sha256(form.value.encode() + b"\0" + content).digest(), form, content)
 
 

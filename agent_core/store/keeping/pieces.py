@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, delete, i
 
 from agent_core.store import tables as t
 from agent_core.store.database.keys import padded
-from agent_core.store.keeping.packing import MARK, Form, Piece, missing, needed, piece_of, squeezed, unpacked
+from agent_core.store.keeping.packing import MARK, Piece, PieceForm, missing, needed, piece_of, squeezed, unpacked
 
 PIECES_LOCK = 0x6F757473_00000002 - (1 << 63)
 """Advisory lock on PostgreSQL; far from those of the nodes."""
@@ -59,7 +59,7 @@ def add(conn: Connection, offered: Mapping[bytes, Piece], bodies: Iterable[bytes
         if fresh:
             conn.execute(_NEW, [_values(piece, wanted[piece.digest], at) for piece in fresh])
         wanted = Counter(digest for piece in fresh for digest in piece.below)
-    _seen_again(conn, [piece for piece in offered.values() if piece.form is Form.BYTES], at)
+    _seen_again(conn, [piece for piece in offered.values() if piece.form is PieceForm.BYTES], at)
 
 
 def _seen_again(conn: Connection, files: Sequence[Piece], at: int) -> None:

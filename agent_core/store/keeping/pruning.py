@@ -53,7 +53,7 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PrunedTable:
     """Rows of a table, in an order in which what is old comes first."""
 
     counted: str
@@ -81,7 +81,7 @@ class Walked:
     """Behind this the next one goes on; None: nothing old is left."""
 
 
-def walk(kind: Kind, after: Key | None, most: int) -> Callable[[Connection], Walked]:
+def walk(kind: PrunedTable, after: Key | None, most: int) -> Callable[[Connection], Walked]:
     """Look at the next `most` rows of a kind, and remove what is old and over among them."""
 
     def body(conn: Connection) -> Walked:
@@ -130,19 +130,19 @@ _settled = and_(
 )
 
 
-def kinds(old: Old) -> list[Kind]:
+def kinds(old: Old) -> list[PrunedTable]:
     """What is walked, in this order."""
     messages = old.messages if old.messages is not None else NEVER_MS
     failures = old.failures if old.failures is not None else NEVER_MS
     pots = messages - sqlbudgets.KEEP_POTS_MS
     of_turns = _b.held_tokens == 0
     return [
-        Kind("messages", t.inbox, (_i.id,), _i.received_at, messages, _ended, first=_message_bodies),
-        Kind("parts", t.deliveries, (_d.id,), _d.at, messages, _settled),
-        Kind("failures", t.troubles, (t.troubles.c.turn, t.troubles.c.number), t.troubles.c.at, failures, _any(t.troubles.c.at)),
-        Kind("", t.reservations, (_r.call,), _r.at, messages, _r.state == sqlbudgets.SETTLED),
-        Kind("", t.budgets, (_b.scope, _b.window), _b.at, messages, of_turns, _b.until == 0, sorted_by_time=False),
-        Kind("", t.budgets, (_b.until, _b.scope, _b.window), _b.until, pots, _any(_b.until), _b.until > 0),
+        PrunedTable("messages", t.inbox, (_i.id,), _i.received_at, messages, _ended, first=_message_bodies),
+        PrunedTable("parts", t.deliveries, (_d.id,), _d.at, messages, _settled),
+        PrunedTable("failures", t.troubles, (t.troubles.c.turn, t.troubles.c.number), t.troubles.c.at, failures, _any(t.troubles.c.at)),
+        PrunedTable("", t.reservations, (_r.call,), _r.at, messages, _r.state == sqlbudgets.SETTLED),
+        PrunedTable("", t.budgets, (_b.scope, _b.window), _b.at, messages, of_turns, _b.until == 0, sorted_by_time=False),
+        PrunedTable("", t.budgets, (_b.until, _b.scope, _b.window), _b.until, pots, _any(_b.until), _b.until > 0),
     ]  # fmt: skip
 
 

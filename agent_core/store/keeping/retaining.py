@@ -21,14 +21,14 @@ from sqlalchemy import (
 )
 from sqlalchemy import text as sql_text
 
-from agent_core.limits.retention import DAY_MS, MOST_SECONDS, Conversation
+from agent_core.limits.retention import DAY_MS, MOST_SECONDS, SessionAge
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.keys import padded
 from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
-from agent_core.store.keeping.packing import MARK, Form, Piece, missing, needed
+from agent_core.store.keeping.packing import MARK, Piece, PieceForm, missing, needed
 from agent_core.store.turns.rows import TurnState
 
 GIVEN_BACK_SECONDS, GIVEN_BACK_MOST = MOST_SECONDS / 2, 512
@@ -78,7 +78,7 @@ class Removed:
     """Nobody else could write meanwhile; what waited before it is not in it, the commit is."""
 
 
-class Retaining(Reading):
+class Retaining(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def known_until(self, node: int) -> int:
@@ -101,20 +101,20 @@ class Retaining(Reading):
 
     async def conversations_of(
         self, sessions: Collection[str], told: int, quiet_before: int, known: dict[str, int]
-    ) -> dict[str, Conversation]:
+    ) -> dict[str, SessionAge]:
         """What these sessions need of their past, if `told` turns of it are put before the model.
 
         Those in which nobody has spoken since `quiet_before` need nothing. From which turn on the others need theirs is put into `known`
         and not asked again: that turn only becomes a later one.
         """
-        found: dict[str, Conversation] = {}
+        found: dict[str, SessionAge] = {}
         for keys in padded(sorted(sessions)):
             highest = select(func.coalesce(func.max(_u.number), 0)).where(_u.session == _s.session).scalar_subquery()
             rows = await self._asks.all(select(_s.session, _s.last_at, _s.since, highest).where(_s.session.in_(keys)))
             for session, last_at, since, last in rows:
                 if last_at >= quiet_before and session not in known:
                     known[session] = await self._first_told(session, since, told) if last > since + told else 0
-                found[session] = Conversation(last_at, since, known.get(session, 0))
+                found[session] = SessionAge(last_at, since, known.get(session, 0))
         return found
 
     async def _first_told(self, session: str, since: int, told: int) -> int:
@@ -125,7 +125,7 @@ class Retaining(Reading):
     async def old_files(self, before: int, limit: int, after: tuple[int, bytes]) -> list[OldFile]:
         """Files that nobody has sent since a time, the oldest first, behind the last one seen."""
         query = select(_p.digest, _p.size, _p.at).where(
-            _p.form == Form.BYTES.value,
+            _p.form == PieceForm.BYTES.value,
             _p.how != pieces.GONE,
             _p.at < before,
             tuple_(_p.at, _p.digest) > tuple_(*after),
@@ -164,7 +164,7 @@ class Retaining(Reading):
         while wanted := missing(bodies, found) - reached:
             reached |= wanted
             for keys in padded(sorted(wanted)):
-                inner = (Form.BODY.value, Form.RUN.value)
+                inner = (PieceForm.BODY.value, PieceForm.RUN.value)
                 query = select(_p.digest, _p.form, _p.stored, _p.how).where(_p.digest.in_(keys), _p.form.in_(inner))
                 found.update((bytes(r[0]), pieces.read(r)) for r in await self._asks.all(query))
         return reached | {digest for body in bodies for digest in needed(body)} | found.keys()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.ops import (
     PutPerson,
@@ -14,7 +14,7 @@ from agent_core.store.people import links
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow, Redeemed
 
 
-class PeopleReads(Reading):
+class PeopleReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def all(self, account: str = "") -> list[PersonRow]:

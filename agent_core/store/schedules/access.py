@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Select, func, select
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.ops import (
     PutSchedule,
@@ -15,7 +15,7 @@ from agent_core.store.ops import (
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow, ScheduleState
 
 
-class ScheduleReads(Reading):
+class ScheduleReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def one(self, schedule: str) -> ScheduleRow | None:

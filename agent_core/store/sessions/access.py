@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import and_, func, select
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading, around
+from agent_core.store.database.asks import StoreReading, around
 from agent_core.store.database.node import Writing
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.ops import (
@@ -19,7 +19,7 @@ from agent_core.store.sessions import upkeep
 from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionRow
 
 
-class SessionReads(Reading):
+class SessionReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def one(self, session: str) -> SessionRow | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, select, update
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading, around
+from agent_core.store.database.asks import StoreReading, around
 from agent_core.store.database.node import Writing
 from agent_core.store.database.ownership import Who
 from agent_core.store.inbox.rows import InboxState
@@ -49,7 +49,7 @@ def key_before(key: str, session: str) -> str:
     return key.removesuffix(f"{MARK}{session}")
 
 
-class AsideReads(Reading):
+class AsideReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def all(self) -> list[Aside]:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case,
 
 from agent_core.store import tables as t
 from agent_core.store.budgets import writes as sqlbudgets
-from agent_core.store.database.asks import Reading, Rows, around
+from agent_core.store.database.asks import Rows, StoreReading, around
 from agent_core.store.database.keys import padded
 from agent_core.store.database.node import Writing
 from agent_core.store.database.ownership import Who
@@ -89,7 +89,7 @@ class Charges:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakeUp:
     """What was taken up."""
 
     epochs: Mapping[str, int]
@@ -135,7 +135,7 @@ _MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state 
 _PART_KEYS = select(_d.id, _d.surface).where(t.OPEN_PARTS).limit(MOST)
 
 
-class LeftBehind(Reading):
+class LeftBehind(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read.
 
     What cannot be read hides nothing else: it is left out, and named in `lost_sessions` and `lost_chats` as of the last look.
@@ -231,15 +231,15 @@ _CHARGE_PART = (
 )
 
 
-def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Charges) -> Callable[[Connection], Taken]:
+def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Charges) -> Callable[[Connection], TakeUp]:
     """Make those of `sessions` whose owner is dead this node's, and take up what `charges` names of them.
 
     A turn that is taken up gets the row from `make_row` at the end of its journal. What dead nodes held of budgets is settled, as
     `sqlbudgets.release` says.
     """
-    earlier: list[Taken] = []
+    earlier: list[TakeUp] = []
 
-    def body(conn: Connection) -> Taken:
+    def body(conn: Connection) -> TakeUp:
         if earlier and earlier[0].turns and _written(conn, earlier[0].turns[0]):
             return earlier[0]  # the commit of an earlier attempt took place after all
         epochs = _own(conn, who, sessions)
@@ -257,7 +257,7 @@ def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Cha
         if rows:
             conn.execute(insert(t.journal), rows)
         charge(conn, charges)
-        earlier[:] = [Taken(epochs, turns)]
+        earlier[:] = [TakeUp(epochs, turns)]
         return earlier[0]
 
     return body
@@ -315,7 +315,7 @@ def depart(node: int, at: int) -> Callable[[Connection], None]:
 class Left(LeftBehind, Writing):
     """All of it, for the node that writes."""
 
-    async def take_up(self, make_row: MakeRow, sessions: Collection[str], charges: Charges) -> Taken:
+    async def take_up(self, make_row: MakeRow, sessions: Collection[str], charges: Charges) -> TakeUp:
         """Promises: those of `sessions` whose owner is dead are this node's, and it is stored how often what `charges` names was
         taken up; only now may anything be done with it. The journal of each of its turns ends with the row from `make_row`.
 

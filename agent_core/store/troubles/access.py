@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import Row, func, select
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.ops import (
     PutIncident,
@@ -32,7 +32,7 @@ COUNTED_MOST = 100_000
 _TROUBLES = t.TROUBLE.query.add_columns(t.troubles.c.turn)
 
 
-class TroubleReads(Reading):
+class TroubleReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def of(self, conversation: str, since_ms: int, limit: int = 200) -> list[tuple[str, TroubleRow]]:

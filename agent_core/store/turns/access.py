@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, text
 from agent_core.limits.retention import DAY_MS
 from agent_core.ports import time_mark
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Reading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed_rows
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.ops import (
@@ -39,7 +39,7 @@ _JOURNAL = select(t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal
 _OPEN = TurnState.OPEN.value
 
 
-class TurnReads(Reading):
+class TurnReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:

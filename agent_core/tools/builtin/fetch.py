@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.jsonvalue import Json
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import Offer
 from agent_core.tools.outside import outside
 from agent_core.tools.web.addresses import Address, is_number, parsed, refusal

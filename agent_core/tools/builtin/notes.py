@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import orjson
 
-from agent_core.limits.quotas import Kind
-from agent_core.tools.base import EffectClass, Json, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.files.changes import Change, Found, Verdict, decide, found_of, read_change, written
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import QuotaKind
+from agent_core.tools.base import EffectClass, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.files.changes import Change, ChangeVerdict, Found, decide, found_of, read_change, written
 from agent_core.tools.offer import Offer
 
 MEMORY = "memory"
@@ -36,11 +37,11 @@ def _put_down(now: Found | None, after: str | None) -> Json:
     return written(Change(now.state if now is not None else None, then.state if then is not None else None))
 
 
-async def _begun(memory: MemoryStore, scope: str, kind: str, name: str, context: ToolContext) -> Verdict:
+async def _begun(memory: MemoryStore, scope: str, kind: str, name: str, context: ToolContext) -> ChangeVerdict:
     """What is to be done about an entry: it may have been changed already by this very call."""
     change = read_change(context.intention)
     if not context.again or change is None:
-        return Verdict.DO
+        return ChangeVerdict.DO
     return decide(change, await _kept(memory, scope, kind, name))
 
 
@@ -108,10 +109,10 @@ class Remember:
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         text, name = _named(arguments)
         verdict = await _begun(self.memory, context.memory_scope, MEMORY, name, context)
-        if verdict is Verdict.CONFLICT:
+        if verdict is ChangeVerdict.CONFLICT:
             return _unknown(f"what is remembered as {name!r}")
-        if verdict is Verdict.DO:
-            async with context.space.hold({Kind.MEMORY: _adding(name, text, context)}):
+        if verdict is ChangeVerdict.DO:
+            async with context.space.hold({QuotaKind.MEMORY: _adding(name, text, context)}):
                 await self.memory.put(context.memory_scope, MEMORY, name, text, at_ms=context.clock.now_ms())
         return _ok(f"Remembered as {name!r}.")
 
@@ -189,13 +190,13 @@ class Forget:
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         name = str(arguments["name"])
         verdict = await _begun(self.memory, context.memory_scope, MEMORY, name, context)
-        if verdict is Verdict.CONFLICT:
+        if verdict is ChangeVerdict.CONFLICT:
             return _unknown(f"what is remembered as {name!r}")
         change = read_change(context.intention)
         was_there = change is not None and change.before is not None
-        gone = verdict is Verdict.DONE and was_there
-        if verdict is Verdict.DO:
-            async with context.space.hold({Kind.MEMORY: _adding(name, None, context)}):
+        gone = verdict is ChangeVerdict.DONE and was_there
+        if verdict is ChangeVerdict.DO:
+            async with context.space.hold({QuotaKind.MEMORY: _adding(name, None, context)}):
                 gone = await self.memory.delete(context.memory_scope, MEMORY, name)
         if gone:
             return _ok(f"Forgot {name!r}.")
@@ -246,11 +247,11 @@ class Todo:
         items = arguments.get("items")
         if isinstance(items, list):
             verdict = await _begun(self.memory, scope, LISTS, "list", context)
-            if verdict is Verdict.CONFLICT:
+            if verdict is ChangeVerdict.CONFLICT:
                 return _unknown("the list")
-            if verdict is Verdict.DO:
+            if verdict is ChangeVerdict.DO:
                 text = orjson.dumps(items).decode()
-                async with context.space.hold({Kind.MEMORY: _adding("list", text, context)}):
+                async with context.space.hold({QuotaKind.MEMORY: _adding("list", text, context)}):
                     await self.memory.put(scope, LISTS, "list", text, at_ms=context.clock.now_ms())
         else:
             stored = await self.memory.entries(scope, LISTS)

@@ -12,9 +12,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from agent_core.limits.quotas import BLOCK, Kind, blocks
-from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.files.workspace import Refused, folder, open_file, split_file
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import BLOCK, QuotaKind, blocks
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.files.workspace import PathRefused, folder, open_file, split_file
 from agent_core.tools.offer import Offer
 
 SEND_FILE = "send_file"
@@ -45,7 +46,7 @@ class SendFile:
         path = str(arguments["path"])
         try:
             sent, size = await self._kept(path, context)
-        except Refused as refused:
+        except PathRefused as refused:
             return ToolOutcome(ToolStatus.FAILED, str(refused))
         text = f"{path} ({size} bytes) is on its way to the person. If it cannot be delivered, they are told so."
         return ToolOutcome(ToolStatus.OK, text, facts={"path": path, "bytes": size, "sent_file": str(sent)})
@@ -58,7 +59,7 @@ class SendFile:
         if context.again and target.is_file():
             return target, target.stat().st_size
         data = await asyncio.to_thread(_read, path, context.workspace)
-        async with context.space.hold({Kind.SPOOL: blocks(len(data)) + BLOCK}, place):
+        async with context.space.hold({QuotaKind.SPOOL: blocks(len(data)) + BLOCK}, place):
             await asyncio.to_thread(self._copy, data, place, name)
         return target, len(data)
 
@@ -75,14 +76,14 @@ class SendFile:
 
 
 def _read(path: str, workspace: Path) -> bytes:
-    """What is to be sent. Raises `Refused`."""
+    """What is to be sent. Raises `PathRefused`."""
     folders, name = split_file(path)
     with folder(workspace, folders) as directory, os.fdopen(open_file(directory, name, path), "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise Refused(f"{path} is larger than 50 MB, the most that can be sent.")
+        raise PathRefused(f"{path} is larger than 50 MB, the most that can be sent.")
     if not data:
-        raise Refused(f"{path} is empty; an empty file cannot be sent.")
+        raise PathRefused(f"{path} is empty; an empty file cannot be sent.")
     return data
 
 

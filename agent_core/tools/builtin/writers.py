@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agent_core.tools.base import EffectClass, Json, ToolSpec
+from agent_core.jsonvalue import Json
+from agent_core.tools.base import EffectClass, ToolSpec
 from agent_core.tools.files import writing
 from agent_core.tools.files.writing import WritingTool
 from agent_core.tools.offer import Offer

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ContentState:
     """What something holds: how many bytes, and which."""
 
     size: int
@@ -33,7 +33,7 @@ class State:
 class Found:
     """What is there now."""
 
-    state: State
+    state: ContentState
     head: bytes
     """Its content, or as much of its beginning as anybody asks for."""
     mode: int = 0o600
@@ -43,14 +43,14 @@ class Found:
 class Change:
     """What is to become of something. None stands for nothing being there."""
 
-    before: State | None
-    after: State | None
+    before: ContentState | None
+    after: ContentState | None
     grows: bool = False
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What else the call's result says of it."""
 
 
-class Verdict(StrEnum):
+class ChangeVerdict(StrEnum):
     """What is to be done about a change that was begun before."""
 
     DONE = "done"
@@ -59,9 +59,9 @@ class Verdict(StrEnum):
     """It is neither as it was nor as it is to be."""
 
 
-def state_of(data: bytes) -> State:
+def state_of(data: bytes) -> ContentState:
     """The state of something that holds `data`."""
-    return State(len(data), hashlib.blake2b(data, digest_size=16).hexdigest())
+    return ContentState(len(data), hashlib.blake2b(data, digest_size=16).hexdigest())
 
 
 def found_of(data: bytes | None) -> Found | None:
@@ -69,25 +69,25 @@ def found_of(data: bytes | None) -> Found | None:
     return None if data is None else Found(state_of(data), data)
 
 
-def decide(change: Change, now: Found | None) -> Verdict:
+def decide(change: Change, now: Found | None) -> ChangeVerdict:
     """What has become of `change`, which was begun before."""
     if change.grows:
         return _decide_growing(change, now)
     found = None if now is None else now.state
     if found == change.after:
-        return Verdict.DONE
-    return Verdict.DO if found == change.before else Verdict.CONFLICT
+        return ChangeVerdict.DONE
+    return ChangeVerdict.DO if found == change.before else ChangeVerdict.CONFLICT
 
 
-def _decide_growing(change: Change, now: Found | None) -> Verdict:
+def _decide_growing(change: Change, now: Found | None) -> ChangeVerdict:
     if now is None:
-        return Verdict.DO if change.before is None else Verdict.CONFLICT
+        return ChangeVerdict.DO if change.before is None else ChangeVerdict.CONFLICT
     if change.after is not None and _begins_with(now, change.after):
-        return Verdict.DONE
-    return Verdict.DO if change.before is None or _begins_with(now, change.before) else Verdict.CONFLICT
+        return ChangeVerdict.DONE
+    return ChangeVerdict.DO if change.before is None or _begins_with(now, change.before) else ChangeVerdict.CONFLICT
 
 
-def _begins_with(now: Found, state: State) -> bool:
+def _begins_with(now: Found, state: ContentState) -> bool:
     return len(now.head) >= state.size and state_of(now.head[: state.size]) == state
 
 
@@ -102,7 +102,7 @@ def written(change: Change) -> Json:
     return {**value, **({"facts": dict(change.facts)} if change.facts else {})}
 
 
-def _written(state: State | None) -> Json:
+def _written(state: ContentState | None) -> Json:
     return None if state is None else [state.size, state.digest]
 
 
@@ -119,9 +119,9 @@ def read_change(value: Json) -> Change | None:
     )
 
 
-def _read(value: Json) -> State | None:
+def _read(value: Json) -> ContentState | None:
     match value:
         case [int(size), str(digest)]:
-            return State(size, digest)
+            return ContentState(size, digest)
         case _:
             return None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agent_core.tools.files.workspace import Refused
+from agent_core.tools.files.workspace import PathRefused
 
 COMPILED_BYTES = 16 * 1024 * 1024
 _WITHOUT = (
@@ -24,7 +24,7 @@ def _end_as_in_re2(escaped: re.Match[str]) -> str:
 
 
 def compiled(pattern: str) -> Callable[[str], bool]:
-    """Whether a line holds what the pattern describes, in upper or lower case. Raises `Refused`."""
+    """Whether a line holds what the pattern describes, in upper or lower case. Raises `PathRefused`."""
     import re2
 
     library: Any = re2
@@ -37,10 +37,10 @@ def compiled(pattern: str) -> Callable[[str], bool]:
     except library.error as error:
         words = error.args[0] if error.args else ""
         said = words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
-        raise Refused(
+        raise PathRefused(
             f"The regular expression cannot be read: {said[:200]}. {_WITHOUT} Search for something simpler, "
             "then read the lines that are found."
         ) from None
     except UnicodeEncodeError:
-        raise Refused("The regular expression holds half a character, which no text can have.") from None
+        raise PathRefused("The regular expression holds half a character, which no text can have.") from None
     return lambda line: search(line) is not None

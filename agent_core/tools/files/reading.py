@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from agent_core.tools.base import Json, ToolOutcome, ToolStatus
+from agent_core.jsonvalue import Json
+from agent_core.tools.base import ToolOutcome, ToolStatus
 from agent_core.tools.files.patterns import compiled
-from agent_core.tools.files.workspace import Refused, folder, names_of, open_file, split_file
+from agent_core.tools.files.workspace import PathRefused, folder, names_of, open_file, split_file
 
 READ_BYTES = 2_000_000
 MAX_ENTRIES = 500
@@ -39,17 +40,17 @@ def _number(arguments: Mapping[str, Json], name: str, default: int) -> int:
 
 
 def read_text(workspace: Path, path: str) -> str:
-    """The text of a file. Raises `Refused`."""
+    """The text of a file. Raises `PathRefused`."""
     folders, name = split_file(path)
     with folder(workspace, folders) as directory:
         descriptor = open_file(directory, name, path)
         with os.fdopen(descriptor, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > READ_BYTES:
-                raise Refused(f"{path} has {size} bytes; files of up to {READ_BYTES} bytes can be read.")
+                raise PathRefused(f"{path} has {size} bytes; files of up to {READ_BYTES} bytes can be read.")
             data = file.read(READ_BYTES + 1)
     if b"\0" in data:
-        raise Refused(f"{path} is not a text file ({len(data)} bytes).")
+        raise PathRefused(f"{path} is not a text file ({len(data)} bytes).")
     return data.decode("utf-8", "replace")
 
 
@@ -147,7 +148,7 @@ def _search_file(workspace: Path, name: str, matches: Callable[[str], bool], fou
     """Adds the lines that match; a note if the search is to end."""
     try:
         lines = read_text(workspace, name).splitlines()
-    except Refused:
+    except PathRefused:
         return ""
     for number, line in enumerate(lines, 1):
         if len(found) >= MAX_MATCHES or time.monotonic() > deadline:
@@ -164,7 +165,7 @@ def work(request: dict[str, Json], blob: bytes) -> Json:  # noqa: ARG001 - every
     look = {"read_file": read, "list_files": listing, "search_files": search}[str(request["tool"])]
     try:
         outcome = look(arguments, Path(str(request["workspace"])))
-    except Refused as refusal:
+    except PathRefused as refusal:
         outcome = ToolOutcome(ToolStatus.FAILED, str(refusal))
     except OSError as error:
         outcome = ToolOutcome(ToolStatus.FAILED, f"The file system refused: {error.strerror or type(error).__name__}.")

@@ -23,46 +23,46 @@ MAX_DEPTH = 32
 MAX_NAME_BYTES = 200
 
 
-class Refused(NotPossible):
+class PathRefused(NotPossible):
     """The path or the file cannot be used; the words are for the model."""
 
 
-class Missing(Refused):
+class FileMissing(PathRefused):
     """The file, or a folder on the way to it, is not there."""
 
 
 def names_of(path: str) -> list[str]:
-    """The plain names of a relative path, none for the workspace itself. Raises `Refused`."""
+    """The plain names of a relative path, none for the workspace itself. Raises `PathRefused`."""
     if "\0" in path:
-        raise Refused("A path cannot hold a NUL character.")
+        raise PathRefused("A path cannot hold a NUL character.")
     if "\\" in path:
-        raise Refused("Use / between the names of a path, not a backslash.")
+        raise PathRefused("Use / between the names of a path, not a backslash.")
     if path.startswith(("/", "~")):
-        raise Refused(f"{path!r} is not inside the workspace: give a path relative to it, such as notes/today.txt.")
+        raise PathRefused(f"{path!r} is not inside the workspace: give a path relative to it, such as notes/today.txt.")
     names = [name for name in path.split("/") if name not in ("", ".")]
     if ".." in names:
-        raise Refused("A path cannot leave the workspace: '..' is not allowed.")
+        raise PathRefused("A path cannot leave the workspace: '..' is not allowed.")
     if len(names) > MAX_DEPTH:
-        raise Refused(f"The path is deeper than {MAX_DEPTH} folders.")
+        raise PathRefused(f"The path is deeper than {MAX_DEPTH} folders.")
     for name in names:
         try:
             size = len(name.encode())
         except UnicodeEncodeError:
-            raise Refused("The path holds characters that no file name can have.") from None
+            raise PathRefused("The path holds characters that no file name can have.") from None
         if size > MAX_NAME_BYTES:
-            raise Refused(f"A name in the path is longer than {MAX_NAME_BYTES} bytes.")
+            raise PathRefused(f"A name in the path is longer than {MAX_NAME_BYTES} bytes.")
     return names
 
 
 @contextmanager
 def folder(workspace: Path, names: list[str], *, create: bool = False) -> Generator[int]:
-    """A descriptor of the folder `names` below the workspace. Raises `Refused`; with `create`, makes what is missing."""
+    """A descriptor of the folder `names` below the workspace. Raises `PathRefused`; with `create`, makes what is missing."""
     if create:
         workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         here = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
-        raise Missing("The workspace is empty.") from None
+        raise FileMissing("The workspace is empty.") from None
     try:
         for position, name in enumerate(names):
             if create:
@@ -73,9 +73,9 @@ def folder(workspace: Path, names: list[str], *, create: bool = False) -> Genera
             try:
                 there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
             except FileNotFoundError:
-                raise Missing(f"There is no folder {shown}.") from None
+                raise FileMissing(f"There is no folder {shown}.") from None
             except OSError:
-                raise Refused(f"{shown} is not a folder that can be used (links are not followed).") from None
+                raise PathRefused(f"{shown} is not a folder that can be used (links are not followed).") from None
             os.close(here)
             here = there
         yield here
@@ -84,21 +84,21 @@ def folder(workspace: Path, names: list[str], *, create: bool = False) -> Genera
 
 
 def open_file(directory: int, name: str, shown: str) -> int:
-    """A descriptor for reading a regular file. Raises `Refused`."""
+    """A descriptor for reading a regular file. Raises `PathRefused`."""
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except FileNotFoundError:
-        raise Missing(f"There is no file {shown}.") from None
+        raise FileMissing(f"There is no file {shown}.") from None
     except OSError:
-        raise Refused(f"{shown} cannot be opened (links are not followed).") from None
+        raise PathRefused(f"{shown} cannot be opened (links are not followed).") from None
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise Refused(f"{shown} is not a regular file.")
+        raise PathRefused(f"{shown} is not a regular file.")
     return file
 
 
 def remove(directory: int, name: str, shown: str) -> None:
-    """Remove what lies under a name, whatever it is; of folders only an empty one. Raises `Refused`, `FileNotFoundError`, `OSError`."""
+    """Remove what lies under a name, whatever it is; of folders only an empty one. Raises `PathRefused`, `FileNotFoundError`, `OSError`."""
     try:
         os.unlink(name, dir_fd=directory)
     except (IsADirectoryError, PermissionError):  # both are said of folders
@@ -109,7 +109,7 @@ def remove(directory: int, name: str, shown: str) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            raise Refused(
+            raise PathRefused(
                 f"{shown} is a folder that is not empty: delete what is in it, and it goes with the last of that."
             ) from None
 
@@ -121,7 +121,7 @@ def remove_empty(workspace: Path, names: list[str]) -> None:
             with folder(workspace, names[: depth - 1]) as above:
                 os.rmdir(names[depth - 1], dir_fd=above)
                 os.fsync(above)
-        except (OSError, Refused):
+        except (OSError, PathRefused):
             return
 
 
@@ -132,7 +132,7 @@ def emptied_folders(workspace: Path, names: list[str]) -> int:
             with folder(workspace, names[: len(names) - count]) as here, os.scandir(here) as entries:
                 if len(list(islice(entries, 2))) > 1:
                     return count
-        except (OSError, Refused):
+        except (OSError, PathRefused):
             return count
     return len(names)
 
@@ -148,8 +148,8 @@ def missing_folders(workspace: Path, names: list[str]) -> int:
 
 
 def split_file(path: str, *, folders: bool = False) -> tuple[list[str], str]:
-    """(folders, file name). Raises `Refused` if there is no name; with `folders`, the name may be that of a folder."""
+    """(folders, file name). Raises `PathRefused` if there is no name; with `folders`, the name may be that of a folder."""
     names = names_of(path)
     if not names or (path.endswith("/") and not folders):
-        raise Refused("The path must name a file.")
+        raise PathRefused("The path must name a file.")
     return names[:-1], names[-1]

@@ -27,21 +27,22 @@ from pathlib import Path
 from typing import Literal, assert_never
 from weakref import WeakValueDictionary
 
-from agent_core.limits.quotas import BLOCK, Amounts, Kind, blocks
-from agent_core.tools.base import Json, NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import BLOCK, Amounts, QuotaKind, blocks
+from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.changes import (
     Change,
+    ChangeVerdict,
+    ContentState,
     Found,
-    State,
-    Verdict,
     decide,
     read_change,
     state_of,
     written,
 )
 from agent_core.tools.files.workspace import (
-    Missing,
-    Refused,
+    FileMissing,
+    PathRefused,
     emptied_folders,
     folder,
     missing_folders,
@@ -75,7 +76,7 @@ class Planned:
 
 
 Plan = Callable[[Mapping[str, Json], Found | None], Planned]
-"""What a call makes of what it found. Pure; raises `Refused` if it can make nothing of it."""
+"""What a call makes of what it found. Pure; raises `PathRefused` if it can make nothing of it."""
 Says = Callable[[Mapping[str, Json], Change], ToolOutcome]
 """The result of a change that was made. Pure: whoever finds it made says the same."""
 
@@ -107,38 +108,38 @@ class WritingTool:
             for _ in range(TRIES):
                 made = await self._try(change, arguments, context, again=again)
                 match made:
-                    case Verdict.DONE:
+                    case ChangeVerdict.DONE:
                         if self.removes:
                             await asyncio.to_thread(remove_empty, context.workspace, self._split(path)[0])
                         return self.says(arguments, change)
-                    case Verdict.CONFLICT:
+                    case ChangeVerdict.CONFLICT:
                         return _unknown(self.spec.name, path)
                     case Change():
                         await context.intend(written(made))
                         change, again = made, False
                     case _:
                         assert_never(made)
-        raise Refused(f"{path} is being changed by somebody else all the time. Nothing was done; try again later.")
+        raise PathRefused(f"{path} is being changed by somebody else all the time. Nothing was done; try again later.")
 
     async def _try(
         self, change: Change, arguments: Mapping[str, Json], context: ToolContext, *, again: bool
-    ) -> Literal[Verdict.DONE, Verdict.CONFLICT] | Change:
+    ) -> Literal[ChangeVerdict.DONE, ChangeVerdict.CONFLICT] | Change:
         """One try, with room for it. What was begun before may be done already: then no room is asked for."""
         if again:
             judged = await asyncio.to_thread(self._judge, change, arguments, context.workspace)
-            if judged is not Verdict.DO:
+            if judged is not ChangeVerdict.DO:
                 return judged
         adding = await asyncio.to_thread(_adding, change, _text(arguments, "path"), context.workspace)
         try:
             async with context.space.hold(adding):
                 made = await asyncio.to_thread(self._make, change, arguments, context, again)
-                if made is not Verdict.DONE:
+                if made is not ChangeVerdict.DONE:
                     raise _NotMade(made)  # noqa: TRY301 - so that the room is let go
         except _NotMade as found:
             return found.why
         return made
 
-    def _judge(self, change: Change, arguments: Mapping[str, Json], workspace: Path) -> Verdict:
+    def _judge(self, change: Change, arguments: Mapping[str, Json], workspace: Path) -> ChangeVerdict:
         """What has become of a change that was begun before."""
         path = _text(arguments, "path")
         folders, name = self._split(path)
@@ -146,7 +147,7 @@ class WritingTool:
             try:
                 with folder(workspace, folders) as directory, _alone(directory, path):
                     return decide(change, self._found(directory, name, path))
-            except Missing:
+            except FileMissing:
                 return decide(change, None)
 
     def _look(self, arguments: Mapping[str, Json], workspace: Path) -> Change:
@@ -156,7 +157,7 @@ class WritingTool:
             try:
                 with folder(workspace, folders) as directory:
                     found = self._found(directory, name, path)
-            except Missing:
+            except FileMissing:
                 found = None
             return self._planned(arguments, found)[0]
 
@@ -169,7 +170,7 @@ class WritingTool:
 
     def _make(
         self, change: Change, arguments: Mapping[str, Json], context: ToolContext, again: bool
-    ) -> Literal[Verdict.DONE, Verdict.CONFLICT] | Change:
+    ) -> Literal[ChangeVerdict.DONE, ChangeVerdict.CONFLICT] | Change:
         """One try: it is done, nobody can tell, or this is the change that has to be put down first."""
         path = _text(arguments, "path")
         folders, name = self._split(path)
@@ -181,7 +182,7 @@ class WritingTool:
                         _alone(directory, path),
                     ):
                         return self._make_in(directory, name, change, arguments, context, again)
-                except (FileNotFoundError, Missing):
+                except (FileNotFoundError, FileMissing):
                     if self.removes:
                         break
                     # somebody has deleted the last file of the folder meanwhile, and the folder with it
@@ -189,9 +190,11 @@ class WritingTool:
                     remove_empty(context.workspace, folders)  # those that were made for a file that cannot be written
                     raise
             if not self.removes:
-                raise Refused(f"The folder of {path} is being removed all the time. Nothing was done; try again later.")
-            if again and decide(change, None) is Verdict.DONE:
-                return Verdict.DONE
+                raise PathRefused(
+                    f"The folder of {path} is being removed all the time. Nothing was done; try again later."
+                )
+            if again and decide(change, None) is ChangeVerdict.DONE:
+                return ChangeVerdict.DONE
             return self._planned(arguments, None)[0]
 
     def _make_in(
@@ -202,11 +205,11 @@ class WritingTool:
         arguments: Mapping[str, Json],
         context: ToolContext,
         again: bool,
-    ) -> Literal[Verdict.DONE, Verdict.CONFLICT] | Change:
+    ) -> Literal[ChangeVerdict.DONE, ChangeVerdict.CONFLICT] | Change:
         path = _text(arguments, "path")
         found = self._found(directory, name, path)
-        verdict = decide(change, found) if again else Verdict.DO
-        if verdict is not Verdict.DO:
+        verdict = decide(change, found) if again else ChangeVerdict.DO
+        if verdict is not ChangeVerdict.DO:
             return verdict
         now, content = self._planned(arguments, found)
         if now != change:
@@ -214,10 +217,10 @@ class WritingTool:
         if content is None:
             remove(directory, name, path)
             os.fsync(directory)
-            return Verdict.DONE
+            return ChangeVerdict.DONE
         beside = f".{hashlib.blake2b(context.key.encode(), digest_size=8).hexdigest()}.part"
         _replace(directory, name, beside, content, found.mode if found is not None else 0o600)
-        return Verdict.DONE
+        return ChangeVerdict.DONE
 
     def _split(self, path: str) -> tuple[list[str], str]:
         return split_file(path, folders=self.removes)
@@ -229,9 +232,9 @@ class WritingTool:
 class _NotMade(Exception):
     """Nothing was written, and this is why."""
 
-    def __init__(self, why: Literal[Verdict.CONFLICT] | Change) -> None:
+    def __init__(self, why: Literal[ChangeVerdict.CONFLICT] | Change) -> None:
         super().__init__()
-        self.why: Literal[Verdict.CONFLICT] | Change = why
+        self.why: Literal[ChangeVerdict.CONFLICT] | Change = why
 
 
 def _adding(change: Change, path: str, workspace: Path) -> Amounts:
@@ -241,11 +244,11 @@ def _adding(change: Change, path: str, workspace: Path) -> Amounts:
     files = int(after is not None) - int(before is not None)
     if before is None and after is not None:
         folders = missing_folders(workspace, split_file(path)[0])
-        return {Kind.WORKSPACE: size + folders * BLOCK, Kind.FILES: files + folders}
+        return {QuotaKind.WORKSPACE: size + folders * BLOCK, QuotaKind.FILES: files + folders}
     if after is None:
         folders = emptied_folders(workspace, split_file(path, folders=True)[0])
-        return {Kind.WORKSPACE: size - folders * BLOCK, Kind.FILES: files - folders}
-    return {Kind.WORKSPACE: size, Kind.FILES: files}
+        return {QuotaKind.WORKSPACE: size - folders * BLOCK, QuotaKind.FILES: files - folders}
+    return {QuotaKind.WORKSPACE: size, QuotaKind.FILES: files}
 
 
 def _unknown(tool: str, path: str) -> ToolOutcome:
@@ -280,7 +283,7 @@ def _alone(directory: int, shown: str) -> Generator[None]:
             break
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise Refused(
+                raise PathRefused(
                     f"The folder of {shown} is kept busy by another process. Nothing was done; try again later."
                 ) from None
             time.sleep(0.005)
@@ -306,17 +309,17 @@ def _told() -> Generator[None]:
 
 
 def _found(directory: int, name: str, shown: str) -> Found | None:
-    """What lies under a name. Raises `Refused` for what is no regular file."""
+    """What lies under a name. Raises `PathRefused` for what is no regular file."""
     try:
         descriptor = open_file(directory, name, shown)
-    except Missing:
+    except FileMissing:
         return None
     with os.fdopen(descriptor, "rb") as file:
         about = os.fstat(file.fileno())
         head = file.read(APPEND_BYTES + 1)
     mode = stat.S_IMODE(about.st_mode)
     if len(head) > APPEND_BYTES:  # too much to read each time: its place and time stand for its content
-        return Found(State(about.st_size, f"{about.st_ino}.{about.st_mtime_ns}"), head[:APPEND_BYTES], mode)
+        return Found(ContentState(about.st_size, f"{about.st_ino}.{about.st_mtime_ns}"), head[:APPEND_BYTES], mode)
     return Found(state_of(head), head, mode)
 
 
@@ -327,10 +330,10 @@ def _found_anything(directory: int, name: str, shown: str) -> Found | None:
     except FileNotFoundError:
         return None
     if stat.S_ISREG(about.st_mode):
-        with suppress(Refused):
+        with suppress(PathRefused):
             return _found(directory, name, shown)
     size = BLOCK if stat.S_ISDIR(about.st_mode) else about.st_size
-    return Found(State(size, f"{stat.filemode(about.st_mode)[0]}.{about.st_ino}"), b"")
+    return Found(ContentState(size, f"{stat.filemode(about.st_mode)[0]}.{about.st_ino}"), b"")
 
 
 def _replace(directory: int, name: str, beside: str, content: bytes, mode: int) -> None:
@@ -356,7 +359,7 @@ def plan_write(arguments: Mapping[str, Json], _: Found | None) -> Planned:
     """The content, whatever was there."""
     text = _text(arguments, "content")
     if len(text) > WRITE_CHARS:
-        raise Refused(f"The content has {len(text)} characters; at most {WRITE_CHARS} can be written at once.")
+        raise PathRefused(f"The content has {len(text)} characters; at most {WRITE_CHARS} can be written at once.")
     return Planned(_bytes(text))
 
 
@@ -371,7 +374,7 @@ def plan_append(arguments: Mapping[str, Json], found: Found | None) -> Planned:
     path, content = _text(arguments, "path"), _bytes(_text(arguments, "content"))
     size = (found.state.size if found is not None else 0) + len(content)
     if size > APPEND_BYTES:
-        raise Refused(
+        raise PathRefused(
             f"{path} would have {size} bytes; at most {APPEND_BYTES} can be kept by appending. Begin another file."
         )
     return Planned((found.head if found is not None else b"") + content, grows=True)
@@ -390,21 +393,21 @@ def plan_edit(arguments: Mapping[str, Json], found: Found | None) -> Planned:
     """What was there, with the old text replaced."""
     path, old, new = (_text(arguments, name) for name in ("path", "old", "new"))
     if found is None:
-        raise Refused(f"There is no file {path}.")
+        raise PathRefused(f"There is no file {path}.")
     if found.state.size > EDIT_BYTES:
-        raise Refused(f"{path} has {found.state.size} bytes; files of up to {EDIT_BYTES} bytes can be edited.")
+        raise PathRefused(f"{path} has {found.state.size} bytes; files of up to {EDIT_BYTES} bytes can be edited.")
     if b"\0" in found.head:
-        raise Refused(f"{path} is not a text file ({len(found.head)} bytes).")
+        raise PathRefused(f"{path} is not a text file ({len(found.head)} bytes).")
     text = found.head.decode("utf-8", "replace")
     count = text.count(old)
     if not count:
-        raise Refused(f"The old text does not occur in {path}. Read the file and copy the text exactly.")
+        raise PathRefused(f"The old text does not occur in {path}. Read the file and copy the text exactly.")
     everywhere = arguments.get("everywhere") is True
     if count > 1 and not everywhere:
-        raise Refused(f"The old text occurs {count} times in {path}. Give more of it, or set everywhere to true.")
+        raise PathRefused(f"The old text occurs {count} times in {path}. Give more of it, or set everywhere to true.")
     size = len(text) + count * (len(new) - len(old))
     if size > WRITE_CHARS:
-        raise Refused(f"{path} would have {size} characters then; at most {WRITE_CHARS} can be written at once.")
+        raise PathRefused(f"{path} would have {size} characters then; at most {WRITE_CHARS} can be written at once.")
     return Planned(_bytes(text.replace(old, new)), places=count)
 
 
@@ -419,7 +422,7 @@ def says_edit(arguments: Mapping[str, Json], change: Change) -> ToolOutcome:
 def plan_delete(arguments: Mapping[str, Json], found: Found | None) -> Planned:
     """Nothing."""
     if found is None:
-        raise Refused(f"There is no file {_text(arguments, 'path')}.")
+        raise PathRefused(f"There is no file {_text(arguments, 'path')}.")
     return Planned(None)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 from agent_core.workers.pool import Job, Workers, WorkFailed
 
 if TYPE_CHECKING:

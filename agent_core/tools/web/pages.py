@@ -14,7 +14,7 @@ import zlib
 from typing import Any
 from urllib.parse import urljoin
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 MAX_BYTES = 1_000_000
 """Of a page, on its way and unpacked."""

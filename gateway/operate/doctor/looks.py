@@ -14,18 +14,18 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import median
 
-from adapters.checks.findings import LOCAL_SECONDS, Check, Finding, Level, Seen, note, ok, problem, warning, worst
-from adapters.contract.platforms import Around
+from adapters.checks.findings import LOCAL_SECONDS, Check, Finding, Seen, Severity, note, ok, problem, warning, worst
+from adapters.contract.platforms import CheckContext
 from adapters.platforms import any_of, found, names, platform_of
+from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Endpoint, applied
-from agent_core.tools.base import Json
-from gateway.cli.context import find_gateway, holder_of_database, redactor_of
 from gateway.config.model import endpoints_of
+from gateway.config.operatorkey import with_operator_key
 from gateway.config.paths import Paths, PathsError, find_paths
-from gateway.config.reading import Loaded, survey
+from gateway.config.reading import Loaded, redactor_of, survey
 from gateway.config.sections import Config
-from gateway.config.sources import Problem
-from gateway.http.operatorkey import with_operator_key
+from gateway.config.sources import ConfigProblem
+from gateway.operate.context import find_gateway, holder_of_database
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
@@ -42,7 +42,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
         paths = find_paths(env)
     except PathsError as error:
         what, _, fix = str(error).partition(". ")
-        return [Finding("directory", Level.CONFIGURATION, f"{what}.", fix or "Correct it.")]
+        return [Finding("directory", Severity.CONFIGURATION, f"{what}.", fix or "Correct it.")]
     file = config_file or paths.config_file
     seen = survey(file, env, required=config_file is not None or paths.config_named)
     config = with_operator_key(seen.config, paths)
@@ -79,8 +79,8 @@ def judged_survey(seen: Loaded, file: Path) -> list[Finding]:
     return findings
 
 
-def _configuration(one: Problem) -> Finding:
-    return Finding("configuration", Level.CONFIGURATION, f"{one.where}: {one.what}", one.fix or "Correct it.")
+def _configuration(one: ConfigProblem) -> Finding:
+    return Finding("configuration", Severity.CONFIGURATION, f"{one.where}: {one.what}", one.fix or "Correct it.")
 
 
 def _warned(words: str) -> Finding:
@@ -190,7 +190,7 @@ async def _rehearsal(*, runs: bool) -> Seen:
 
 
 def _platforms(config: Config, env: Mapping[str, str], *, runs: bool) -> list[Check]:
-    around = Around(env, runs)
+    around = CheckContext(env, runs)
     checks = [check for _, section in config.chats() for check in section.checks(around)]
     if not config.chats():
         checks.append(Check("platforms", LOCAL_SECONDS, lambda: _no_platform(runs=runs)))
@@ -216,18 +216,18 @@ async def _no_platform(*, runs: bool) -> Seen:
 
 # --- words ---
 
-MARKS: Mapping[Level, str] = {
-    Level.OK: "ok",
-    Level.NOTE: "note",
-    Level.WARNING: "warning",
-    Level.PROBLEM: "PROBLEM",
-    Level.CONFIGURATION: "PROBLEM",
+MARKS: Mapping[Severity, str] = {
+    Severity.OK: "ok",
+    Severity.NOTE: "note",
+    Severity.WARNING: "warning",
+    Severity.PROBLEM: "PROBLEM",
+    Severity.CONFIGURATION: "PROBLEM",
 }
 
 
 def lines(findings: Sequence[Finding]) -> list[str]:
     """The findings for a person: the gravest last, because that is where eyes are."""
-    order = list(Level)
+    order = list(Severity)
     out: list[str] = []
     for one in sorted(findings, key=lambda one: order.index(one.level)):
         out += lines_of(one)
@@ -244,8 +244,8 @@ def lines_of(one: Finding) -> list[str]:
 
 def summary(findings: Sequence[Finding]) -> str:
     """All of it in one sentence."""
-    problems = sum(one.level in (Level.PROBLEM, Level.CONFIGURATION) for one in findings)
-    warnings = sum(one.level is Level.WARNING for one in findings)
+    problems = sum(one.level in (Severity.PROBLEM, Severity.CONFIGURATION) for one in findings)
+    warnings = sum(one.level is Severity.WARNING for one in findings)
     counted = [
         f"{number} {word}{'' if number == 1 else 's'}"
         for number, word in ((problems, "problem"), (warnings, "warning"))
@@ -270,12 +270,12 @@ def as_json(findings: Sequence[Finding], status: int) -> dict[str, Json]:
 
 SKEW_SECONDS = 30.0
 """A clock that is off by more is worth a word: Slack's signatures are good for five minutes, certificates have their times."""
-STATUS: Mapping[Level, int] = {
-    Level.OK: 0,
-    Level.NOTE: 0,
-    Level.WARNING: 0,
-    Level.PROBLEM: 1,
-    Level.CONFIGURATION: 78,
+STATUS: Mapping[Severity, int] = {
+    Severity.OK: 0,
+    Severity.NOTE: 0,
+    Severity.WARNING: 0,
+    Severity.PROBLEM: 1,
+    Severity.CONFIGURATION: 78,
 }
 """The exit status for the gravest finding."""
 

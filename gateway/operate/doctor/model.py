@@ -17,14 +17,14 @@ import orjson
 from typing_extensions import override
 
 from adapters.checks.findings import Finding, Seen, ok, problem, warning
-from adapters.checks.probe import NoReply, Probe, Reply, Trouble, environment_proxy, skew_of, unreachable
+from adapters.checks.probe import NoReply, Probe, ProbeTrouble, ServerReply, environment_proxy, skew_of, unreachable
+from agent_core.causes import BreakCause, cause_words
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import SystemClock
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
-from agent_core.turn.causes import BreakCause, cause_words
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, TextArrived, ToolCallNamed
-from agent_core.turn.settings import Route
 
 if TYPE_CHECKING:
     import httpx2
@@ -67,7 +67,7 @@ REACH_FIXES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TrialCall:
     """What came of the small call."""
 
     ending: ReplyFinished | CallBroke
@@ -108,7 +108,7 @@ class Listed:
     reached: bool = True
 
 
-async def listed(endpoint: Endpoint, line: Probe) -> tuple[Reply | NoReply, ...]:
+async def listed(endpoint: Endpoint, line: Probe) -> tuple[ServerReply | NoReply, ...]:
     """What the endpoint says when each of its keys asks for the list of models."""
     address = f"{endpoint.base_url.rstrip('/')}/models"
     return tuple(
@@ -138,13 +138,13 @@ async def check(endpoint: Endpoint, redactor: Redactor) -> ModelSeen:
     return ModelSeen(findings, line.skew_seconds if line.skew_seconds is not None else skew, seen.names)
 
 
-def judged_list(endpoint: Endpoint, replies: Sequence[Reply | NoReply]) -> Listed:
+def judged_list(endpoint: Endpoint, replies: Sequence[ServerReply | NoReply]) -> Listed:
     """What the lists of models say of address and keys. An endpoint without a list is none the worse for it."""
     out = Listed()
     for number, reply in enumerate(replies, 1):
         which = f"key number {number}" if len(replies) > 1 else "the key"
         match reply:
-            case NoReply(trouble=Trouble.TIME):
+            case NoReply(trouble=ProbeTrouble.TIME):
                 pass  # a list that does not come: the call will tell
             case NoReply():
                 out.reached = False
@@ -158,27 +158,27 @@ def judged_list(endpoint: Endpoint, replies: Sequence[Reply | NoReply]) -> Liste
                     )
                 ]
                 return out
-            case Reply(status=401 | 403):
+            case ServerReply(status=401 | 403):
                 out.findings.append(
                     problem("model.key", f"{endpoint.label} does not accept {which} ({reply.status}).", KEY_FIX)
                 )
-            case Reply():
+            case ServerReply():
                 out.names = out.names or names_of(reply)
     return out
 
 
-def names_of(reply: Reply) -> tuple[str, ...]:
+def names_of(reply: ServerReply) -> tuple[str, ...]:
     """The models of a list."""
     data = reply.table.get("data")
     names = [one.get("id") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
     return tuple(name for name in names if isinstance(name, str))
 
 
-def _refused(reply: Reply | NoReply) -> bool:
-    return isinstance(reply, Reply) and reply.status in (401, 403)
+def _refused(reply: ServerReply | NoReply) -> bool:
+    return isinstance(reply, ServerReply) and reply.status in (401, 403)
 
 
-async def _called(endpoint: Endpoint, route: Route, redactor: Redactor) -> tuple[Call, float | None]:
+async def _called(endpoint: Endpoint, route: Route, redactor: Redactor) -> tuple[TrialCall, float | None]:
     clock = SystemClock()
     client = _Watched([endpoint], clock, redactor)
     events: list[Event] = []
@@ -196,10 +196,10 @@ async def _called(endpoint: Endpoint, route: Route, redactor: Redactor) -> tuple
     finally:
         await client.aclose()
     skew = skew_of(client.date, began, time.time()) if client.date else None
-    return Call(ending, events, "event-stream" in client.kind), skew
+    return TrialCall(ending, events, "event-stream" in client.kind), skew
 
 
-def judged_call(call: Call, label: str, model: str, names: Sequence[str]) -> list[Finding]:
+def judged_call(call: TrialCall, label: str, model: str, names: Sequence[str]) -> list[Finding]:
     """What the small call says of key, model, stream and tools."""
     if isinstance(call.ending, CallBroke):
         return [judged_break(call.ending, label, model, names)]

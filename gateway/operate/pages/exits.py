@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from adapters.contract.chat import ACTION_LABELS
-from agent_core.judging.remedies import LADDERS, RESTART_SECONDS, Asks, Failure, Helps, Pause, Remedy, Use
-from agent_core.turn.exits import EXITS, Exit, ExitCode, read
-from agent_core.turn.notices import Action, ExitClass
-from agent_core.turn.settings import LadderCounts
+from agent_core.failures.exits import EXITS, Exit, ExitCode, read
+from agent_core.failures.notices import Action, ExitClass
+from agent_core.failures.remedies import LADDERS, RESTART_SECONDS, Asks, Failure, Helps, Pause, Remedy, Use
+from agent_core.settings import LadderCounts
 
 FAILURES: Mapping[Failure, str] = {
     Failure.BEFORE_CONTENT: "nothing came, or a break before any content; 429, 5xx, network",

@@ -21,7 +21,7 @@ BY_LOGGING = ("warning", "error")
 
 
 @dataclass(frozen=True)
-class Call:
+class LogCall:
     """A line of the log, as the source writes it."""
 
     where: str
@@ -30,7 +30,7 @@ class Call:
     fields: tuple[str, ...]
 
 
-def calls_in(source: str, where: str) -> Iterator[Call]:
+def calls_in(source: str, where: str) -> Iterator[LogCall]:
     """Every use of a module's ``log``. One that does not say its event and fields in so many words is an error."""
     tree = ast.parse(source)
     understood: set[int] = set()
@@ -52,7 +52,7 @@ def calls_in(source: str, where: str) -> Iterator[Call]:
         # An exception that is told outside of its handler is the logger's own business.
         fields = tuple(str(keyword.arg) for keyword in node.keywords if keyword.arg != "exc_info")
         for level, name in zip(levels, names, strict=True):
-            yield Call(place, name, "error" if level == "exception" else level, fields)
+            yield LogCall(place, name, "error" if level == "exception" else level, fields)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == "log" and isinstance(node.ctx, ast.Load):
             assert id(node) in understood, f"{where}:{node.lineno}: `log` is used otherwise than in a call of a level"
@@ -79,7 +79,7 @@ def names_of(call: ast.Call) -> list[str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LogCalls:
     """What all calls of one event say of it."""
 
     levels: tuple[str, ...]
@@ -89,27 +89,27 @@ class Written:
     """The fields that only some have."""
 
 
-def lines_written() -> Mapping[str, Written]:
+def lines_written() -> Mapping[str, LogCalls]:
     """By the event's name."""
-    found: dict[str, list[Call]] = {}
+    found: dict[str, list[LogCall]] = {}
     for package in ("agent_core", "adapters", "gateway"):
         for path in sorted((ROOT / package).rglob("*.py")):
             for call in calls_in(path.read_text("utf-8"), str(path.relative_to(ROOT))):
                 found.setdefault(call.name, []).append(call)
-    from_libraries = Written(BY_LOGGING, ("logger", "message"), ())
+    from_libraries = LogCalls(BY_LOGGING, ("logger", "message"), ())
     return {
         "library.message": from_libraries,
-        "library.unreadable": Written(BY_LOGGING[:1], from_libraries.always, ()),
+        "library.unreadable": LogCalls(BY_LOGGING[:1], from_libraries.always, ()),
         **{name: _together(calls) for name, calls in found.items()},
     }
 
 
-def _together(calls: list[Call]) -> Written:
+def _together(calls: list[LogCall]) -> LogCalls:
     calls = sorted(calls, key=lambda call: (-len(call.fields), call.fields))  # so that moving a file changes no page
     fields = dict.fromkeys(field for call in calls for field in call.fields)
     always = tuple(field for field in fields if all(field in call.fields for call in calls))
     levels = {call.level for call in calls}
-    return Written(tuple(one for one in LEVELS if one in levels), always, tuple(f for f in fields if f not in always))
+    return LogCalls(tuple(one for one in LEVELS if one in levels), always, tuple(f for f in fields if f not in always))
 
 
 _HEAD = """# Log events

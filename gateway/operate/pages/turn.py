@@ -8,17 +8,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from agent_core.judging.questions import ANSWERS, MUST_BE_ANSWERED, Question
+from agent_core.machine.turn import FACTS, JUDGEMENTS, LEADS
 from agent_core.turn.events import Happened
-from agent_core.turn.machine import FACTS, JUDGEMENTS, LEADS
+from agent_core.turn.questions import ANSWERS, MUST_BE_ANSWERED, Question
 from agent_core.turn.state import Phase
 
 _HEAD = """# The turn's tables
 
 <!-- Printed by `python -m gateway.operate.pages.turn`; do not edit. -->
 
-The machine (`agent_core/turn/machine.py`) waits for one thing at a time, its *phase*. What it does with an event stands in two tables, which are the
-dispatch itself: `FACTS` for what happens, `JUDGEMENTS` for what was judged of it. The functions are in `agent_core/turn/taking.py`.
+The machine (`agent_core/machine/turn.py`) waits for one thing at a time, its *phase*. What it does with an event stands in two tables, which are the
+dispatch itself: `FACTS` for what happens, `JUDGEMENTS` for what was judged of it. The functions are in `agent_core/machine/taking.py`.
 
 ```mermaid
 stateDiagram-v2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr, ValidationError
 
-from adapters.checks.probe import Probe, Reply, environment_proxy
+from adapters.checks.probe import Probe, ServerReply, environment_proxy
 from adapters.contract.platforms import Asker, Key, Platform, SetupResult
 from adapters.platforms import platforms
 from gateway.config.model import NO_KEY, OPENAI_URL, Model, endpoints_of
@@ -52,7 +52,7 @@ class Service:
 
 def model(asker: Asker, config: Config) -> SetupResult | None:
     """Address, key and name of a model at an OpenAI-compatible endpoint."""
-    from gateway.cli.context import redactor_of
+    from gateway.config.reading import redactor_of
     from gateway.operate.doctor import model as doctor_model
 
     now = config.model
@@ -103,7 +103,7 @@ def _chosen(asker: Asker, endpoint: Endpoint, name: str) -> str:
     from gateway.operate.doctor.model import listed, names_of
 
     replies = asker.look(listed(endpoint, Probe(endpoint.label, proxy=environment_proxy(endpoint.base_url))))
-    there = next((names_of(one) for one in replies if isinstance(one, Reply)), ())
+    there = next((names_of(one) for one in replies if isinstance(one, ServerReply)), ())
     if there:
         more = f" and {len(there) - SHOWN_MODELS} more" if len(there) > SHOWN_MODELS else ""
         asker.say(f"It has: {', '.join(there[:SHOWN_MODELS])}{more}")
@@ -119,7 +119,7 @@ def _local(asker: Asker) -> str:
         reply = await Probe("local").ask(
             "GET", f"{address}/models", {"Authorization": f"Bearer {NO_KEY}"}, None, LOCAL_SECONDS
         )
-        listed = isinstance(reply, Reply) and reply.status == 200 and isinstance(reply.table.get("data"), list)
+        listed = isinstance(reply, ServerReply) and reply.status == 200 and isinstance(reply.table.get("data"), list)
         return address if listed else ""
 
     async def found() -> list[str]:

@@ -20,13 +20,13 @@ from typing import TypeVar
 from pydantic import SecretStr
 from pydantic_core import PydanticCustomError
 
-from adapters.checks.findings import Finding, Level, Seen
+from adapters.checks.findings import Finding, Seen, Severity
 from adapters.contract.platforms import Key, SetupResult
 from adapters.contract.settings import sendable
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.reading import survey
 from gateway.config.sections import Config
-from gateway.config.sources import Unreadable, read_text
+from gateway.config.sources import UnreadableSource, read_text
 from gateway.operate.setup.prompts import Nobody, Prompts
 from gateway.operate.setup.services import Given, GivenUp, Service, services
 
@@ -190,7 +190,7 @@ class Wizard:
 
     def until(self, seen: T, name: str, again: Callable[[], Awaitable[T]]) -> T:
         """Let the person mend what a finding of this name says, and look again, as often as they like."""
-        while any(one.check == name and one.level is Level.PROBLEM for one in seen.findings):
+        while any(one.check == name and one.level is Severity.PROBLEM for one in seen.findings):
             if (
                 not self.prompts.asks
                 or self.prompts.ask("Press Enter when it is done (or write skip)").lower() == "skip"
@@ -223,7 +223,7 @@ class Wizard:
         try:
             before = read_text(self.secrets_file) if self.secrets_file.exists() else ""
             put_env(self.secrets_file, edited_env(before, changes))
-        except (Unreadable, ValueError) as error:
+        except (UnreadableSource, ValueError) as error:
             self._failed(service, str(error))
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
@@ -253,7 +253,7 @@ class Wizard:
 
 def blocks(finding: Finding) -> bool:
     """Whether a finding keeps a value from being written."""
-    return finding.level is Level.PROBLEM and finding.check.partition(".")[2] in BLOCKING
+    return finding.level is Severity.PROBLEM and finding.check.partition(".")[2] in BLOCKING
 
 
 # --- the file .env: values are set or taken out, every other line stays as it is ---

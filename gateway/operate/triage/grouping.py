@@ -1,6 +1,6 @@
 """Failures into groups, the most harmful first. Pure: it knows neither logs nor databases, and gets the time as an argument.
 
-Theory. A source tells of single failures (`Seen`). Failures with one key are a group: they have one cause and one remedy. A group
+Theory. A source tells of single failures (`SeenFailure`). Failures with one key are a group: they have one cause and one remedy. A group
 is sums, sets and the latest of something, so that how the failures were cut into files, and in which order they came, cannot matter.
 
 Laws (tests/gateway/test_triage_laws.py): the order does not matter; no failure is lost; what hurts more conversations at the same time never stands behind what hurts fewer.
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from agent_core.learning.troubles import Outcome
+from agent_core.failures.troubles import RemedyOutcome
 
 EXAMPLES = 3
 HALF_LIFE_MS = 6 * 3_600_000
@@ -38,7 +38,7 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenFailure:
     """One failure, as a source tells of it."""
 
     issue: Issue
@@ -85,7 +85,7 @@ class Group:
         """How many failures; of lines that only accompany others, those."""
         return self.count or self.evidence
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: SeenFailure) -> None:
         """Take a failure in."""
         if seen.evidence:
             self.evidence += 1
@@ -132,7 +132,7 @@ class Group:
 Groups: TypeAlias = dict[str, Group]
 
 
-def add(groups: Groups, seen: Seen) -> None:
+def add(groups: Groups, seen: SeenFailure) -> None:
     """Put a failure into its group."""
     group = groups.get(seen.issue.key)
     if group is None:
@@ -140,7 +140,7 @@ def add(groups: Groups, seen: Seen) -> None:
     group.add(seen)
 
 
-def grouped(failures: Iterable[Seen]) -> Groups:
+def grouped(failures: Iterable[SeenFailure]) -> Groups:
     """The groups of these failures."""
     groups: Groups = {}
     for seen in failures:
@@ -170,7 +170,12 @@ def tried(group: Group) -> list[Tried]:
     for (remedy, outcome), times in group.remedies.items():
         by_remedy.setdefault(remedy, Counter())[outcome] += times
     found = [
-        Tried(remedy, counts.total(), counts[Outcome.HELPED.value], counts.total() - counts[Outcome.NOT_KNOWN.value])
+        Tried(
+            remedy,
+            counts.total(),
+            counts[RemedyOutcome.HELPED.value],
+            counts.total() - counts[RemedyOutcome.NOT_KNOWN.value],
+        )
         for remedy, counts in by_remedy.items()
     ]
     return sorted(found, key=lambda one: (-one.times, one.remedy))

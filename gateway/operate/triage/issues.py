@@ -14,13 +14,13 @@ from typing import assert_never
 
 from adapters.contract.chat import Cause
 from adapters.platforms import platform_of, platforms
+from agent_core.failures.exits import EXITS, ExitCode
+from agent_core.failures.notices import DAMAGED, RESTORED, ExitClass
 from agent_core.learning.incidents import parts_of
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
-from agent_core.turn.exits import EXITS, ExitCode
-from agent_core.turn.notices import DAMAGED, RESTORED, ExitClass
 from gateway.observe.logcatalogue import DISK, LogEvent, event_of
 from gateway.operate.triage.grouping import Issue
-from gateway.sessions.inbox import BY_CLIENT, BY_PERSON
+from gateway.queues.inbox import BY_CLIENT, BY_PERSON
 
 OWN_FAULT = frozenset({"turn.driver_failed", "turn.driver_stuck", "invariant.broken", "turn.unreadable"})
 """Lines that accompany the end of a turn by `internal_error`."""

@@ -1,4 +1,4 @@
-"""JSON log lines into failures. Pure: bytes in, `Found` out; reading files and pipes is `gateway.operate.triage.reading`.
+"""JSON log lines into failures. Pure: bytes in, `LogReading` out; reading files and pipes is `gateway.operate.triage.reading`.
 
 Theory. Nearly all lines of a healthy gateway tell of no failure, so what can be passed over is seen by comparing bytes at a fixed
 place: a line of ours begins with its time, level and event, in this order (`gateway.observe.logging`). Whatever does not look so is
@@ -17,11 +17,11 @@ from typing import TypeAlias, cast
 import orjson
 
 from adapters.contract.chat import Cause
-from agent_core.learning.troubles import Outcome
-from agent_core.turn.exits import EXITS, ExitCode
-from agent_core.turn.notices import ExitClass
+from agent_core.failures.exits import EXITS, ExitCode
+from agent_core.failures.notices import ExitClass
+from agent_core.failures.troubles import RemedyOutcome
 from gateway.observe.logcatalogue import event_of
-from gateway.operate.triage.grouping import Group, Groups, Seen, add
+from gateway.operate.triage.grouping import Group, Groups, SeenFailure, add
 from gateway.operate.triage.issues import (
     NO_FAILURE,
     OWN_FAULT,
@@ -48,7 +48,7 @@ _LOUD = frozenset({"warning", "error", "critical"})
 
 
 @dataclass(slots=True)
-class Found:
+class LogReading:
     """What some lines told."""
 
     groups: Groups = field(default_factory=dict[str, Group])
@@ -69,7 +69,7 @@ class Found:
             return 0
 
 
-def sift(found: Found, lines: Iterable[bytes], since: str = "") -> None:
+def sift(found: LogReading, lines: Iterable[bytes], since: str = "") -> None:
     """Put what the lines tell into `found`; those before `since` (`stamp_of`) are counted and passed over."""
     after = since.encode()
     newest = found.newest.encode()
@@ -86,7 +86,7 @@ def sift(found: Found, lines: Iterable[bytes], since: str = "") -> None:
     found.newest = newest.decode("ascii", "replace")
 
 
-def _parsed(found: Found, line: bytes, since: str) -> str:
+def _parsed(found: LogReading, line: bytes, since: str) -> str:
     """Take in one line whatever it looks like; its time, or nothing."""
     if not line.strip():
         found.lines -= 1
@@ -126,7 +126,7 @@ def _event_of(line: bytes) -> Line | None:
     return event
 
 
-def failures_of(event: Line, at: int) -> Iterator[Seen]:
+def failures_of(event: Line, at: int) -> Iterator[SeenFailure]:
     """The failures that an event tells of."""
     name, level = _text(event, "event"), _text(event, "level")
     if name == "turn.ended":
@@ -134,19 +134,19 @@ def failures_of(event: Line, at: int) -> Iterator[Seen]:
     elif name == "delivery.failed":
         chat = _text(event, "chat")
         cause, surface = _text(event, "cause"), chat.partition("/")[0]
-        yield Seen(
+        yield SeenFailure(
             delivery_issue(surface, cause), at, cause != Cause.BLOCKED.value, chat, _text(event, "origin"), surface,
             words=_text(event, "words"),
         )  # fmt: skip
     elif name == "chat.refused":
         if _text(event, "reason") not in NO_FAILURE:
             account = _text(event, "account")
-            yield Seen(dropped_issue(_text(event, "reason")), at, surface=account.partition("/")[0])
+            yield SeenFailure(dropped_issue(_text(event, "reason")), at, surface=account.partition("/")[0])
     elif level in _LOUD and name not in POINTERS:
         yield _of_event(event, name, level, at)
 
 
-def _of_turn(event: Line, at: int) -> Iterator[Seen]:
+def _of_turn(event: Line, at: int) -> Iterator[SeenFailure]:
     told = event.get("troubles")
     conversation, turn, surface = (_text(event, key) for key in ("session", "turn", "surface"))
     ended = False
@@ -154,13 +154,13 @@ def _of_turn(event: Line, at: int) -> Iterator[Seen]:
         fingerprint, remedy, outcome = [*str(one).rsplit(" ", 2), "", ""][:3]
         hurt = outcome == "ended"
         ended |= hurt
-        yield Seen(
+        yield SeenFailure(
             turn_issue(fingerprint), at, hurt, conversation, turn, surface, "" if remedy == "-" else remedy,
-            Outcome.NOT_HELPED.value if hurt else outcome, words=_text(event, "cause"),
+            RemedyOutcome.NOT_HELPED.value if hurt else outcome, words=_text(event, "cause"),
         )  # fmt: skip
     if not ended and not ended_well(_text(event, "exit")):
         fingerprint = _text(event, "fingerprint") or _text(event, "exit")
-        yield Seen(turn_issue(fingerprint), at, True, conversation, turn, surface, words=_text(event, "cause"))
+        yield SeenFailure(turn_issue(fingerprint), at, True, conversation, turn, surface, words=_text(event, "cause"))
 
 
 def ended_well(code: str) -> bool:
@@ -171,7 +171,7 @@ def ended_well(code: str) -> bool:
         return False
 
 
-def _of_event(event: Line, name: str, level: str, at: int) -> Seen:
+def _of_event(event: Line, name: str, level: str, at: int) -> SeenFailure:
     known = event_of(name)
     values = tuple(_value(event, key, name) for key in known.by.split()) if known is not None else ()
     evidence = name in OWN_FAULT
@@ -183,7 +183,9 @@ def _of_event(event: Line, name: str, level: str, at: int) -> Seen:
         words = _text(event, "exception").strip().rpartition("\n")[2]
     surface = (_text(event, "chat") or _text(event, "adapter") or _text(event, "account")).partition("/")[0]
     hurt = level != "warning" or not name.startswith("library.")  # what a library only remarks stands behind all else
-    return Seen(issue, at, hurt, _text(event, "session"), _text(event, "turn"), surface, words=words, evidence=evidence)
+    return SeenFailure(
+        issue, at, hurt, _text(event, "session"), _text(event, "turn"), surface, words=words, evidence=evidence
+    )
 
 
 def _value(event: Line, key: str, name: str) -> str:

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from adapters.contract.chat import Cause
-from agent_core.learning.troubles import Outcome
+from agent_core.failures.exits import ExitCode
+from agent_core.failures.troubles import RemedyOutcome
 from agent_core.store.deliveries.rows import FailedPart
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.troubles.rows import FailedTurn
-from agent_core.turn.exits import ExitCode
-from gateway.operate.triage.grouping import Groups, Seen, grouped
+from gateway.operate.triage.grouping import Groups, SeenFailure, grouped
 from gateway.operate.triage.issues import (
     NO_FAILURE,
     PUT_BACK,
@@ -37,7 +37,7 @@ from gateway.operate.triage.issues import (
     dropped_issue,
     turn_issue,
 )
-from gateway.operate.triage.lines import Found, ended_well, sift, stamp_of
+from gateway.operate.triage.lines import LogReading, ended_well, sift, stamp_of
 from gateway.operate.triage.report import Report, as_json, moment, text
 
 NOTHING_WRONG, WRONG, CANNOT_TELL = 0, 1, 2
@@ -141,28 +141,28 @@ async def _groups(reads: Reads, since: int) -> Groups:
     found = [_of_turn(row, restores) for row in await reads.troubles.failures(since, clean)]
     found += [_of_part(row) for row in await reads.deliveries.failed_parts(since)]
     found += [
-        Seen(dropped_issue(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
+        SeenFailure(dropped_issue(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
         for row in dropped
         if row.reason not in NO_FAILURE
     ]
     return grouped(found)
 
 
-def _of_part(row: FailedPart) -> Seen:
+def _of_part(row: FailedPart) -> SeenFailure:
     platform, cause = row.surface.partition("/")[0], cause_of(row.cause)
-    return Seen(
+    return SeenFailure(
         delivery_issue(platform, cause), row.at, cause != Cause.BLOCKED.value, row.surface, row.origin, platform,
         words=row.cause,
     )  # fmt: skip
 
 
-def _of_turn(row: FailedTurn, restores: Collection[int]) -> Seen:
+def _of_turn(row: FailedTurn, restores: Collection[int]) -> SeenFailure:
     """`restores` is when backups were put back: what ended then was ended by that."""
     hurt = row.ended or not row.fingerprint
     by_restore = row.at in restores and not row.fingerprint and row.exit == ExitCode.INTERRUPTED_BY_RESTART
     issue = SET_ASIDE if by_restore else turn_issue(row.fingerprint or row.exit)
-    outcome = Outcome.NOT_HELPED.value if row.ended else row.outcome
-    return Seen(
+    outcome = RemedyOutcome.NOT_HELPED.value if row.ended else row.outcome
+    return SeenFailure(
         issue, row.at, hurt, row.session, row.turn, row.key.partition("/")[0],
         row.remedy, outcome, row.cause.replace("_", " "),
     )  # fmt: skip
@@ -173,7 +173,7 @@ def _of_turn(row: FailedTurn, restores: Collection[int]) -> Seen:
 
 async def _from_lines(asked: TriageRequest, since: int | None, say: Callable[[str], None]) -> int:
     stamp = stamp_of(since) if since is not None else ""
-    found = Found()
+    found = LogReading()
     teller = Teller(asked, say)
     tails = [Tail(source) for source in asked.sources]
     try:
@@ -197,7 +197,7 @@ async def _from_lines(asked: TriageRequest, since: int | None, say: Callable[[st
     return WRONG if found.groups else NOTHING_WRONG
 
 
-def _report(found: Found, asked: TriageRequest) -> Report:
+def _report(found: LogReading, asked: TriageRequest) -> Report:
     words = f"{found.unread} lines are no log events in JSON, and were passed over."
     names = "standard input" if asked.sources == ("-",) else ", ".join(asked.sources)
     source = f"{found.lines:,} lines of {names}".replace(",", " ")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapters.text.flatten import flatten
 from adapters.text.growing import without_open_link
-from adapters.text.markup import DISCORD, SLACK, SLACK_MARKDOWN, Marks, render, styled_parts
+from adapters.text.markup import DISCORD, SLACK, SLACK_MARKDOWN, StyleMarks, render, styled_parts
 from adapters.text.parse import parse
 from adapters.text.styled import Span, Style, Styled, units
 from tests.adapters.text.strategies import SAMPLES, markdowns
@@ -72,7 +72,7 @@ def test_what_stands_on_a_stream_is_a_beginning_of_what_stands_there_in_the_end(
 
 @MANY
 @given(markdowns, st.integers(40, 400), st.sampled_from([SLACK, SLACK_MARKDOWN, DISCORD]))
-def test_parts_are_within_the_limit(markdown: str, limit: int, marks: Marks) -> None:
+def test_parts_are_within_the_limit(markdown: str, limit: int, marks: StyleMarks) -> None:
     for part in styled_parts(flatten(parse(markdown, growing=False)), limit, marks):
         assert units(render(part, marks)) <= limit or units(part.text) <= 8
 
@@ -81,7 +81,7 @@ def test_parts_are_within_the_limit(markdown: str, limit: int, marks: Marks) -> 
 @pytest.mark.parametrize("style", [None, *Style])
 @pytest.mark.parametrize("open_end", [False, True])
 @pytest.mark.parametrize("marks", [SLACK, SLACK_MARKDOWN])
-def test_nobody_is_mentioned(ping: str, style: Style | None, open_end: bool, marks: Marks) -> None:
+def test_nobody_is_mentioned(ping: str, style: Style | None, open_end: bool, marks: StyleMarks) -> None:
     text = f"see {ping}"
     value = f"https://example.org/{ping}" if style is Style.LINK else ""
     spans = (Span(0, len(text), style, value),) if style is not None else ()

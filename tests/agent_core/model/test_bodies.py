@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from agent_core.causes import BreakCause
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.stream.bodies import ERROR
 from agent_core.ports import SystemClock
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, TextArrived
-from agent_core.turn.settings import Route
 
 MEMORY = 30_000_000
 MEMORY_OF_WHOLE = 90_000_000

@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from agent_core.causes import BreakCause
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.stream.chunks import MAX_CALLS
 from agent_core.ports import SystemClock
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import (
     CallBroke,
     Event,
@@ -24,7 +25,6 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolCallNamed,
 )
-from agent_core.turn.settings import Route
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"

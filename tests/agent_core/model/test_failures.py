@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
+from agent_core.jsonvalue import Json
 from agent_core.model.failures import rejection, says_no
 from agent_core.model.pauses import asked_pause
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 
 CASES: list[tuple[int, Json, BreakCause]] = [
     (400, {"error": {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}}, BreakCause.CONTEXT_OVERFLOW),

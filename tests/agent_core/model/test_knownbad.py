@@ -15,15 +15,15 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.causes import BreakCause
+from agent_core.jsonvalue import Json
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint, applied, overdue
 from agent_core.model.knownbad import ROUTING, ROWS, KnownBad, avoiding
 from agent_core.ports import SystemClock
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, ReplyFinished
-from agent_core.turn.settings import Route
 
 TODAY = date(2026, 11, 21)
 OPENROUTER = "https://openrouter.ai/api/v1"

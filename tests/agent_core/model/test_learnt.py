@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
+from agent_core.causes import BreakCause
+from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
@@ -20,11 +22,9 @@ from agent_core.model.learnt import KEPT_SECONDS, Learnt, own_words, without_too
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
 from agent_core.ports import SystemClock
 from agent_core.retry import TOOLS_LEFT_OUT
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolsRefused
-from agent_core.turn.settings import Route
 from tests.agent_core.model.test_client import HEAD, delta
 
 TOOLS = b'[{"type": "function", "function": {"name": "ls", "parameters": {"type": "object", "properties": {}}}}]'

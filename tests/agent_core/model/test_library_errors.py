@@ -13,13 +13,13 @@ import pytest
 from aiohttp import client_exceptions, http_exceptions
 from typing_extensions import override
 
-from agent_core.judging.remedies import CAUSE_TO_FAILURE, Failure
+from agent_core.failures.remedies import CAUSE_TO_FAILURE, Failure
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
 from agent_core.turn.events import CallBroke, Event, ReplyFinished
-from agent_core.turn.settings import Route
 from tests.agent_core.model.test_client import delta, upstream, writes
 
 HI = delta('"content": "Hi"')

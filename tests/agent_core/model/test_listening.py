@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from agent_core.causes import BreakCause
 from agent_core.model.client import DONE_ONLY, ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
-from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReasoningArrived, ReplyFinished, TextArrived, ToolArgumentsArrived
-from agent_core.turn.settings import Route
 from tests.agent_core.model.test_client import HEAD, data, delta, text_of, upstream, writes
 
 Answer = Callable[[dict[str, Any]], bytes]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.jsonvalue import Json
 from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
-from agent_core.tools.base import Json
 
 SENT: dict[str, object] = {
     "model": "m", "messages": [], "stream": True, "stream_options": {"include_usage": True}, "temperature": 0.2, "max_tokens": 100,

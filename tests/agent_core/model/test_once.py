@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.model.stream.chunks import ChunkReader
-from agent_core.model.stream.once import Once
+from agent_core.model.stream.once import SaidOnce
 from agent_core.turn.events import TextArrived, ToolArgumentsArrived
 
 PIECES = ["Hello", " there,", " this is", " the whole", " answer."]
@@ -63,7 +63,7 @@ def test_words_that_are_alike_are_all_said(pieces: list[str]) -> None:
 
 @given(st.lists(st.text(min_size=1, max_size=12), max_size=30))
 def test_pieces_are_said_as_they_come_unless_one_says_all_again(pieces: list[str]) -> None:
-    once = Once()
+    once = SaidOnce()
     got = "".join([*(once.feed(piece) for piece in pieces), once.finish()])
     whole = "".join(pieces)
     so_far = ["".join(pieces[:n]) for n in range(len(pieces))]
@@ -74,7 +74,7 @@ def test_pieces_are_said_as_they_come_unless_one_says_all_again(pieces: list[str
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=3, max_size=12))
 def test_all_so_far_in_each_piece_is_said_once(pieces: list[str]) -> None:
-    once = Once()
+    once = SaidOnce()
     pieces = ["Well, ", *pieces]
     so_far = ["".join(pieces[: n + 1]) for n in range(len(pieces))]
     assert "".join([*(once.feed(each) for each in so_far), once.finish()]) == so_far[-1]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.jsonvalue import Json
 from agent_core.model.pauses import LOADING_SECONDS, MOST_SECONDS, asked_pause
-from agent_core.tools.base import Json
 
 NOW = 1_700_000_000_000
 FORMS: list[tuple[dict[str, str], Json, float]] = [

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.causes import BreakCause, cause_words
+from agent_core.failures import exits
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock
+from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause, cause_words
 from agent_core.turn.events import CallBroke
-from agent_core.turn.settings import Route
 from tests.certificates import self_signed
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.remedies import Failure
+from agent_core.failures.remedies import Failure
+from agent_core.jsonvalue import Json
 from agent_core.model.rehearsal import rehearsal_server
-from agent_core.model.rehearsal.conversation import Conversation, read
+from agent_core.model.rehearsal.conversation import RehearsalRequest, read
 from agent_core.model.rehearsal.faults import FAULTS, fault_named
 from agent_core.model.rehearsal.script import plan
-from agent_core.model.rehearsal.wire import Call, Finish, Say
-from agent_core.tools.base import Json
+from agent_core.model.rehearsal.wire import Call, EndReply, Say
 
 TOOLS = frozenset(
     {
@@ -33,8 +33,8 @@ TOOLS = frozenset(
 
 def conversation(
     words: str, *, results: tuple[str, ...] = (), tools: frozenset[str] = TOOLS, asked: int = 1
-) -> Conversation:
-    return Conversation(words=words, results=results, said="", advice="", tools=tools, attempt=asked, asked=asked)
+) -> RehearsalRequest:
+    return RehearsalRequest(words=words, results=results, said="", advice="", tools=tools, attempt=asked, asked=asked)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_same_request_always_gets_the_same_reply_and_an_end(words: str, aske
     one, two = conversation(words, asked=asked), conversation(words, asked=asked)
     assert plan(one) == plan(two)
     if not words.strip().lower().startswith("rehearse"):
-        assert isinstance(plan(one)[-1], Finish)
+        assert isinstance(plan(one)[-1], EndReply)
 
 
 def test_every_ladder_has_a_fault_to_rehearse():

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
+from agent_core.causes import BreakCause
+from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
+from agent_core.jsonvalue import Json
 from agent_core.model.failures import rejection
 from agent_core.model.shapes import SHAPES
-from agent_core.tools.base import Json
-from agent_core.turn.causes import BreakCause
 
 GITHUB = "https://github.com/"
 

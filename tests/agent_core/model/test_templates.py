@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
 from agent_core.model.manners import POLITE, amended
-from agent_core.model.templates import AS_IT_IS, Form, fitted, learnt, plainer
-from agent_core.tools.base import Json
+from agent_core.model.templates import AS_IT_IS, TemplateForm, fitted, learnt, plainer
 from agent_core.turn.transcript import problems
 
 PICTURE: Json = [
@@ -20,7 +20,7 @@ PICTURE: Json = [
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
 ]
 EITHER = (False, True)
-FORMS = [Form(no_system=a, plain_turns=b, single_calls=c, short_ids=d) for a in EITHER for b in EITHER for c in EITHER for d in EITHER]  # fmt: skip
+FORMS = [TemplateForm(no_system=a, plain_turns=b, single_calls=c, short_ids=d) for a in EITHER for b in EITHER for c in EITHER for d in EITHER]  # fmt: skip
 
 
 @st.composite
@@ -54,7 +54,7 @@ def said(messages: list[Message]) -> str:
 
 @given(conversations(), st.sampled_from(FORMS))
 def test_a_conversation_in_any_form_is_valid_has_all_that_was_said_and_stays_as_it_is(
-    messages: list[Message], form: Form
+    messages: list[Message], form: TemplateForm
 ):
     found = fitted(messages, form)
     assert problems(found) == []
@@ -72,7 +72,7 @@ def test_a_conversation_in_any_form_is_valid_has_all_that_was_said_and_stays_as_
 
 
 @given(conversations(), st.sampled_from(FORMS))
-def test_each_form_is_what_its_template_wants(messages: list[Message], form: Form):
+def test_each_form_is_what_its_template_wants(messages: list[Message], form: TemplateForm):
     found = fitted(messages, form)
     roles = [message["role"] for message in found]
     if form.no_system:
@@ -101,18 +101,18 @@ CALLED: list[Message] = [
 @pytest.mark.parametrize(
     ("words", "form"),
     [
-        ("System role not supported", Form(no_system=True)),
-        ("Developer instruction is not enabled for models/gemma-3-27b-it", Form(no_system=True)),
-        ("Unsupported value: 'messages[0].role' does not support 'system' with this model.", Form(no_system=True)),
-        ("Conversation roles must alternate user/assistant/user/assistant/...", Form(plain_turns=True)),
-        ("Only user and assistant roles are supported, with the exception of an initial optional system message!", Form(plain_turns=True)),
-        ("This model only supports single tool-calls at once!", Form(single_calls=True)),
-        ("Multiple tool calls are not supported.", Form(single_calls=True)),
-        ("Tool call id was call_49c89af0 but must be a-z, A-Z, 0-9, with a length of 9", Form(short_ids=True)),
+        ("System role not supported", TemplateForm(no_system=True)),
+        ("Developer instruction is not enabled for models/gemma-3-27b-it", TemplateForm(no_system=True)),
+        ("Unsupported value: 'messages[0].role' does not support 'system' with this model.", TemplateForm(no_system=True)),
+        ("Conversation roles must alternate user/assistant/user/assistant/...", TemplateForm(plain_turns=True)),
+        ("Only user and assistant roles are supported, with the exception of an initial optional system message!", TemplateForm(plain_turns=True)),
+        ("This model only supports single tool-calls at once!", TemplateForm(single_calls=True)),
+        ("Multiple tool calls are not supported.", TemplateForm(single_calls=True)),
+        ("Tool call id was call_49c89af0 but must be a-z, A-Z, 0-9, with a length of 9", TemplateForm(short_ids=True)),
         ("The server is overloaded", AS_IT_IS),
     ],
 )  # fmt: skip
-def test_what_a_template_says_is_learnt_under_any_status(words: str, form: Form):
+def test_what_a_template_says_is_learnt_under_any_status(words: str, form: TemplateForm):
     sent = {"model": "m", "messages": CALLED}
     assert learnt(AS_IT_IS, CALLED, words) == form
     for status in (400, 404, 500):
@@ -123,9 +123,9 @@ def test_what_a_template_says_is_learnt_under_any_status(words: str, form: Form)
 def test_roles_that_must_alternate_without_tools_mean_the_system_role():
     """Mistral's first templates say so of a system message, which they do not know."""
     words = "Conversation roles must alternate user/assistant/user/assistant/..."
-    assert learnt(AS_IT_IS, CALLED[:2], words) == Form(no_system=True)
+    assert learnt(AS_IT_IS, CALLED[:2], words) == TemplateForm(no_system=True)
     plain = learnt(AS_IT_IS, CALLED, words)
-    assert learnt(plain, fitted(CALLED, plain), words) == Form(plain_turns=True, no_system=True)
+    assert learnt(plain, fitted(CALLED, plain), words) == TemplateForm(plain_turns=True, no_system=True)
 
 
 def test_a_template_that_says_the_same_of_every_form_is_not_asked_for_ever():

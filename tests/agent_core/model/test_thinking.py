@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.jsonvalue import Json
 from agent_core.messages import THOUGHTS, Message, carried_thoughts
 from agent_core.model.manners import POLITE, Manners
 from agent_core.model.stream.chunks import ChunkReader
 from agent_core.model.thinking import KEPT_BYTES, SKIP, with_thoughts
-from agent_core.tools.base import Json
 from agent_core.turn.transcript import problems
 
 SIGNATURE = "EqoBCkgIARABGAIiQL2UoU0b1OHYi+/=\t\u00e9"

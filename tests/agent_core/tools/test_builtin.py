@@ -32,7 +32,8 @@ OFFERED = [
 """In the order in which the models read them: what a provider has cached begins with it."""
 NAP = """
 from collections.abc import Mapping
-from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.jsonvalue import Json
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import Offer
 
 class Nap:

@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.tools.base import Json
-from agent_core.tools.files.changes import Change, State, Verdict, decide, found_of, read_change, state_of, written
-from agent_core.tools.files.workspace import Refused
+from agent_core.jsonvalue import Json
+from agent_core.tools.files.changes import (
+    Change,
+    ChangeVerdict,
+    ContentState,
+    decide,
+    found_of,
+    read_change,
+    state_of,
+    written,
+)
+from agent_core.tools.files.workspace import PathRefused
 from agent_core.tools.files.writing import Plan, plan_append, plan_edit, plan_write
 from tests.examples import MANY
 
@@ -40,7 +49,7 @@ def test_a_whole_is_done_if_it_is_as_it_is_to_be_and_not_if_it_is_as_it_was(
     before: bytes | None, after: bytes | None, now: bytes | None
 ) -> None:
     verdict = decide(change_of(before, after), found_of(now))
-    expected = Verdict.DONE if now == after else Verdict.DO if now == before else Verdict.CONFLICT
+    expected = ChangeVerdict.DONE if now == after else ChangeVerdict.DO if now == before else ChangeVerdict.CONFLICT
     assert verdict is expected
 
 
@@ -50,21 +59,21 @@ def test_what_others_add_at_the_end_neither_hides_nor_feigns_what_was_added(
 ) -> None:
     start = before or b""
     change = change_of(before, start + piece, grows=True)
-    assert decide(change, found_of(start + piece + late)) is Verdict.DONE
+    assert decide(change, found_of(start + piece + late)) is ChangeVerdict.DONE
     if not (early + late).startswith(piece):
-        assert decide(change, found_of(start + early + late)) is Verdict.DO
+        assert decide(change, found_of(start + early + late)) is ChangeVerdict.DO
 
 
 @given(st.binary(min_size=1, max_size=8), CONTENTS, MAYBE)
 def test_nothing_is_added_to_what_is_not_what_it_was(before: bytes, piece: bytes, now: bytes | None) -> None:
     if now is None or not now.startswith(before):
-        assert decide(change_of(before, before + piece, grows=True), found_of(now)) is Verdict.CONFLICT
+        assert decide(change_of(before, before + piece, grows=True), found_of(now)) is ChangeVerdict.CONFLICT
 
 
 def test_what_is_too_large_to_be_read_is_known_by_its_state() -> None:
-    large = State(10**9, "7.1")
-    assert decide(Change(large, state_of(b"x")), None) is Verdict.CONFLICT
-    assert decide(Change(None, large), None) is Verdict.DO
+    large = ContentState(10**9, "7.1")
+    assert decide(Change(large, state_of(b"x")), None) is ChangeVerdict.CONFLICT
+    assert decide(Change(None, large), None) is ChangeVerdict.DO
 
 
 # ---------------------------------------------------------------- processes that die
@@ -108,8 +117,8 @@ class Disk:
                 if call.made and not again:
                     call.result = "done"
                     continue
-                verdict = decide(call.put_down, found_of(self.content)) if again else Verdict.DO
-                if verdict is not Verdict.DO:
+                verdict = decide(call.put_down, found_of(self.content)) if again else ChangeVerdict.DO
+                if verdict is not ChangeVerdict.DO:
                     call.result = verdict.value
                     continue
                 now, content = self.planned(call)
@@ -118,7 +127,7 @@ class Disk:
                     continue
                 self.content, again = content, False
                 call.made += 1
-        except Refused:
+        except PathRefused:
             call.result = "refused"
 
 

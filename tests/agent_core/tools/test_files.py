@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
-from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.builtin.readers import SPECS, readers
 from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.files.reading import work
-from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
+from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolRegistry
 from agent_core.workers.pool import Workers
 from tests.examples import MANY
 
@@ -157,7 +158,7 @@ def test_no_path_reads_or_writes_outside_of_the_workspace(path: str, absolute: b
 )
 def test_arguments_are_checked_and_the_complaint_says_what_is_wrong(name: str, arguments: str, words: str):
     checked = REGISTRY.check(name, arguments)
-    assert isinstance(checked, UnreadableArguments)
+    assert isinstance(checked, ArgumentsUnreadable)
     assert words in checked.complaint
 
 
@@ -166,7 +167,7 @@ def test_lenient_arguments_and_unknown_tools():
     assert isinstance(REGISTRY.check("list_files", "null"), Runnable)
     assert isinstance(REGISTRY.check("read_file", '"{\\"path\\": \\"a\\"}"'), Runnable)
     unknown = REGISTRY.check("read_fil", "{}")
-    assert isinstance(unknown, UnknownTool)
+    assert isinstance(unknown, NoSuchTool)
     assert unknown.nearest == "read_file"
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
-from agent_core.tools.base import Json, ToolContext, ToolStatus
+from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.builtin.notes import Forget, Recall, Remember, Todo, ranked
 from agent_core.tools.builtin.sendfile import SendFile
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
-from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.files.writing import APPEND_BYTES
 from agent_core.tools.registry import Runnable, ToolRegistry

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 
 def echo(request: dict[str, Json], blob: bytes) -> Json:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.tools.base import Json
-from agent_core.workers.pool import Job, Trouble, Workers, WorkFailed
+from agent_core.jsonvalue import Json
+from agent_core.workers.pool import Job, Workers, WorkerTrouble, WorkFailed
 
 PATIENCE = 30.0
 
@@ -22,7 +22,7 @@ def job(name: str, seconds: float = 20.0, answer_bytes: int = 1_000_000) -> Job:
     return Job(f"tests.agent_core.workers.jobs:{name}", seconds, answer_bytes)
 
 
-async def trouble(workers: Workers, wanted: Job, **request: Json) -> Trouble:
+async def trouble(workers: Workers, wanted: Job, **request: Json) -> WorkerTrouble:
     with pytest.raises(WorkFailed) as failed:
         await workers.run(wanted, request)
     return failed.value.trouble
@@ -72,22 +72,22 @@ async def test_a_worker_has_no_file_no_secret_and_no_socket_of_the_gateway(
 @pytest.mark.parametrize(
     ("bad", "seconds", "answer_bytes", "expected"),
     [
-        ("spin", 0.5, 1000, Trouble.SLOW),
-        ("hold", 0.5, 1000, Trouble.SLOW),
-        ("sleep", 0.5, 1000, Trouble.SLOW),
-        ("hog", 20, 1000, Trouble.MEMORY),
-        ("deep", 20, 1000, Trouble.DEPTH),
-        ("die", 20, 1000, Trouble.DIED),
-        ("leave", 20, 1000, Trouble.DIED),
-        ("big", 20, 1000, Trouble.SIZE),
-        ("wrong", 20, 1000, Trouble.BUG),
-        ("unsayable", 20, 1000, Trouble.BUG),
-        ("missing", 20, 1000, Trouble.BUG),
-        ("babble", 20, 1000, Trouble.SIZE),
+        ("spin", 0.5, 1000, WorkerTrouble.SLOW),
+        ("hold", 0.5, 1000, WorkerTrouble.SLOW),
+        ("sleep", 0.5, 1000, WorkerTrouble.SLOW),
+        ("hog", 20, 1000, WorkerTrouble.MEMORY),
+        ("deep", 20, 1000, WorkerTrouble.DEPTH),
+        ("die", 20, 1000, WorkerTrouble.DIED),
+        ("leave", 20, 1000, WorkerTrouble.DIED),
+        ("big", 20, 1000, WorkerTrouble.SIZE),
+        ("wrong", 20, 1000, WorkerTrouble.BUG),
+        ("unsayable", 20, 1000, WorkerTrouble.BUG),
+        ("missing", 20, 1000, WorkerTrouble.BUG),
+        ("babble", 20, 1000, WorkerTrouble.SIZE),
     ],
 )
 async def test_a_bad_job_fails_alone_and_the_next_one_has_a_fresh_worker(
-    bad: str, seconds: float, answer_bytes: int, expected: Trouble
+    bad: str, seconds: float, answer_bytes: int, expected: WorkerTrouble
 ):
     async with Workers() as workers:
         await workers.run(job("echo"), {})
@@ -107,7 +107,7 @@ async def test_the_loop_runs_on_while_a_worker_is_held_in_c():
             await asyncio.sleep(0.005)
             rounds += 1
         assert rounds > 20
-        assert await held is Trouble.SLOW
+        assert await held is WorkerTrouble.SLOW
 
 
 async def test_who_cancels_a_job_ends_it():
@@ -144,8 +144,8 @@ async def test_signals_that_end_the_gateway_leave_its_jobs_time():
 
 async def test_what_has_no_form_in_json_is_refused_before_it_is_sent():
     async with Workers() as workers:
-        assert await trouble(workers, job("echo"), text="\ud800") is Trouble.UNSENDABLE
-        assert await trouble(workers, job("echo"), number=2**70) is Trouble.UNSENDABLE
+        assert await trouble(workers, job("echo"), text="\ud800") is WorkerTrouble.UNSENDABLE
+        assert await trouble(workers, job("echo"), number=2**70) is WorkerTrouble.UNSENDABLE
         assert workers.processes == []
 
 
@@ -165,7 +165,7 @@ async def test_who_finds_a_long_line_is_told_at_once_and_a_place_that_is_given_u
         await asyncio.sleep(0)
         waiting = asyncio.create_task(workers.run(job("echo"), {}))
         await asyncio.sleep(0)
-        assert await trouble(workers, job("echo")) is Trouble.BUSY
+        assert await trouble(workers, job("echo")) is WorkerTrouble.BUSY
         waiting.cancel()
         await asyncio.wait({waiting})
         after = asyncio.create_task(workers.run(job("echo"), {}))
@@ -181,9 +181,9 @@ async def test_closing_ends_what_runs_and_what_waits_and_takes_nothing_more():
     await asyncio.sleep(0.1)
     pids = workers.processes
     await workers.aclose()
-    assert await running is Trouble.CLOSED
-    assert await waiting is Trouble.CLOSED
-    assert await trouble(workers, job("echo")) is Trouble.CLOSED
+    assert await running is WorkerTrouble.CLOSED
+    assert await waiting is WorkerTrouble.CLOSED
+    assert await trouble(workers, job("echo")) is WorkerTrouble.CLOSED
     assert all(map(gone, pids))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from tests.e2e.faults.playing import AFTER, CALLS, DONE, HALF, WRITE, Fault
 from tests.e2e.upstream import HEAD, Act, Reply, Wait, call, delta, end, event, status, text
 

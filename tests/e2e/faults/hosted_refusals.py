@@ -6,7 +6,7 @@ import json
 import time
 from typing import Any
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from tests.e2e.faults.playing import FINE, WELL, Fault
 from tests.e2e.upstream import HEAD, Reply, delta, end, event, status, text
 

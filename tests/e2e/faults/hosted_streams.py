@@ -6,7 +6,7 @@ import gzip
 import json
 from typing import Any
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from tests.e2e.faults.playing import AFTER, CALLS, DONE, FINE, THOUGHT, WELL, Fault
 from tests.e2e.upstream import HEAD, Act, Drip, Wait, delta, end, event, status, text
 

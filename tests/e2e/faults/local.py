@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from tests.e2e.faults.playing import AFTER, DONE, FINE, HALF, WELL, WRITE, Fault
 from tests.e2e.upstream import HEAD, Reply, Rule, call, end, status
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from tests.e2e.faults.local import AFTER, FINE, HALF, WRITE, calls, local, refuse, tool
 from tests.e2e.faults.playing import Fault
 from tests.e2e.upstream import HEAD, call, delta, end, event, text

@@ -6,7 +6,7 @@ import gzip
 import json
 import zlib
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from tests.e2e.faults.local import AFTER, FINE, WRITE, chunked, local
 from tests.e2e.faults.playing import Fault
 from tests.e2e.upstream import HEAD, Act, Wait, delta, end, event, status, text

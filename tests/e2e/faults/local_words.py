@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agent_core.turn.exits import ExitCode
+from agent_core.failures.exits import ExitCode
 from tests.e2e.faults.local import AFTER, FINE, WRITE, Body, local, refuse, roles, tool
 from tests.e2e.faults.playing import WELL, Fault
 from tests.e2e.upstream import HEAD, Reply, call, delta, end, status, text

@@ -20,9 +20,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from agent_core.failures.exits import ExitCode
+from agent_core.settings import Route
 from agent_core.text.ours import MARK
-from agent_core.turn.exits import ExitCode
-from agent_core.turn.settings import Route
 from gateway.sessions.chain import ModelChain
 from tests.e2e.upstream import HEAD, Reply, Rule, Upstream, call, end, text, upstream
 from tests.serving import served

@@ -11,9 +11,19 @@ from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Finding, Seen, ok, problem
 from adapters.contract.logevents import LATER, LogEvent
-from adapters.contract.platforms import PAIRING, Around, Asker, Built, ChatSection, Key, Pieces, Platform, SetupResult
+from adapters.contract.pacing import Rate
+from adapters.contract.platforms import (
+    PAIRING,
+    Asker,
+    Built,
+    ChatSection,
+    CheckContext,
+    Key,
+    Pieces,
+    Platform,
+    SetupResult,
+)
 from adapters.contract.settings import FromOutside, Secret, Usual
-from adapters.delivery.pacing import Rate
 
 if TYPE_CHECKING:
     from outspoken_toy.adapter import ToySettings
@@ -51,7 +61,7 @@ class Toy(ChatSection):
         return Built(ToyAdapter(self.settings(), intake, clock), RATE, lambda _: RATE)
 
     @override
-    def checks(self, around: Around) -> Sequence[Check]:
+    def checks(self, around: CheckContext) -> Sequence[Check]:
         return (Check("toy", REMOTE_SECONDS, self._look),)
 
     async def _look(self) -> ToySeen:

@@ -9,7 +9,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from agent_core.tools.base import Json
+from agent_core.jsonvalue import Json
 
 DEEPEST = 64
 _SPACE = re.compile(r"[ \t\r\n]*+")

@@ -11,11 +11,11 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agent_core.jsonvalue import Json
 from agent_core.model.families.family import Calls
 from agent_core.model.families.grammar.steps import END, Grammar, NotACall, Step, one_of, spaces, until
 from agent_core.model.families.grammar.values import object_of, parsed
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.tools.base import Json
 
 _ATTRIBUTE = re.compile(r"""([\w.-]{1,64})\s{0,8}=\s{0,8}(?:"([^"]{0,512})"|'([^']{0,512})'|([^\s"'<>/]{1,512}))""")
 _NAME = re.compile(r"[\w.:/-]{1,128}")

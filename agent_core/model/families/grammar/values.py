@@ -15,9 +15,9 @@ from typing import cast
 
 import orjson
 
+from agent_core.jsonvalue import Json
 from agent_core.model.families.grammar.notation import NotReadable, read_value
 from agent_core.model.toolnames import meant
-from agent_core.tools.base import Json
 
 MAX_UNWRAPPED = 3
 """How often arguments may be encoded as a string inside a string."""

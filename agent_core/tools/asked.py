@@ -1,0 +1,144 @@
+"""What a person is asked to agree to: a call's arguments so that nothing decisive is hidden. Pure.
+
+Each argument has a line of its own, its value stands in quotes, and what cannot be seen is written out, so that no value can pass for another
+argument, for the question or for nothing. What says where something happens (a path, an address, a command) is whole; when all of it is too
+long for one message of a chat, the longest others are cut, in their middle, and the line says by how much. Where what decides would have to be cut
+itself, nobody is asked (`unasked`): two calls that look the same are not to be told apart by what is left out. The host of an address is named as
+it is called.
+
+Laws (tests/agent_core/test_asked.py): every argument is named, and none twice; each has one line; it all fits into `MOST`; a value that is not
+cut can be read back; a line that is cut says so before its value; of what is asked, everything decisive can be read back.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from agent_core.jsonvalue import Json
+from agent_core.text.shown import middle, plain
+from agent_core.tools.arguments import parsed
+
+MOST = 850
+"""Characters of all lines: escaped for a chat they may be twice as many."""
+DECISIVE = frozenset({"path", "url", "command", "host", "to", "name", "pattern"})
+"""What says where something happens."""
+DECISIVE_MOST = 500
+LONGEST_HOST = 253
+SHORTEST = 40
+"""No value is cut to less."""
+MOST_LINES = 12
+
+
+@functools.lru_cache(16)
+def question(tool: str, arguments: str) -> str:
+    """What is asked about a call, in lines."""
+    return _asked(tool, arguments, MOST)
+
+
+@functools.lru_cache(4)
+def whole(tool: str, arguments: str) -> str:
+    """The same without a bound; empty if nothing was left out."""
+    found = _asked(tool, arguments, None)
+    return found if found != question(tool, arguments) else ""
+
+
+def unasked(arguments: str) -> str:
+    """Which argument decides and is too long to be shown whole, in words for the model; empty if a person can be asked."""
+    found = parsed(arguments)
+    if isinstance(found, str):
+        return ""
+    shown = _shown(found)
+    caps = _caps(shown, MOST)
+    hidden = [name for name in found if name in DECISIVE and (name not in shown or shown[name] > caps[name])]
+    if not hidden:
+        return ""
+    names = " and ".join(hidden)
+    return f"its {names} cannot be shown whole to the person who has to agree. Use at most {DECISIVE_MOST - 2 * SHORTEST} characters"
+
+
+def _asked(tool: str, arguments: str, most: int | None) -> str:
+    found = parsed(arguments)
+    head = f"May {middle(plain(tool), 100)} run"
+    if isinstance(found, str):  # it would not run; shown all the same
+        return f"{head} with these arguments?\n{_cut(arguments, most or len(arguments))}"
+    if not found:
+        return f"{head}?"
+    return "\n".join((f"{head} with:", *_lines(found, most)))
+
+
+def _lines(found: Mapping[str, Json], most: int | None) -> list[str]:
+    if most is None:
+        return [_line(name, value, None) for name, value in found.items()]
+    sizes = _shown(found)
+    caps = _caps(sizes, most)
+    lines = [_line(name, found[name], caps[name] if size > caps[name] else None) for name, size in sizes.items()]
+    if len(found) > len(sizes):
+        lines.append(f"and {len(found) - len(sizes)} more arguments, which are not shown here")
+    return lines
+
+
+def _shown(found: Mapping[str, Json]) -> dict[str, int]:
+    """How long the line of each argument would be that has one."""
+    return {name: len(_line(name, value, None)) for name, value in list(found.items())[:MOST_LINES]}
+
+
+def _caps(sizes: Mapping[str, int], most: int) -> dict[str, int]:
+    """How long each line may be: all as they are if that fits; else the decisive ones come first, and the longest give."""
+    caps = {name: min(size, DECISIVE_MOST) if name in DECISIVE else size for name, size in sizes.items()}
+    for giving in ([name for name in sizes if name not in DECISIVE], list(sizes)):
+        room = max(0, most - sum(caps[name] for name in sizes if name not in giving))
+        level = _level([caps[name] for name in giving], room)
+        caps.update({name: min(caps[name], max(SHORTEST, level)) for name in giving})
+        if sum(caps.values()) <= most:
+            break
+    return caps
+
+
+def _level(sizes: list[int], room: int) -> int:
+    """The height at which everything longer is cut so that all of it fits."""
+    left = sorted(sizes)
+    while left:
+        level = room // len(left)
+        if left[0] > level:
+            return level
+        room -= left.pop(0)
+    return max(sizes, default=0)
+
+
+def _line(name: str, value: Json, most: int | None) -> str:
+    """An argument on its line, of about `most` characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    host = _host(value) if name == "url" else ""
+    about = f" (of the host {host})" if host else ""
+    label = middle(plain(name), SHORTEST)
+    if most is None:
+        return f"{label}: {plain(text)}{about}"
+    keep = most
+    while True:
+        cut = _cut(text, keep)
+        line = f"{label} ({len(text):,} characters, not all of them shown): {cut}{about}"
+        if len(line) <= most + 2 * SHORTEST or keep <= SHORTEST // 2:
+            return line
+        keep = keep * 3 // 4
+
+
+def _cut(text: str, most: int) -> str:
+    """Cut before what cannot be seen is written out, so that no number is cut."""
+    if len(text) <= most:
+        return plain(text)
+    head, tail = -(-most * 2 // 3), most // 3
+    return f"{plain(text[:head])} […{len(text) - head - tail:,} characters are left out here…] {plain(text[len(text) - tail :])}"
+
+
+def _host(value: Json) -> str:
+    """What an address calls, in the letters of its name on the wire."""
+    try:
+        host = urlsplit(value.strip()).hostname if isinstance(value, str) else None
+        if host and len(host) > LONGEST_HOST:
+            return "that is too long for a name"
+        return plain(host.encode("idna").decode()) if host else ""
+    except (ValueError, UnicodeError):
+        return "that cannot be read"

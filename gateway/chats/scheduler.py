@@ -1,0 +1,248 @@
+"""The one task that claims what is due. It decides nothing (`gateway.schedule.schedules` does) and keeps nothing: after a crash, or beside
+another node, whoever comes next sees in the database what is still to be claimed.
+
+A claim is committed together with a command in the chat's inbox, which then goes the way of all commands. A node claims only
+for conversations that it owns or can own, so that what it claims is carried out by itself or by who takes over from it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import structlog
+
+from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.chat import CallFailed, ChatAddress
+from agent_core.bell import Bell
+from agent_core.ports import Clock
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.store import Conflict, Fenced, OwnedElsewhere, StorageUnavailable, Store
+from gateway.chats.commandintake import CommandIntake
+from gateway.config import times
+from gateway.config.schedule import Schedule, ScheduleEntry
+from gateway.config.times import BadTime
+from gateway.people.access import PersonStanding
+from gateway.people.members import Members, account_of
+from gateway.people.routing import Command
+from gateway.schedule import schedules
+from gateway.schedule.schedules import Plan, ScheduleKind, UnreadablePlan
+from gateway.sessions.accepting import Accepting
+
+log = structlog.get_logger("schedule")
+
+LONGEST_SLEEP_SECONDS = 30.0
+"""So long a clock that was put forward, or a reminder that another node took in, may go unnoticed."""
+RETRY_SECONDS = 5.0
+"""When something is due and could not be claimed."""
+JUMP_SECONDS = 5.0
+"""So much apart from each other, the two clocks of the machine tell that one was set."""
+
+Resolve = Callable[[str], Awaitable[ChatAddress]]
+"""The address that an operator's words name. Raises `LookupError` in words, or `CallFailed`."""
+
+
+def machine_zone(environ: Mapping[str, str], root: Path = Path("/")) -> str:
+    """The name of the machine's time zone; UTC if it has none that the tz database knows."""
+    named = [environ.get("TZ", "").removeprefix(":")]
+    try:
+        _, found, name = str((root / "etc/localtime").resolve()).partition("/zoneinfo/")
+        named.append(name if found else "")
+        named.append((root / "etc/timezone").read_text("utf-8").strip())
+    except (OSError, UnicodeDecodeError):
+        pass
+    for name in filter(None, named):
+        try:
+            times.zone_of(name)
+        except BadTime:
+            continue
+        return name
+    return "UTC"
+
+
+def zone_in_force(section: Schedule) -> str:
+    """The zone whose clocks people mean."""
+    return section.timezone or machine_zone(os.environ)
+
+
+class Scheduler:
+    """`run` it in a task of its own; `wake` it when a schedule was stored. Make it inside the event loop."""
+
+    def __init__(
+        self,
+        section: Schedule,
+        zone: str,
+        store: Store,
+        accepting: Accepting,
+        members: Members,
+        commands: CommandIntake,
+        bell: Bell,
+        clock: Clock,
+        resolve: Resolve,
+    ) -> None:
+        self._store = store
+        self._accepting = accepting
+        self._members = members
+        self._commands = commands
+        self._clock = clock
+        self._resolve = resolve
+        self._zone = zone
+        self._bell = bell
+        self._unsynced: dict[str, ScheduleEntry] = {entry.name: entry for entry in section.entries}
+        """Configured entries whose rows are not as configured yet."""
+        self._names = frozenset(self._unsynced)
+        self._swept = False
+        self._said: set[str] = set()
+        """What was logged once and need not be again."""
+        self._clocks = (clock.now_ms() / 1000, clock.monotonic())
+
+    def wake(self) -> None:
+        """There may be something sooner than was thought."""
+        self._bell.ring()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                try:
+                    seconds = await self._pass()
+                except StorageUnavailable as error:
+                    log.warning("schedule.storage_unavailable", error=str(error))
+                    seconds = RETRY_SECONDS
+                except Exception:
+                    log.exception("schedule.failed")
+                    seconds = LONGEST_SLEEP_SECONDS
+                await self._bell.wait(seconds)
+        finally:
+            self._bell.close()
+
+    async def _pass(self) -> float:
+        """Claim everything that is due; the seconds until it has to be looked again."""
+        self._notice_jumps()
+        await self._sync()
+        for row in await self._store.schedules.due(self._clock.now_ms()):
+            try:
+                await self._settle(row)
+            except (Conflict, Fenced, OwnedElsewhere) as error:
+                log.info("schedule.not_claimed", schedule=row.schedule, why=str(error))
+            except StorageUnavailable:
+                raise
+            except Exception:
+                log.exception("schedule.failed", schedule=row.schedule)
+        await self._sync()  # an entry with another rule gets it as soon as the old one is settled
+        next_at = await self._store.schedules.next_occurrence()
+        if next_at is None:
+            return LONGEST_SLEEP_SECONDS
+        left = (next_at - self._clock.now_ms()) / 1000
+        return min(LONGEST_SLEEP_SECONDS, max(0.01, left)) if left > 0 else RETRY_SECONDS
+
+    def _notice_jumps(self) -> None:
+        """Say so when the wall clock was set. It needs no other care: what is due is always asked of the clock as it is."""
+        wall, steady = self._clock.now_ms() / 1000, self._clock.monotonic()
+        jumped = (wall - self._clocks[0]) - (steady - self._clocks[1])
+        self._clocks = (wall, steady)
+        if abs(jumped) > JUMP_SECONDS:
+            log.warning("schedule.clock_jumped", seconds=round(jumped))
+
+    # ------------------------------------------------------------------ claiming
+
+    async def _settle(self, row: ScheduleRow) -> None:
+        """Claim what is due of a schedule, one claim after the other."""
+        account = account_of(ChatAddress.of(row.surface))
+        if account not in self._members.accounts:
+            if self._first(f"account {row.schedule}"):
+                log.warning("schedule.no_account", schedule=row.schedule, account=account)
+            return  # it stays due, and is told as late or missed when the account is there again
+        try:
+            plan, rule = schedules.decode(row)
+        except UnreadablePlan as error:
+            if self._first(f"unreadable {row.schedule}"):
+                log.warning("schedule.unreadable", schedule=row.schedule, error=str(error))
+            return
+        if row.kind == ScheduleKind.REMINDER and self._members.standing_of(plan.origin) is PersonStanding.STRANGER:
+            await self._store.schedules.put(schedules.cancelled(row, self._clock.now_ms()))
+            log.warning("schedule.cancelled", schedule=row.schedule, why="who asked for it may not talk any more")
+            return
+        while True:
+            now = self._clock.now_ms()
+            claim = schedules.decide(rule, row.next_at, plan.if_missed, plan.late_seconds, now)
+            if claim is None:
+                return
+            found, happening = schedules.claimed(row, plan, claim, now)
+            key = SessionKey.of(row.session_key)
+            await self._own(key)
+            inbound = Inbound(
+                account=account,
+                platform_key=schedules.key_of(happening),
+                session=key,
+                input=(),
+                surface=key.platform,
+                memory_scope=row.session_key,
+                can_approve=True,
+                chat=plan.origin,
+            )
+            command = Command("happen", schedules.encode_happening(happening))
+            accepted, _ = await self._commands.take(inbound, command, claim=found)
+            if accepted.duplicate:
+                raise Conflict(f"The occurrence {inbound.platform_key} is known already.")
+            log.info(
+                "schedule.claimed", schedule=row.schedule, outcome=claim.outcome.value, due=claim.due,
+                count=claim.count, late_seconds=round(happening.late_ms / 1000), inbox=accepted.inbox_id,
+            )  # fmt: skip
+            row = found.schedule
+
+    async def _own(self, key: SessionKey) -> None:
+        """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
+        known = await self._store.sessions.by_key(key.text())
+        if known is not None:
+            self._accepting.queues.release(await self._accepting.owned(key.text(), known.session))
+
+    def _first(self, what: str) -> bool:
+        """Whether this was not said yet."""
+        new = what not in self._said
+        self._said.add(what)
+        return new
+
+    # ------------------------------------------------------------------ the configuration
+
+    async def _sync(self) -> None:
+        """Bring the rows of configured entries to what the configuration says."""
+        if not self._unsynced and self._swept:
+            return
+        rows = {row.schedule: row for row in await self._store.schedules.named(schedules.CONFIGURED)}
+        now = self._clock.now_ms()
+        if not self._swept:
+            wanted = {f"{schedules.CONFIGURED}{name}" for name in self._names}
+            for row in rows.values():
+                if row.schedule not in wanted and row.next_at is not None:
+                    await self._store.schedules.put(schedules.cancelled(row, now))
+                    log.info("schedule.removed", schedule=row.schedule)
+            self._swept = True
+        for name, entry in list(self._unsynced.items()):
+            try:
+                address = await self._resolve(entry.chat)
+            except (LookupError, CallFailed) as error:
+                if self._first(f"chat {name}"):
+                    log.warning("schedule.no_chat", schedule=name, words=str(error))
+                continue
+            rule = entry.rule(self._zone)
+            plan = Plan(
+                words=entry.prompt,
+                origin=schedules.scheduled_origin(address),
+                zone=entry.timezone or self._zone,
+                name=name,
+                if_missed=entry.if_missed,
+                late_seconds=entry.late_seconds,
+            )
+            known = rows.get(f"{schedules.CONFIGURED}{name}")
+            row = schedules.synced(known, rule, plan, now)
+            if row is not None:
+                try:
+                    await self._store.schedules.put(row)
+                except Conflict:
+                    continue  # another node was quicker, or an occurrence: look again
+                log.info("schedule.configured", schedule=row.schedule, next_at=row.next_at)
+            current = row or known
+            if current is not None and current.rule == times.encode(rule):
+                del self._unsynced[name]

@@ -1,0 +1,166 @@
+"""Messages of chats on their way to a session's queue, and what their chat is told of that: their place, what of them cannot be used, or why
+they are not taken. What is refused is stored, too, with the reason.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import structlog
+
+from adapters.contract.base import Inbound, Ticket
+from adapters.contract.chat import AttachmentKind, ChatOrigin, Content, ContentKind
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.text.styled import Styled
+from agent_core.messages import InputMessage
+from agent_core.ports import Clock
+from agent_core.store.errors import NoRoomToday
+from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
+from agent_core.store.store import Store
+from gateway.commands.registry import line_words, queued_words
+from gateway.config.types import SessionPolicy
+from gateway.delivery.outbox import Outbox
+from gateway.delivery.owners import Owner, queue_origin
+from gateway.limits.quotas import Quotas, carried_bytes, without_files
+from gateway.people.members import MemberRefused, Members
+from gateway.people.routing import spoken
+from gateway.queues import inbox
+from gateway.queues.inbox import REFUSED_LANE
+from gateway.sessions.accepting import Accepting
+from gateway.sessions.stopping import TurnStopping
+
+log = structlog.get_logger("chat")
+
+OTHER_WORDS = "I cannot take a {what}; I can read text, files of text or code, and pictures."
+Cursor = tuple[str, str] | None
+"""(channel, position) of the platform, stored with what it brought."""
+
+
+def unusable(origin: ChatOrigin, text: str) -> MemberRefused | None:
+    """A message of nothing but what nobody here can take, such as a voice message."""
+    others = [one for one in origin.attachments if one.kind is AttachmentKind.OTHER]
+    if text.strip() or not others or len(others) < len(origin.attachments):
+        return None
+    return MemberRefused("nothing in it can be taken", OTHER_WORDS.format(what=others[0].name))
+
+
+class Messages:
+    """Takes in, changes and withdraws them."""
+
+    def __init__(
+        self,
+        accepting: Accepting,
+        stopping: TurnStopping,
+        members: Members,
+        outbox: Outbox,
+        quotas: Quotas | None,
+        store: Store,
+        clock: Clock,
+    ) -> None:
+        self._accepting = accepting
+        self._stopping = stopping
+        self._queues = accepting.queues
+        self._places = accepting.runner.places
+        self._members = members
+        self._outbox = outbox
+        self._quotas = quotas
+        self._store = store
+        self._clock = clock
+
+    async def take(self, inbound: Inbound, cursor: Cursor) -> None:
+        """Take in a message for the model."""
+        try:
+            ticket = await self._accepting.accept(inbound, cursor=cursor)
+        except NotAccepted as refused:
+            if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
+                raise
+            if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
+                await self.take(without_files(inbound, str(refused)), cursor)
+                return
+            await self.refuse(inbound, cursor, MemberRefused(refused.code.value, str(refused)))
+            return
+        await self._met(inbound, ticket, cursor)
+
+    async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> None:
+        """Take in words that a command or a button stands for."""
+        assert inbound.chat is not None
+        rules = self._members.rules_of(inbound.chat.address)
+        said = replace(inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules)),))
+        await self._met(said, await self._accepting.accept(said, busy=busy), None)
+
+    async def _met(self, inbound: Inbound, ticket: Ticket, cursor: Cursor) -> None:
+        if not ticket.duplicate:
+            await self._announce(inbound, ticket.inbox_id, ticket.session)
+        elif cursor is not None:
+            await self._store.inbox.move_cursor(inbound.account, *cursor)
+
+    async def _announce(self, inbound: Inbound, inbox_id: int, session: str) -> None:
+        """Tell what is to be told of a message that was taken: its place in the queue, what of it cannot be used."""
+        queue = self._queues.known(inbound.session.text())
+        if queue is None or inbound.chat is None:
+            return
+        position = queue.position(inbox_id)
+        address, to = inbound.chat.address, inbound.chat.reply_to
+        line = self._places.long_wait(queue) if position == 1 and queue.running is None else 0
+        if position is not None and (line or queue.running is not None):
+            told = line_words(line) if line else queued_words(position)
+            queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
+            await self._outbox.words.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)
+        words = [OTHER_WORDS.format(what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
+        if words:
+            contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
+            await self._outbox.words.say(address, Owner(session, queue.epoch), f"inbox:{inbox_id}", *contents)
+
+    async def refuse(self, inbound: Inbound, cursor: Cursor, why: MemberRefused) -> None:
+        """Record a message that is not taken, and say so where that was not said before."""
+        message = self._accepting.new_message(inbound, REFUSED_LANE, self._clock.now_ms(), cursor, refused=why.reason)
+        accepted = await self._accepting.put(message)
+        if cursor is not None and accepted.duplicate:
+            await self._store.inbox.move_cursor(inbound.account, *cursor)
+        if accepted.duplicate:
+            return
+        log.info("chat.refused", account=inbound.account, reason=why.reason, inbox=accepted.inbox_id)
+        if why.person is not None:
+            await self._members.put(why.person)
+        if why.words:
+            await self._say(inbound, accepted, why.words)
+
+    async def _say(self, inbound: Inbound, accepted: Accepted, words: str) -> None:
+        """Say something about a stored message, where it came from."""
+        assert inbound.chat is not None
+        queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
+        owner = Owner(accepted.session, queue.epoch)
+        await self._outbox.words.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
+        self._queues.release(queue)
+
+    async def edit(self, inbound: Inbound, stored: InboxRow | None) -> None:
+        """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
+        quotas, now = self._quotas, self._clock.now_ms()
+        charges = await quotas.for_files(inbound, now) if quotas is not None else ()
+        account, name = inbound.account, inbound.platform_key
+        try:
+            changed = await self._store.inbox.reword(account, name, inbox.encode(inbound), charges, now)
+        except NoRoomToday as error:
+            assert quotas is not None
+            words = str(quotas.refusal(inbound, error, now))
+            before = None
+            with suppress(inbox.UnreadableMessage):
+                before = inbox.decode(stored.body) if stored is not None else None
+            inbound = without_files(inbound, words, before)
+            changed = await self._store.inbox.reword(account, name, inbox.encode(inbound))
+        if changed and (queue := self._queues.known(inbound.session.text())) is not None:
+            queue.reword(inbound)
+        log.info("chat.edited", account=inbound.account, taken=changed)
+
+    async def remove(self, account: str, key: str) -> None:
+        """A message was deleted where it was written: it is not answered, if its turn has not begun."""
+        row = await self._store.inbox.by_key(account, key)
+        if row is None or row.state is not InboxState.NEW:
+            return
+        outcome = await self._stopping.withdraw(Ticket(row.id, row.session, duplicate=True))
+        log.info("chat.withdrawn", account=account, inbox=row.id, done=outcome)
+        chat = inbox.decode(row.body).chat
+        if outcome and chat is not None:
+            self._outbox.words.take_back(chat.address, queue_origin(row.id))

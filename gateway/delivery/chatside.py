@@ -1,0 +1,76 @@
+"""What turns and queues need of the chats: where a turn is shown, and what a chat is told of a message that is not answered.
+
+A protocol, because messages of the API have none of it, and because chats are built upon the queues and not beneath them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from adapters.contract.base import Inbound
+from adapters.contract.chat import ChatOrigin
+from agent_core.failures.notices import NotStarted
+from agent_core.store.sessions.asides import Fresh
+from agent_core.store.turns.rows import OpenTurn
+from gateway.delivery.owners import Owner, Restoring
+from gateway.delivery.turnoutlet import TurnOutlet
+
+
+class ChatSide(Restoring, Protocol):
+    """Does nothing for messages that are no chat's."""
+
+    def outlet(self, chat: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
+        """Where a turn is shown that answers a message of this chat."""
+        ...
+
+    async def attached(self, inbound: Inbound, workspace: Path, owner: Owner) -> Inbound:
+        """The message with what came with it, fetched into its workspace."""
+        ...
+
+    def begun(self, inbound: Inbound, inbox_id: int) -> None:
+        """The turn of a message has begun: nothing says any more that it waits."""
+        ...
+
+    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
+        """A message will not be run; who wrote it is told why."""
+        ...
+
+    async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
+        """A message, if it can be read, was lost with its conversation: told in the one that begins in its place."""
+        ...
+
+    def tell_unstored(self, inbound: Inbound, words: str) -> None:
+        """The same of what cannot be stored: tried once."""
+        ...
+
+
+class NoChats:
+    """A gateway without chats."""
+
+    # ruff: noqa: ARG002
+
+    def outlet(self, chat: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
+        return None
+
+    async def attached(self, inbound: Inbound, workspace: Path, owner: Owner) -> Inbound:
+        return inbound
+
+    def begun(self, inbound: Inbound, inbox_id: int) -> None:
+        pass
+
+    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
+        pass
+
+    async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
+        pass
+
+    def tell_unstored(self, inbound: Inbound, words: str) -> None:
+        pass
+
+    async def load(self, turns: Sequence[OpenTurn], begun: Sequence[int]) -> None:
+        pass
+
+    async def load_words(self, owner: Owner, waiting: Sequence[int]) -> None:
+        pass

@@ -1,0 +1,173 @@
+"""Whose memory and workspace a message's tools use, and which tools that leaves. Pure but for `Rooms`, which tidies up.
+
+Theory. Who holds the API's key or has the page open need not be one person. A message is somebody's if it says whose (a chat's person, ``user``
+of a request, a browser); else it is its conversation's, if it names one; else it is nobody's, and nothing of it outlives its turn.
+
+Laws (tests/gateway/test_whose.py): two messages share a memory only if they name the same person or the same conversation, and a
+workspace only if they name the same conversation, or are without one and name the same person. What is nobody's is gone with its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+import structlog
+
+from adapters.contract.base import Inbound, SessionKey, once
+from agent_core import storedjson
+from agent_core.driver.modelcalls import OfferedTools, client_tools
+from agent_core.store.store import StorageUnavailable, Store
+from agent_core.tools.builtin.notes import OF_MEMORY
+from agent_core.tools.builtin.sendfile import SEND_FILE
+
+log = structlog.get_logger("gateway")
+
+UNNAMED = frozenset({"api", "web"})
+"""Scopes that stand for whoever comes in by that door. What they use is counted together; they share nothing else."""
+ROOMS = ".nameless"
+"""Where the workspaces of those lie who are nobody; `folder_name` never gives such a name."""
+
+
+def nameless(inbound: Inbound) -> bool:
+    """It names neither a person nor a conversation. Told by what is stored with every message, also with older ones."""
+    return inbound.own_history is not None and memory_of(inbound) == _own(inbound)
+
+
+def _own(inbound: Inbound) -> str:
+    return f"session/{inbound.session.text()}"
+
+
+def memory_of(inbound: Inbound) -> str:
+    """The scope of what `remember` keeps: the person's, or the conversation's if nobody knows whose it is."""
+    if inbound.memory_scope not in UNNAMED:
+        return inbound.memory_scope
+    return f"{inbound.memory_scope}/{inbound.browser}" if inbound.browser else _own(inbound)
+
+
+def author_of(inbound: Inbound) -> str:
+    """Who wrote a message, within its account; empty if nobody can say. By this people are found who are to be forgotten."""
+    if inbound.chat is not None:
+        return inbound.chat.person.id
+    scope, slash, user = inbound.memory_scope.partition("/")
+    return user if slash and scope in UNNAMED else inbound.browser
+
+
+def shown(holder: str) -> str:
+    """A holder as operators see it: the id of a page's browser is its secret, so a digest stands for it."""
+    door, slash, browser = holder.partition("/")
+    if door != "web" or not slash:
+        return holder
+    return f"web/browser-{hashlib.blake2b(browser.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
+def folder_name(text: str) -> str:
+    """A folder's name for any text: readable where it can be, and different for different texts."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:40] or "session"
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return f"{plain}-{digest}"
+
+
+def workspace_of(inbound: Inbound, root: Path) -> Path:
+    """The folder that a turn's file tools work in.
+
+    A conversation has its own. Stateless requests share one for each person, so that a client which keeps the conversation itself
+    finds its files again; a stateless request of nobody has one of its own, for its turn.
+    """
+    if nameless(inbound):
+        return root / ROOMS / _room(inbound.session)
+    owner = inbound.session.text() if inbound.own_history is None else inbound.memory_scope
+    return root / folder_name(owner)
+
+
+def _room(session: SessionKey) -> str:
+    """The name of its folder: its own, from which its session is found again."""
+    return (
+        session.chat
+        if session == once(session.chat) and re.fullmatch("[A-Za-z0-9_-]{1,100}", session.chat)
+        else folder_name(session.text())
+    )
+
+
+def conversation_of(inbound: Inbound) -> str:
+    """Under which name failures of a message's conversation are remembered; empty: its session's.
+
+    A stateless client brings the whole conversation each time, under no name; who asks and what it begins with tell it again. Of those who are
+    nobody many begin alike, and nobody shares with nobody.
+    """
+    if inbound.own_history is None or nameless(inbound):
+        return ""
+    said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
+    said += [message.content for message in inbound.input if message.role == "user"]
+    first = hashlib.blake2b(storedjson.dumps(said[:1]), digest_size=12).hexdigest()
+    return f"{inbound.memory_scope}#{first}"
+
+
+def withheld_from(inbound: Inbound) -> frozenset[str]:
+    """The gateway's own tools that a message is not offered: files go to chats only, and nobody has a memory."""
+    files = frozenset({SEND_FILE}) if inbound.chat is None else frozenset[str]()
+    return files | OF_MEMORY if nameless(inbound) else files
+
+
+class Offers:
+    """Which tools a turn offers: a client's own, if it brought any; else the gateway's."""
+
+    def __init__(self, own: OfferedTools) -> None:
+        self._own = own
+        self._made: dict[frozenset[str], OfferedTools] = {}
+
+    def to(self, inbound: Inbound) -> OfferedTools:
+        """What the turn of this message offers."""
+        if inbound.client_tools:
+            return client_tools(inbound.client_tools)
+        withheld = withheld_from(inbound)
+        if withheld not in self._made:
+            self._made[withheld] = self._own.without(withheld)
+        return self._made[withheld]
+
+
+class Rooms:
+    """The workspaces of those who are nobody: each goes when its turn is over, at the latest with the next upkeep."""
+
+    def __init__(self, root: Path, store: Store) -> None:
+        self._root = root / ROOMS
+        self._store = store
+
+    async def left(self, key: str) -> None:
+        """A queue has come to its end: remove its room, unless its turn goes on in another process."""
+        name = _room(SessionKey.of(key))
+        if key.startswith("api/") and (self._root / name).is_dir():
+            await self._tidy([name])
+
+    async def sweep(self) -> None:
+        """Remove what is left of turns whose process was killed."""
+        if self._root.is_dir():
+            await self._tidy(await asyncio.to_thread(self._names))
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(one.name for one in self._root.iterdir())
+        except OSError as error:
+            log.warning("workspace.not_removed", folder=ROOMS, error=str(error))
+            return []
+
+    async def _tidy(self, names: list[str]) -> None:
+        try:
+            over = [name for name in names if not await self._open(name)]
+        except StorageUnavailable:
+            return  # the next upkeep looks again
+        for name in over:
+            try:
+                await asyncio.to_thread(shutil.rmtree, self._root / name)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                log.warning("workspace.not_removed", folder=name, error=str(error))
+
+    async def _open(self, name: str) -> bool:
+        """Its turn is open, here or with another node."""
+        session = await self._store.sessions.by_key(once(name).text())
+        return session is not None and bool(await self._store.left.turns(session.session))

@@ -1,0 +1,1 @@
+"""Who may write, whose accounts belong together, and where a person's conversation goes on."""

@@ -1,0 +1,166 @@
+"""Who may talk: denied unless allowed. Pure.
+
+Somebody may talk who is on the configured list, or was approved (by ``outspoken access approve``, by an admin in a chat), or if
+the account is open to all. A stranger is told so once, politely; where pairing is on, with a short-lived code that whoever runs
+the gateway can approve. Groups count by the person, not by the chat.
+
+Laws (tests/gateway/test_access.py): who was revoked may not talk, whatever the list of approved people says; a stranger is told
+at most once a code's life; a code is not shown in a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from adapters.contract.chat import ChatKind, ChatPerson
+from agent_core.jsonvalue import Json
+from agent_core.store.people.rows import PersonRow, PersonState
+
+CODE_LIFE_MS = 3_600_000
+MOST_PENDING = 50
+"""Codes that may be open for an account at once: beyond that, strangers are refused without one."""
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+CODE_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """What the configuration says about an account."""
+
+    allow: frozenset[str] = frozenset()
+    """Ids, or user names with @, in small letters."""
+    admins: frozenset[str] = frozenset()
+    open: bool = False
+    pairing: bool = True
+
+
+class PersonStanding(Enum):
+    """What a person may do."""
+
+    ADMIN = auto()
+    ALLOWED = auto()
+    STRANGER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class StrangerRefused:
+    """A stranger's message is refused: what is told (nothing, if they know), and what is noted of them."""
+
+    words: str
+    row: PersonRow | None
+    """To be stored; None if nothing changes."""
+
+
+def names_of(person: ChatPerson) -> frozenset[str]:
+    """How a list may name a person."""
+    number = person.id.lower()  # Slack's ids have capitals
+    return frozenset({number, f"@{person.username.lower()}"} if person.username else {number})
+
+
+def rules(allow: Iterable[str], admins: Iterable[str], *, open_to_all: bool, pairing: bool) -> AccessRules:
+    """Rules from configured lists."""
+    return AccessRules(_small(allow), _small(admins), open_to_all, pairing)
+
+
+def _small(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in names if name.strip())
+
+
+def standing(person: ChatPerson, rules: AccessRules, known: PersonRow | None) -> PersonStanding:
+    """What a person may do."""
+    names = names_of(person)
+    if names & rules.admins:
+        return PersonStanding.ADMIN
+    if known is not None and known.state is PersonState.REVOKED:
+        return PersonStanding.STRANGER
+    if known is not None and known.state is PersonState.ADMIN:
+        return PersonStanding.ADMIN
+    approved = known is not None and known.state is PersonState.APPROVED
+    return PersonStanding.ALLOWED if rules.open or names & rules.allow or approved else PersonStanding.STRANGER
+
+
+def listed(people: Sequence[PersonRow], rules: AccessRules, account: str) -> list[str]:
+    """The ids of those who may talk, as far as they are known by id: who was approved last comes first, then the configured ones."""
+    mine = {row.person: row.state for row in people if row.account == account}
+    approved = [one for one, state in mine.items() if state in (PersonState.APPROVED, PersonState.ADMIN)]
+    configured = sorted(one for one in rules.allow | rules.admins if not one.startswith("@"))
+    revoked = [one for one, state in mine.items() if state is PersonState.REVOKED]
+    return [one for one in dict.fromkeys((*approved, *configured)) if one not in revoked or one in rules.admins]
+
+
+def code_of(seed: int, chars: int = CODE_CHARS) -> str:
+    """A code from 63 random bits; each letter takes 5 of them."""
+    letters: list[str] = []
+    for _ in range(chars):
+        seed, index = divmod(seed, len(_ALPHABET))
+        letters.append(_ALPHABET[index])
+    return "".join(letters)
+
+
+def refuse(
+    person: ChatPerson, account: str, kind: ChatKind, rules: AccessRules, known: PersonRow | None, pending: int, now: int, seed: int
+) -> StrangerRefused:  # fmt: skip
+    """What happens to a stranger's message. `pending` is how many codes are open; `seed` makes a new code."""
+    if known is not None and known.state is PersonState.REVOKED:
+        return StrangerRefused("", None)
+    fresh = PersonRow(account, person.id, PersonState.REFUSED, person.name, at=now)
+    if not rules.pairing or pending >= MOST_PENDING:
+        if known is not None and (known.state is PersonState.REFUSED or known.code_until > now):
+            return StrangerRefused("", None)
+        return StrangerRefused(
+            "I am a private assistant and may not talk to everybody. Please ask whoever runs me for access.", fresh
+        )
+    if known is not None and known.state is PersonState.PENDING and known.code_until > now:
+        return StrangerRefused("", None)
+    if kind is ChatKind.GROUP:
+        if known is not None:
+            return StrangerRefused("", None)
+        return StrangerRefused(
+            "I do not know you yet. Please write to me in private, and I will tell you how to get access.", fresh
+        )
+    code = code_of(seed)
+    row = replace(fresh, state=PersonState.PENDING, code=code, code_until=now + CODE_LIFE_MS)
+    words = (
+        f"Hello {person.name}! I do not know you yet. Give this code to whoever runs me, and they can let you in: {code}\n"
+        f"It is valid for an hour. (They run: outspoken access approve {code})"
+    )
+    return StrangerRefused(words, row)
+
+
+def by_code(people: Sequence[PersonRow], code: str, now: int) -> PersonRow | None:
+    """Who was shown this code, if it is still valid."""
+    wanted = code.strip().upper()
+    return next((p for p in people if p.code and p.code == wanted and p.code_until > now), None)
+
+
+def approved(row: PersonRow, by: str, now: int, *, admin: bool = False) -> PersonRow:
+    """A person who may talk from now on."""
+    state = PersonState.ADMIN if admin else PersonState.APPROVED
+    return replace(row, state=state, code="", code_until=0, at=now, by=by)
+
+
+def revoked(row: PersonRow, by: str, now: int) -> PersonRow:
+    """A person who may not talk any more."""
+    return replace(row, state=PersonState.REVOKED, code="", code_until=0, at=now, by=by)
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """When a person's last messages came, to see who is too fast."""
+
+    times: tuple[int, ...] = ()
+
+    def with_one(self, now: int, limit: int) -> tuple[Recent, int]:
+        """With one more message, and how many milliseconds too early it is (0: it is within the limit a minute)."""
+        kept = tuple(at for at in self.times if now - at < 60_000)
+        if limit and len(kept) >= limit:
+            return Recent(kept), kept[-limit] + 60_000 - now
+        return Recent((*kept, now)), 0
+
+
+def table_of(row: PersonRow) -> dict[str, Json]:
+    """A person as operators see them."""
+    shown = ("account", "person", "name", "state", "code", "by", "at")
+    return {name: getattr(row, name) for name in shown} | {"state": row.state.value}

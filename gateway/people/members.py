@@ -1,0 +1,176 @@
+"""Who may talk to us, in which account: what the configuration says of accounts, and what is stored of people.
+
+Everybody who is known is in memory, as they are stored. Decisions are in `gateway.people.access`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from adapters.contract.base import Inbound
+from adapters.contract.chat import ChatAddress, ChatOrigin, ChatPerson
+from agent_core.ports import Clock, Ids
+from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
+from agent_core.store.store import Store
+from gateway.people import access
+from gateway.people.access import AccessRules, PersonStanding, Recent, refuse, standing
+from gateway.people.book import PeopleBook
+from gateway.people.routing import GroupRules
+
+log = structlog.get_logger("chat")
+
+KNOWN_RECENT = 10_000
+"""Most people whose speed is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRules:
+    """What the configuration says about one account of a platform."""
+
+    access: AccessRules
+    groups: GroupRules = field(default_factory=GroupRules)
+    chats: Mapping[str, GroupRules] = field(default_factory=dict[str, GroupRules])
+    """By chat id, instead of `groups`."""
+    per_minute: int = 20
+    """Messages that a person may send in a minute; 0 is no limit."""
+
+    def of(self, chat: str) -> GroupRules:
+        return self.chats.get(chat, self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRefused:
+    """A message is not taken."""
+
+    reason: str
+    words: str
+    """What is told; empty: nothing."""
+    person: PersonRow | None = None
+    """What is noted of the person."""
+
+
+class Members:
+    """`cut` stops and tells what was asked in these places of conversations that they do not reach any more. `link`: people may join their
+    accounts."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        cut: Callable[[Sequence[PlaceRow]], Awaitable[None]],
+        *,
+        link: bool = False,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._cut = cut
+        self._rules: dict[str, AccountRules] = {}
+        self._people: dict[tuple[str, str], PersonRow] = {}
+        self._recent: dict[tuple[str, str], Recent] = {}
+        self.book = PeopleBook(store, clock, ids, self._counts, allowed=link)
+
+    async def open(self) -> None:
+        """Learn who is known."""
+        for row in await self._store.people.all():
+            self._people[row.account, row.person] = row
+        await self.book.open()
+
+    # ------------------------------------------------------------------ accounts
+
+    def add_account(self, account: str, rules: AccountRules) -> None:
+        """Messages of this account (``platform/bot``) are taken from now on."""
+        self._rules[account] = rules
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The accounts (``platform/bot``) that are there."""
+        return tuple(self._rules)
+
+    def rules_of(self, address: ChatAddress) -> GroupRules:
+        """What counts in a chat."""
+        return self._rules[account_of(address)].of(address.chat)
+
+    def allowed(self, account: str) -> list[str]:
+        """Ids of those who may talk, as far as they are known."""
+        return access.listed(self.people(), self._rules[account].access, account)
+
+    # ------------------------------------------------------------------ people
+
+    def people(self) -> tuple[PersonRow, ...]:
+        """Everybody who is known, the newest first."""
+        return tuple(sorted(self._people.values(), key=lambda row: -row.at))
+
+    def standing(self, account: str, person: ChatPerson) -> PersonStanding:
+        """What a person may do."""
+        return standing(person, self._rules[account].access, self._people.get((account, person.id)))
+
+    def standing_of(self, origin: ChatOrigin) -> PersonStanding:
+        """The same, of the person of a message."""
+        return self.standing(account_of(origin.address), origin.person)
+
+    def _counts(self, link: LinkRow) -> bool:
+        """Whether a joined account may talk: one that may not joins nothing."""
+        person = ChatPerson(link.person, link.name, link.username)
+        return link.account in self._rules and self.standing(link.account, person) is not PersonStanding.STRANGER
+
+    def refusal(self, inbound: Inbound, origin: ChatOrigin, *, stored: bool) -> MemberRefused | None:
+        """Why a message is not taken. One that is `stored` was counted when it came first: it is a redelivery, or an edit."""
+        account, person = inbound.account, origin.person
+        now = self._clock.now_ms()
+        if self.standing_of(origin) is PersonStanding.STRANGER:
+            known = self._people.get((account, person.id))
+            pending = sum(p.state is PersonState.PENDING and p.code_until > now for p in self.people())
+            rules = self._rules[account].access
+            told = refuse(person, account, origin.kind, rules, known, pending, now, self._ids.seed())
+            return MemberRefused("not allowed to talk", told.words, told.row)
+        if stored:
+            return None
+        steady = round(self._clock.monotonic() * 1000)
+        recent, early = self._recent.get((account, person.id), Recent()).with_one(
+            steady, self._rules[account].per_minute
+        )
+        while len(self._recent) >= KNOWN_RECENT:
+            del self._recent[next(iter(self._recent))]
+        self._recent[account, person.id] = recent
+        if early:
+            seconds = -(-early // 1000)
+            return MemberRefused("too many messages", f"That was too fast for me. Please send it again in {seconds} s.")
+        return None
+
+    async def put(self, row: PersonRow) -> None:
+        """Store what is known of a person."""
+        await self._store.people.put(row)
+        self._people[row.account, row.person] = row
+
+    async def approve(self, code_or_id: str, by: str) -> PersonRow | None:
+        """Let in who was shown this code, or has this id. None if there is nobody."""
+        now = self._clock.now_ms()
+        found = access.by_code(self.people(), code_or_id, now)
+        found = found or next((row for row in self.people() if row.person == code_or_id.strip()), None)
+        if found is None:
+            return None
+        row = access.approved(found, by, now)
+        await self.put(row)
+        log.info("access.approved", account=row.account, person=row.person, by=by)
+        return row
+
+    async def revoke(self, person: str, by: str) -> PersonRow | None:
+        """Shut out who has this id. None if nobody is known by it."""
+        found = next((row for row in self.people() if row.person == person.strip()), None)
+        if found is None:
+            return None
+        row = access.revoked(found, by, self._clock.now_ms())
+        await self.put(row)
+        log.info("access.revoked", account=row.account, person=row.person, by=by)
+        await self._cut(await self.book.refresh())
+        return row
+
+
+def account_of(address: ChatAddress) -> str:
+    """The account's name in the store."""
+    return f"{address.platform}/{address.account}"

@@ -1,0 +1,166 @@
+"""Places: lets queues begin in the order that `gateway.limits.admission` decides, and counts what waits in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from adapters.contract.base import Inbound
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.contract.pacing import worth_saying
+from agent_core.failures.notices import NotStarted
+from agent_core.ports import Clock
+from agent_core.signals import Tell, TurnedAway
+from gateway.limits.admission import Admission, Bounds, PlaceClaim
+from gateway.queues.queue import SessionQueue
+
+log = structlog.get_logger("gateway")
+
+FULL_WORDS = (
+    "Too many people are waiting for an answer just now, so your message was not taken. Send it again in a few minutes."
+)
+FULL_SECONDS = 60
+"""When it may be tried again."""
+SOON = 100
+"""So many turns begin in about a second."""
+RECOUNT_SECONDS = 0.1
+"""While it is full it is not counted more often than this."""
+
+
+def person_of(inbound: Inbound) -> str:
+    """In whose share a message counts; empty if nobody knows. Pure."""
+    if inbound.chat is not None:
+        return f"{inbound.account}/{inbound.chat.person.id}"
+    return inbound.memory_scope if inbound.memory_scope.startswith("api/") else ""
+
+
+class Places:
+    """Who has a place, and who waits for one."""
+
+    def __init__(
+        self,
+        bounds: Bounds,
+        queues: Iterable[SessionQueue],
+        begin: Callable[[SessionQueue], None],
+        clock: Clock,
+        tell: Tell,
+    ) -> None:
+        """`begin` starts a queue that has got a place; the queue `leave`s it at its end."""
+        self._admission: Admission[SessionQueue] = Admission(bounds)
+        self._queues = queues
+        self._begin = begin
+        self._clock = clock
+        self._tell = tell
+        self._at_most = 0
+        """Not more messages than this wait."""
+        self._counted_at = 0.0
+        self._coming = 0
+        """Messages that are being taken in."""
+        self.turned_away = 0
+        """Messages that were refused because too many waited."""
+
+    # ------------------------------------------------------------------ queues
+
+    def may_begin(self) -> bool:
+        """Whether another turn may begin now: asked by whoever takes up turns."""
+        return self._admission.may_begin()
+
+    def ask(self, queue: SessionQueue) -> None:
+        """The queue has something to run."""
+        if queue.running is not None:
+            messages, taken_up = queue.running.messages, True
+        else:
+            messages, taken_up = tuple(queue.waiting[:1]), False
+        first = messages[0] if messages else None
+        person, since = (person_of(first.inbound), first.received_at) if first is not None else ("", 0)
+        self._admission.ask(queue, PlaceClaim(person, since, taken_up))
+        self._give()
+
+    def begun(self, queue: SessionQueue) -> None:
+        """Its turn is open, or it waits for something: another may begin meanwhile."""
+        self._admission.begun(queue)
+        self._give()
+
+    def leave(self, queue: SessionQueue) -> None:
+        """It runs no more, or has nothing to run any more."""
+        self._admission.leave(queue)
+        self._give()
+
+    def hurry(self, queue: SessionQueue) -> None:
+        """A turn that was taken up is to be ended: that needs no place."""
+        if self._admission.waits(queue):
+            self._admission.leave(queue)
+            self._begin(queue)
+
+    def _give(self) -> None:
+        while (queue := self._admission.next()) is not None:
+            self._begin(queue)
+
+    def place(self, queue: SessionQueue) -> int | None:
+        """The place in the line of everybody, 1 being the first; None if it does not wait there."""
+        return self._admission.place(queue)
+
+    def long_wait(self, queue: SessionQueue) -> int:
+        """The place in the line, if the wait is worth telling in a chat; 0 if it does not wait, or only for a moment."""
+        line = self._admission.place(queue) or 0
+        return line if line > SOON or not self._admission.only_beginning else 0
+
+    @property
+    def in_line(self) -> int:
+        """Conversations that wait for a place."""
+        return self._admission.waiting
+
+    @property
+    def open(self) -> int:
+        return self._admission.open
+
+    @property
+    def bounds(self) -> Bounds:
+        return self._admission.bounds
+
+    def oldest_seconds(self) -> float:
+        """How long the one who waits longest has waited; 0 if nobody waits."""
+        since = self._admission.oldest_since()
+        return max(0.0, (self._clock.now_ms() - since) / 1000) if since is not None else 0.0
+
+    # ------------------------------------------------------------------ what waits in all
+
+    @property
+    def messages(self) -> int:
+        """Messages that wait for their turn."""
+        return sum(len(queue.waiting) for queue in self._queues)
+
+    def refusal(self, queue: SessionQueue | None, queue_limit: int) -> NotAccepted | None:
+        """Why a message of this queue cannot be taken; None if it can."""
+        of_its_own = len(queue.waiting) if queue is not None else 0
+        if of_its_own >= queue_limit:
+            return NotAccepted(NotStarted.QUEUE_FULL.said(of_its_own), NotAcceptedCode.QUEUE_FULL)
+        return NotAccepted(FULL_WORDS, NotAcceptedCode.GATEWAY_FULL, FULL_SECONDS) if self.full() else None
+
+    def full(self) -> bool:
+        """Whether no more message can be taken. Counts only when that is not known to be far off."""
+        if self._at_most < self.bounds.waiting:
+            return False
+        now = self._clock.monotonic()
+        if now - self._counted_at >= RECOUNT_SECONDS:
+            self._counted_at = now
+            self._at_most = self.messages + self._coming
+        return self._at_most >= self.bounds.waiting
+
+    def coming(self) -> None:
+        """A message is being taken in."""
+        self._coming += 1
+        self._at_most += 1
+
+    def came(self) -> None:
+        self._coming -= 1
+
+    def turn_away(self, account: str) -> None:
+        """A message was refused: counted, and said now and then."""
+        self.turned_away += 1
+        self._tell(TurnedAway(account=account))
+        if worth_saying(self.turned_away):
+            log.warning(
+                "message.turned_away", account=account, waiting=self._at_most, open=self.open, times=self.turned_away
+            )

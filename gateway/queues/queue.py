@@ -1,0 +1,231 @@
+"""A queue: one session's messages in order, one turn at a time.
+
+A queue exists while its session has something to do or somebody watching (`gateway.queues.queues`); its turns are run by
+`gateway.sessions.runner`. What it knows beside the database is only a cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from adapters.contract.base import Inbound, MessageState, Summary, Ticket, TurnSight
+from agent_core.bell import Bell
+from agent_core.driver.driver import TurnDriver
+from agent_core.judging.compaction import SessionMemory
+from agent_core.machine.turn import Turn
+from agent_core.messages import text_of
+from agent_core.store.inbox.rows import InboxRow
+from agent_core.store.turns.rows import TurnRow
+from agent_core.turn.state import PersonItem
+from agent_core.turn.view import Bubble, BubbleKind, View, view
+from gateway.queues import inbox
+from gateway.queues.merging import MessagePiece
+from gateway.queues.prefs import Prefs
+
+log = structlog.get_logger("turn")
+
+MOST_NUMBER = 1 << 40
+"""More turns than a session has: what is put before all messages has an order below 0."""
+RECENT_TURNS = 50
+"""How many closed turns somebody who watches a session is shown."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A message that waits for its turn."""
+
+    inbox_id: int
+    arrival: int
+    inbound: Inbound
+    received_at: int
+    came: float | None = None
+    """The same by the monotonic clock; None if an earlier process received it."""
+
+
+@dataclass(slots=True)
+class Running:
+    """The turn that runs now, and the messages that it answers."""
+
+    driver: TurnDriver
+    messages: tuple[Waiting, ...]
+    given_up: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when somebody else has ended the turn in the driver's place."""
+
+    def give_up(self, turn: Turn) -> None:
+        """The turn has ended like this, in the driver's place."""
+        self.driver.give_up(turn)
+        self.given_up.set()
+
+    def same_chat(self, inbound: Inbound) -> bool:
+        """What follows from `inbound` is shown where this turn is: one conversation may go on in several chats."""
+        chat = self.messages[0].inbound.chat if self.messages else None
+        return chat is None or inbound.chat is None or chat.address == inbound.chat.address
+
+
+def summary_of(turn: Turn) -> Summary:
+    """A turn in figures."""
+    began = turn.opened.at if turn.opened else 0
+    return Summary(
+        seconds=max(0, turn.phase_since - began) / 1000,
+        steps=turn.steps_done,
+        tool_calls=len(turn.round.tools_run),
+        input_tokens=turn.input_tokens,
+        output_tokens=turn.output_tokens,
+        attempts=turn.calls_made,
+        model=turn.route.model,
+    )
+
+
+def piece_of(message: Waiting, steady: float) -> MessagePiece:
+    """What merging looks at, at this time of the monotonic clock."""
+    if message.came is None:
+        return MessagePiece(message.inbound.chat, message.received_at)
+    return MessagePiece(message.inbound.chat, message.received_at, round((steady - message.came) * 1000))
+
+
+def person_words(inbound: Inbound) -> str:
+    """What the person said, as text."""
+    return "\n\n".join(text_of(message.content) for message in inbound.input if message.role == "user")
+
+
+@dataclass(eq=False, slots=True)
+class SessionQueue:
+    """One session's queue and its running turn."""
+
+    key: str
+    """The session's key."""
+    session: str = ""
+    """The session's id, once it exists in the store."""
+    epoch: int = 0
+    """Under which this process owns the session; 0 as long as it does not."""
+    memory: SessionMemory = field(default_factory=SessionMemory)
+    memory_loaded: bool = False
+    waiting: list[Waiting] = field(default_factory=list[Waiting])
+    running: Running | None = None
+    watchers: dict[Bell, None] = field(default_factory=dict[Bell, None])
+    begun: list[int] = field(default_factory=list[int])
+    """The messages whose turns began last: one that is offered again meanwhile must not be queued again."""
+    recent: list[TurnSight] = field(default_factory=list[TurnSight])
+    """Closed turns, at most `RECENT_TURNS`, the oldest first."""
+    recent_loaded: bool = False
+    accepting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a message is stored and queued."""
+    steers: list[Waiting] = field(default_factory=list[Waiting])
+    """Messages that were put into the running turn; what it does not hear waits for a turn of its own."""
+    prefs: Prefs = field(default_factory=Prefs)
+    prefs_loaded: bool = False
+    blocked: bool = False
+    """An earlier process left something here that comes first and is still to be taken up: no turn begins before."""
+    failures: int = 0
+    """How often in a row no turn could be opened because the storage is away."""
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    forgotten: set[int] = field(default_factory=set[int])
+    """Messages whose person is being forgotten, and whose turn may be opening just now."""
+    task: asyncio.Task[None] | None = None
+    """Runs its turn, or opens it."""
+
+    def wake(self) -> None:
+        """Tell watchers that the queue or the running turn is another."""
+        self.woken.set()
+        for watcher in self.watchers:
+            watcher.ring()
+
+    def begin_anew(self, session: str, epoch: int) -> None:
+        """It is another session's, and what was known of the old one is forgotten."""
+        self.session, self.epoch, self.waiting, self.steers, self.blocked = session, epoch, [], [], False
+        self.memory, self.memory_loaded, self.recent_loaded, self.failures = SessionMemory(), False, True, 0
+        self.wake()
+
+    @property
+    def idle(self) -> bool:
+        busy = self.waiting or self.running is not None or self.blocked or self.task is not None
+        return not busy and not self.watchers and not self.accepting.locked()
+
+    def position(self, inbox_id: int) -> int | None:
+        """The place of a waiting message, 1 being the next to run; None if it does not wait."""
+        return next((i + 1 for i, waiting in enumerate(self.waiting) if waiting.inbox_id == inbox_id), None)
+
+    def knows(self, inbox_id: int) -> bool:
+        """The message waits here, or its turn has begun not long ago."""
+        return inbox_id in self.begun or any(m.inbox_id == inbox_id for m in (*self.waiting, *self.steers))
+
+    def ticket_of(self, message: Waiting) -> Ticket:
+        """The ticket of a message of this queue."""
+        return Ticket(message.inbox_id, self.session, duplicate=False)
+
+    def reword(self, inbound: Inbound) -> None:
+        """A waiting message was edited."""
+        for message in self.waiting:
+            if message.inbound.platform_key == inbound.platform_key:
+                message.inbound = inbound
+
+    def withdraw(self, inbox_id: int) -> Waiting | None:
+        """Take a waiting message out of the queue."""
+        found = next((waiting for waiting in self.waiting if waiting.inbox_id == inbox_id), None)
+        if found is not None:
+            self.waiting.remove(found)
+            self.wake()
+        return found
+
+
+def waiting_of(row: InboxRow) -> Waiting:
+    """A stored message as queues have it. Raises `UnreadableMessage`."""
+    return Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
+
+
+def steered_into(turn: Turn) -> frozenset[int]:
+    """The accepted messages that were put into a turn, heard or not."""
+    return frozenset(item.inbox for item in (*turn.items, *turn.steers) if isinstance(item, PersonItem) and item.inbox)
+
+
+def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
+    """A message and its turn, as a watcher of the session sees it."""
+    closed = turn.exit is not None
+    return TurnSight(
+        key=waiting.inbound.platform_key,
+        order=waiting.arrival,
+        state=MessageState.CLOSED if closed else MessageState.OPEN,
+        person=person_words(waiting.inbound),
+        turn=turn_id,
+        view=view(turn, now),
+        at=waiting.received_at,
+        summary=summary_of(turn) if closed else None,
+    )
+
+
+def said_in(turn: Turn) -> str:
+    """What a person said in a turn, as its journal has it: where it began, and while it ran."""
+    began = turn.opened.input if turn.opened is not None else ()
+    later = [item.input for item in turn.items if isinstance(item, PersonItem)]
+    return "\n\n".join(text_of(message.content) for message in (*began, *later) if message.role == "user")
+
+
+def told_sight(row: TurnRow, turn: Turn, before: int) -> TurnSight:
+    """A turn from its journal alone: the messages as they came are not kept as long. `before` is the order of what came before it."""
+    closed = turn.exit is not None
+    return TurnSight(
+        key=row.turn,
+        order=max(before, row.number - MOST_NUMBER),
+        state=MessageState.CLOSED if closed else MessageState.OPEN,
+        person=said_in(turn),
+        turn=row.turn,
+        view=view(turn, turn.phase_since),
+        at=row.opened_at,
+        summary=summary_of(turn) if closed else None,
+    )
+
+
+def removed_sights(rows: Sequence[TurnRow]) -> list[TurnSight]:
+    """What stands for turns whose journal was removed: one word for all of them, before the others."""
+    gone = [row for row in rows if row.removed]
+    if not gone:
+        return []
+    last = gone[-1]
+    words = f"Older messages are {last.removed}."
+    bubble = Bubble("removed", BubbleKind.NOTICE, words, final=True)
+    order, at = last.number - MOST_NUMBER, last.closed_at or last.opened_at
+    return [TurnSight(last.turn, order, MessageState.CLOSED, "", last.turn, view=View((bubble,), open=False), at=at)]

@@ -1,0 +1,1 @@
+"""What cannot be gone on with is set aside, told, and tried again when that makes sense."""
