@@ -111,7 +111,7 @@ print(json.dumps([markdown(), template(), told(NAP_SECONDS="99"), told(NAP_SECON
 def test_a_new_key_is_two_lines_in_one_file(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "gateway", tmp_path / "gateway")
     file = tmp_path / "gateway" / "config" / "sections.py"
-    section = 'class Sessions(Section):\n    """Conversations."""\n'
+    section = 'class SessionsSection(Section):\n    """Conversations."""\n'
     text = file.read_text("utf-8")
     assert section in text
     file.write_text(text.replace(section, section + ADDED), "utf-8")

@@ -84,7 +84,7 @@ from agent_core.signals import LawBroken
 from gateway.observe import metrics, metricscatalogue as m
 metrics.OURS = tuple(one for one in m.OURS if one.read is None or one.name == "outspoken_beds")
 counted = metrics.Metrics("EUR")
-counted.begin(m.Known((), ()))
+counted.begin(m.KnownAtStart((), ()))
 counted.read_from(SimpleNamespace(supervisors=(1, 2)))
 counted.on(LawBroken())
 print(json.dumps([m.markdown(), counted.text()[0].decode()]))
