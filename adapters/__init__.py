@@ -1,1 +1,1 @@
-"""Adapters: one file a platform. Each knows its library and our words; none knows SQL or another adapter."""
+"""Adapters: one folder a platform or surface, and what they share. Each knows its library and our words; none knows SQL or another adapter."""

@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Two readings of time. Both are passed in everywhere; nothing in the core calls `time` itself."""
+    """The time of day, and the time that has passed. Both are passed in everywhere; nothing in the core calls `time` itself."""
 
     def now_ms(self) -> int:
         """Wall-clock time in milliseconds since the Unix epoch. May jump; used for what is stored and shown."""

@@ -65,7 +65,7 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True)
 class LadderCounts:
-    """How often each remedy is tried within one step (behaviour, section 3)."""
+    """How often each remedy is tried within one step."""
 
     retry: int = 3
     continue_text: int = 2
@@ -88,7 +88,7 @@ class LadderCounts:
 
 @dataclass(frozen=True, slots=True)
 class GuardCounts:
-    """When a loop is warned of and when it is stopped (behaviour, section 4)."""
+    """When a loop is warned of and when it is stopped."""
 
     repeating_failing_warn: int = 2
     repeating_failing_stop: int = 4

@@ -49,7 +49,7 @@ class ConnectionCut:
     """A connection was not taken, or was ended because its client kept us waiting."""
 
     why: str
-    """One of `gateway.http.connections.Cut`."""
+    """One of the words of the gateway's rule of connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -360,7 +360,7 @@ class Ability(StrEnum):
 
 
 class Fate(StrEnum):
-    """What is known of a call that failed (the classes N, U and R of a failed call)."""
+    """What is known of a call that failed."""
 
     NOT_SENT = "not_sent"
     """It did not happen: it may be made again."""
@@ -373,7 +373,7 @@ class Fate(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a call was refused."""
+    """Why a platform refused a call."""
 
     NONE = ""
     FORM = "form"

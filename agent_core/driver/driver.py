@@ -81,7 +81,7 @@ class InvariantBroken(Exception):
 
 
 class TurnDriver:
-    """Runs one turn. `begin` or `resume` it, `run` it to its end, `tell` it what people want, `views` for watchers."""
+    """Runs one turn. `begin` or `resume` it, `run` it to its end, `tell` it what people want, `watch` for watchers."""
 
     # fmt: off
     __slots__ = (

@@ -1,6 +1,6 @@
 """Composes a turn's model calls: from the turn's wish and the session's memory to a request, and back to events.
 
-The words and the order are decided by `transcript`, sizes by `compaction`, patience by `recovery`; this file brings them
+The words and the order are decided by `transcript`, sizes by `compaction`, patience by `agent_core.failures.remedies`; this file brings them
 together with the client.
 """
 

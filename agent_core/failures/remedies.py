@@ -699,7 +699,7 @@ def _fraction(number: int, seed: int) -> float:
 
 
 def patience(prompt_tokens: int) -> float:
-    """How much the silence limits grow with the prompt: ×1.5 over 50 000 tokens, ×2 over 100 000 (behaviour, section 2)."""
+    """How much the silence limits grow with the prompt: ×1.5 over 50 000 tokens, ×2 over 100 000."""
     if prompt_tokens > 100_000:
         return 2.0
     return 1.5 if prompt_tokens > 50_000 else 1.0

@@ -1,4 +1,4 @@
-"""What goes wrong in one turn, and whether the remedies helped: the turn's own record. Changed by `turn` alone.
+"""What goes wrong in one turn, and whether the remedies helped: the turn's own record. Changed by `agent_core.machine.taking` alone.
 
 Theory. Every failed call, empty reply, loop and limit is a `Trouble` with a fingerprint that says what it is and about whom,
 without a word of a person's text. A remedy that was chosen for it is judged when its result is known. Calls that break off are

@@ -4,7 +4,7 @@ Theory. The turn is folded as anywhere: what was judged is taken from the journa
 turn was asked, and compares what they say with what stands there, byte by byte in today's encoding. So a difference does not lead to
 others: the state is the recorded one. An event that nothing before it led to is *out of place*; behind it nothing can be read.
 
-Of a journal from before judgements were journalled (`oldjournals`), only what was recorded or can be inferred is compared.
+Of a journal from before judgements were journalled (`agent_core.journal.old`), only what was recorded or can be inferred is compared.
 
 Of a redacted journal the words are gone. How a reply ends is told by words, so there it is taken from the journal
 (`_Replaying._read`); whatever else is decided by it is compared as always.

@@ -150,7 +150,7 @@ def completed(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def fold(rows: Iterable[tuple[str, bytes]]) -> Turn:
-    """The turn that a journal tells. Raises `UnreadableJournal`, and as one `agent_core.machine.turn.ProtocolError`."""
+    """The turn that a journal tells. Raises `UnreadableJournal`, and as one `agent_core.failures.errors.ProtocolError`."""
     return turn_of(read(rows))
 
 

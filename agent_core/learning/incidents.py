@@ -1,6 +1,6 @@
 """Incidents: a fingerprint that several people meet within a window. Pure.
 
-Theory. What is counted are failures that were more than hiccups (`HICCUPS`, `store.reads.trouble_counts`), and people: several conversations of
+Theory. What is counted are failures that were more than hiccups (`HICCUPS`, `TroubleReads.counts`), and people: several conversations of
 one person are one, and so are all who do not say who they are. From those counts and the open incidents follows which incidents open,
 change and close; whoever stores them decides nothing. An incident about a model that is not asked any more is over.
 

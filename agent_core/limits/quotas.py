@@ -1,6 +1,6 @@
 """How much may be kept: whether there is room for more, and who has what. Pure.
 
-Theory. Whatever is to be kept is held first: `Ledger.hold` looks at what is there, at what is being written just now, and at the limits,
+Theory. Whatever is to be kept is held first: `QuotaLedger.hold` looks at what is there, at what is being written just now, and at the limits,
 and either takes the room or gives back why there is none. Only then is it written. Who has written `settle`s, who could not
 `drop`s. So two that write at the same moment cannot both have the last place. What is there is counted by whoever asks
 (`recounted`), from what really lies there; the ledger only carries it on from one count to the next.

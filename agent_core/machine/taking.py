@@ -1,6 +1,6 @@
-"""What each event changes in a turn: one function an event, named in the tables of `machine`.
+"""What each event changes in a turn: one function an event, named in the tables of `agent_core.machine.turn`.
 
-Why apart from the machine: which event may come when, and who is asked about it, is one thing to read (`machine`), what it does is another.
+Why apart from the machine: which event may come when, and who is asked about it, is one thing to read (`turn`, beside this), what it does is another.
 
 Rules for this file: everything that changes a turn's state is here (and in `toolround`, for the calls of a step); nothing here knows words for
 people (`notices`), words for the model (`transcript`), how things look (`view`) or how anything is judged (`judging`). A judgement changes the

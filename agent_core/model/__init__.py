@@ -1,0 +1,1 @@
+"""Asking a model: endpoints, the client, and what refusals mean."""

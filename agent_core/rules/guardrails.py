@@ -1,4 +1,4 @@
-"""Loops inside a turn (behaviour, section 4): four rules over the sequence of tool calls and their results.
+"""Loops inside a turn: four rules over the sequence of tool calls and their results.
 
 Theory. `Loops` is told of every call that came back, in order, and answers with a `LoopFinding` when a rule's count reaches
 its warning or its stop. Results are compared by `masking`, so that a loop cannot hide behind a clock or another order. A

@@ -1,6 +1,6 @@
 """What a model's reply amounts to, from its content and the finish reason that the provider gave.
 
-Theory. A finish reason is believed only if the content agrees (behaviour, section 2). `judge` is the one place that
+Theory. A finish reason is believed only if the content agrees. `judge` is the one place that
 compares the two.
 """
 

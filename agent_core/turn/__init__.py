@@ -1,1 +1,1 @@
-"""The turn: a pure machine from events to effects, what it is made of, how it ends, and what is seen of it."""
+"""What a turn is made of: facts and judgements, effects, the state they come to, what is seen of it and what the model reads of it."""

@@ -353,7 +353,7 @@ class ReplyJudged(Happened):
     promised: str = ""
     """The sentence that announces an action."""
     sign: str = ""
-    """By what it was taken for a promise (`promises.Sign`)."""
+    """By what it was taken for a promise (`promises.PromiseSign`)."""
     solved: tuple[str, ...] = ()
     """Tools whose known stall is over with this reply."""
     taken: int = -1

@@ -37,7 +37,7 @@ from agent_core.turn.state import (
 
 LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
 STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 4
-"""Silence after which a status appears (behaviour, section 2)."""
+"""Silence after which a status appears."""
 QUIET_SECONDS = 3
 """So long nothing new has come, and a status that is shown says so."""
 

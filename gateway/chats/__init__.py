@@ -1,1 +1,1 @@
-"""Messages of chat platforms: who may write, what they mean, what comes with them; and the platforms themselves."""
+"""Messages of chat platforms: as they arrive, what comes with them, and the platforms themselves."""

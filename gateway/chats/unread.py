@@ -1,6 +1,6 @@
 """What a platform brought and nobody could take in: kept as it came, its person and the operators told, and tried again.
 
-Theory. It is kept in the commit that stores the platform's position (`Unread.keep`), so it is confirmed only when it is safe here. One task
+Theory. It is kept in the commit that stores the platform's position (`UnreadBox.keep`), so it is confirmed only when it is safe here. One task
 looks at what is kept: at the start, when something is kept, and every minute. How often each was tried is stored before it is tried.
 `next_step` decides, purely.
 

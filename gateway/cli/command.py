@@ -1,6 +1,6 @@
 """The ``outspoken`` command. Parses words, prints words, and turns outcomes into exit statuses; decides nothing else.
 
-Exit statuses: 0 all is well; 1 a problem; 2 wrong usage; 10 to 15 a turn that did not end cleanly (see `exits.process_status`);
+Exit statuses: 0 all is well; 1 a problem; 2 wrong usage; 10 to 15 a turn that did not end cleanly (see `ExitClass.status`);
 75 try again later; 78 the configuration has to be changed.
 """
 

@@ -33,7 +33,7 @@ class PathsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """All places, absolute. Nothing of it needs to exist yet."""
+    """Where the gateway's files lie, absolute. Nothing of it needs to exist yet."""
 
     config_file: Path
     config_named: bool

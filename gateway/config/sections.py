@@ -270,7 +270,7 @@ class _First(BaseSettings):
 
 
 class Config(_First):
-    """All of it but the sections of the platforms, which `schema` puts in between. Made by `gateway.config.reading`."""
+    """The whole configuration; the sections of the platforms are put in between by `schema`. Made by `gateway.config.reading`."""
 
     people: PeopleSection = Field(default_factory=PeopleSection)
     schedule: Schedule = Field(default_factory=Schedule)

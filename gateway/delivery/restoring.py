@@ -18,7 +18,7 @@ from gateway.delivery.words import Words
 
 
 class Restorer:
-    """Implements `gateway.delivery.owners.Restoring`, and `gateway.recovery.keeper.Parts`."""
+    """Implements `gateway.delivery.owners.Restoring`, and `gateway.recovery.keeper.StoredParts`."""
 
     def __init__(self, shared: Shared, surfaces: Surfaces, words: Words, store: Store) -> None:
         self._shared = shared

@@ -1,6 +1,6 @@
 """Quotas in the gateway: who a holder is, what is really there, and room held for whatever is written.
 
-Theory. `agent_core.limits.quotas.Ledger` decides; this counts. Nobody is refused on figures that may be old: before a refusal, what its holder has
+Theory. `agent_core.limits.quotas.QuotaLedger` decides; this counts. Nobody is refused on figures that may be old: before a refusal, what its holder has
 is counted anew. Whose figures may be wrong (a write was cancelled in its middle) is counted before anything else is held for them.
 Everything is counted at the start, in the background, and now and then after that, so what others do on the disk is seen.
 
@@ -205,7 +205,7 @@ class ScopedSpace:
 
 
 class Quotas:
-    """Use `running` for its life; `hold` works without it, too."""
+    """What is kept, counted, and room held for more. Use `running` for its life; `hold` works without it, too."""
 
     def __init__(
         self, limits: QuotaLimits, state_dir: Path, workspaces: Path, spool: Path, memories: Memories, clock: Clock

@@ -4,7 +4,7 @@ Somebody may talk who is on the configured list, or was approved (by ``outspoken
 the account is open to all. A stranger is told so once, politely; where pairing is on, with a short-lived code that whoever runs
 the gateway can approve. Groups count by the person, not by the chat.
 
-Laws (tests/gateway/test_access.py): who was revoked may not talk, whatever the list of approved people says; a stranger is told
+Laws (tests/gateway/test_chat_decisions.py): who was revoked may not talk, whatever the list of approved people says; a stranger is told
 at most once a code's life; a code is not shown in a group.
 """
 

@@ -3,7 +3,7 @@
 Private chats always concern us. In groups it does if the bot is mentioned, a message of its own is replied to, a command is
 addressed to it, or the topic is one that it takes part in. Topics are sessions of their own.
 
-Laws (tests/gateway/test_routing.py): a command for another bot never concerns us; the same chat and topic give the same
+Laws (tests/gateway/test_chat_decisions.py): a command for another bot never concerns us; the same chat and topic give the same
 session; different ones never do.
 """
 

@@ -3,7 +3,7 @@
 Clients cut a long paste at the platform's limit and send the pieces within about half a second; the pictures of an album come
 as single messages with a common mark. They are stored one by one, and answered as one, after a short wait for the rest.
 
-Laws (tests/gateway/test_merging.py): at least one message is taken; only messages of one person in one chat, one after the
+Laws (tests/gateway/test_chat_decisions.py): at least one message is taken; only messages of one person in one chat, one after the
 other, are merged; an ordinary message never waits; no message waits here for longer than `HOLD_MS`, and one that an
 earlier process left does not wait at all.
 """

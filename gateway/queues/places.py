@@ -62,10 +62,6 @@ class Places:
 
     # ------------------------------------------------------------------ queues
 
-    def may_begin(self) -> bool:
-        """Whether another turn may begin now: asked by whoever takes up turns."""
-        return self._admission.may_begin()
-
     def ask(self, queue: SessionQueue) -> None:
         """The queue has something to run."""
         if queue.running is not None:

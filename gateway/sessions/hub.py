@@ -50,7 +50,7 @@ def no_trace(_turn: str, _trace: str) -> None:
 
 
 class Hub:
-    """Implements `adapters.contract.base.Gateway`. Use it as an async context manager."""
+    """What adapters may ask of the gateway, in one place: implements `adapters.contract.base.Gateway`. Use it as an async context manager."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ Left: TypeAlias = LeftTurn | LeftMessage | LeftPart
 
 
 class LeftBook:
-    """Implements `gateway.queues.keeping.Keeping`."""
+    """Implements `gateway.queues.keeping.TakingUp`."""
 
     def __init__(self, store: Store, aside: PutAside, clock: Clock) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class LeftBook:
         self.bell = Bell()
 
     def holds(self, session: str) -> bool:
-        """See `gateway.queues.keeping.Keeping`."""
+        """See `gateway.queues.keeping.TakingUp`."""
         known = self.known.get((LeftKind.SESSION, session))
         if session in self.taking:
             return True
@@ -49,7 +49,7 @@ class LeftBook:
         return True
 
     async def find(self, session: str, before: int = 0) -> bool:
-        """See `gateway.queues.keeping.Keeping`."""
+        """See `gateway.queues.keeping.TakingUp`."""
         turns = await self._store.left.turns(session)
         messages = await self._store.left.messages(session) if not turns else []
         messages = [m for m in messages if m.lane == NORMAL_LANE and (not before or m.inbox_id < before)]
@@ -62,7 +62,7 @@ class LeftBook:
         return self.holds(session)
 
     async def opening(self, session: str) -> None:
-        """See `gateway.queues.keeping.Keeping`."""
+        """See `gateway.queues.keeping.TakingUp`."""
         self._aside.check()
         known = self.known.get((LeftKind.SESSION, session))
         if known is None or known.taken_at is None or not self.only_waits(known.item) or session in self.opening_now:

@@ -1,4 +1,4 @@
-"""How people say in thirty-five languages what they do next. Data of `promises`, which says what is done with it.
+"""How people say in thirty-four languages what they do next. Data of `promises`, which says what is done with it.
 
 A row knows a language's *forms* (first person, future, "let me", "I still have to", "on to"), not the verbs of an agent's work: any verb in
 such a form is an act, unless it is one of the few by which people talk, think, wait or are polite (`but`). A row has

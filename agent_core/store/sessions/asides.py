@@ -37,7 +37,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """The session that goes on in its place."""
+    """The session that goes on in the place of one that was set aside."""
 
     session: str
     key: str
