@@ -8,34 +8,46 @@ the journal, the row of the turn, the messages done and the chat's last words in
 Law (tests/gateway/test_closing.py): however a turn ends, its journal says so in its last row, its chat is told, and the log and the
 metrics hear of it once. Nobody else writes an end: a test reads the source for it.
 
+The turn's journal until then (`TurnJournal`) stands beside it, because the last commit takes what it still holds.
+
 Known to be weak: of a turn that nobody can look into, the figures are unknown, so its signal has none.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
-from agent_core.driver.watcher import Outlet
+from agent_core.driver.watcher import Outlet, TurnSeen
 from agent_core.failures.exits import Exit, ExitCode, InternalError, Troubled
 from agent_core.failures.notices import ExitClass, NotStarted
 from agent_core.journal.rows import merged, row_of
 from agent_core.learning.stalls import fingerprint, rows_of
 from agent_core.machine.turn import Turn
+from agent_core.ports import Clock
+from agent_core.retry import STORING
 from agent_core.signals import Tell, TurnClosed
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.sessions.asides import Fresh
-from agent_core.store.store import Store, StoreError
+from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store, StoreError
 from agent_core.store.troubles.rows import TroubleRow
-from agent_core.store.turns.rows import JournalRow
-from agent_core.turn.events import DriverFailed, Event, TurnEnded
+from agent_core.store.turns.rows import IntendedCall, JournalRow
+from agent_core.turn.events import DriverFailed, Event, ToolCallNamed, TurnEnded, TurnOpened
 from agent_core.turn.state import Activity, PersonItem
 from agent_core.turn.view import View, exit_view, view
 
 log = structlog.get_logger("turn")
+
+FLUSH_SECONDS = 1.0
+FLUSH_CHARS = 8_192
+LEAVE_PATIENCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +187,7 @@ class Closer:
         """
 
         async def write() -> None:
-            if outlet is not None:
-                await outlet.prepare(end.shown)
-            parts = outlet.closing(end.shown) if outlet is not None else ()
+            parts = await _parts(outlet, end.shown)
             whose = end.whose
             await self.store.turns.close(
                 whose.session, whose.epoch, whose.turn, end.rows, end.exit.code.value, end.at, parts,
@@ -199,10 +209,7 @@ class Closer:
 
     async def _without_rows(self, end: Closing, outlet: Outlet | None, instead: Fresh) -> StoreError | None:
         """Each by itself, since each may touch what is damaged; why the chat could not be told."""
-        parts: Sequence[DeliveryRow] = ()
-        if outlet is not None:
-            await outlet.prepare(end.shown)
-            parts = outlet.closing(end.shown)
+        parts = await _parts(outlet, end.shown)
         with suppress(StoreError):
             await self.store.asides.end_turn(end.whose.turn, end.exit.code.value)
         try:
@@ -250,3 +257,156 @@ class Closer:
 def _trouble_words(row: TroubleRow) -> str:
     """A failure of a turn in its line: fingerprint, remedy (``-``: none was left), and what became of it (``ended``: the turn)."""
     return f"{row.fingerprint} {row.rung or '-'} {'ended' if row.ended else row.outcome}"
+
+
+async def _parts(outlet: Outlet | None, shown: View) -> Sequence[DeliveryRow]:
+    """What is stored together with the turn's last row here, of what its chat is to show."""
+    if outlet is None:
+        return ()
+    await outlet.prepare(shown)
+    return outlet.closing(shown)
+
+
+# ---------------------------------------------------------------------- until then
+
+
+class JournalOwner(Protocol):
+    """What a journal needs of the driver whose turn it is."""
+
+    active_at: float
+
+    def write_soon(self) -> None:
+        """Have what is noted written, without anything else that happens."""
+        ...
+
+
+class TurnJournal:
+    """The journal of a running turn: what is noted, and not stored yet. While the storage is away it is kept back here."""
+
+    # fmt: off
+    __slots__ = ("_chars", "_clock", "_identity", "_of", "_seen", "_store", "_timer", "damaged", "seq", "unwritten")
+    # fmt: on
+
+    def __init__(self, store: Store, clock: Clock, identity: TurnIdentity, seen: TurnSeen, of: JournalOwner) -> None:
+        self._store = store
+        self._clock = clock
+        self._identity = identity
+        self._seen = seen
+        self._of = of
+        self.unwritten: list[Event] = []
+        self.seq = 0
+        """The number of the next row."""
+        self._chars = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.damaged: Damaged | None = None
+        """Why nothing can be stored any more, however long one waits."""
+
+    async def start(self, opened: TurnOpened, facts: Sequence[Event]) -> None:
+        """Open the turn in the store, with its first facts."""
+        rows = [row_of(event, seq) for seq, event in enumerate(facts)]
+        await self._store.turns.start(
+            session=self._identity.session,
+            epoch=self._identity.epoch,
+            turn=self._identity.turn,
+            inbox_ids=self._identity.inbox_ids,
+            row=rows[0],
+            opened_at=opened.at,
+            deadline=opened.at + opened.settings.turn_seconds * 1000,
+            judged=rows[1:],
+        )
+        self.seq = len(rows)
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Write these with the next commit."""
+        self.unwritten += events
+
+    def streamed(self, events: Sequence[Event]) -> None:
+        """These, noted already, stream in: they are written soon; the name of a call and a lot of text at once."""
+        self._chars += sum(len(getattr(event, "text", "")) for event in events)
+        if self._chars > FLUSH_CHARS or any(isinstance(event, ToolCallNamed) for event in events):
+            self._flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        self.stop()
+        self._of.write_soon()
+
+    def stop(self) -> None:
+        """Nothing is written of itself any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def commit(self, intended: Sequence[IntendedCall]) -> None:
+        """Append what is not written yet. While the storage is away the turn pauses: its end could not be stored either."""
+        rows, whose = self._rows(), self._identity
+
+        async def write() -> None:
+            if intended:
+                await self._store.turns.intend(whose.session, whose.epoch, whose.turn, rows, intended)
+            elif rows:
+                await self._store.turns.append(whose.session, whose.epoch, whose.turn, rows)
+
+        await self._persist(write, math.inf, len(rows))
+
+    async def close(self, end: Closing, closer: Closer, outlet: Outlet | None) -> None:
+        """Store the end, whose rows have all that was unwritten."""
+        rows = len(self._written(end.rows))
+        # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
+        await closer.close(end, outlet, lambda write: self._persist(write, math.inf, rows))
+
+    async def leave(self, outlet: Outlet | None, shown: View) -> bool:
+        """Store what is noted, with what the chat is told of it, if that can be done in time; whether it was."""
+        rows, whose, store = self._rows(), self._identity, self._store
+
+        async def write() -> None:
+            parts = await _parts(outlet, shown)
+            await store.turns.append(whose.session, whose.epoch, whose.turn, rows)
+            if parts:
+                await store.deliveries.put(whose.session, whose.epoch, parts)
+
+        return await self._persist(write, LEAVE_PATIENCE_SECONDS)
+
+    async def _persist(self, write: Write, patience_seconds: float, rows: int = 0) -> bool:
+        """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile. Of `rows` that do
+        not come to be stored, whatever the reason, what comes next takes the places: without holes an end can be stored."""
+        began = self._clock.monotonic()
+        try:
+            for attempt in itertools.count(1):
+                try:
+                    await write()
+                except Damaged as error:  # waiting does not help, and no end can be stored either
+                    self.damaged = error
+                    raise Fenced(str(error)) from error
+                except StorageUnavailable as error:
+                    away = self._clock.monotonic() - began
+                    log.warning(
+                        "storage.unavailable", turn=self._identity.turn, away_seconds=round(away), error=str(error)
+                    )
+                    if away >= patience_seconds:
+                        return False
+                    self._seen.storage_away = True
+                    self._of.active_at = self._clock.monotonic()
+                    self._seen.ring()
+                    await asyncio.sleep(STORING.seconds(attempt))
+                except Exception:
+                    self.seq -= rows
+                    raise
+                else:
+                    return True
+            raise AssertionError("counting has no end")
+        finally:
+            self._seen.storage_away = False
+
+    def _rows(self) -> Sequence[JournalRow]:
+        """What is to be written, with neighbouring text in one row; nothing is unwritten behind this."""
+        return self._written([row_of(event, self.seq + n) for n, event in enumerate(merged(self.unwritten))])
+
+    def _written(self, rows: Sequence[JournalRow]) -> Sequence[JournalRow]:
+        """These rows have all that was unwritten."""
+        self.stop()
+        self.unwritten = []
+        self._chars = 0
+        self.seq += len(rows)
+        return rows

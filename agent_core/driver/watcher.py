@@ -1,26 +1,96 @@
-"""Who sees a running turn: watchers, level-triggered, and the outlet whose parts are stored with its end."""
+"""What is seen of a running turn, and who sees it: watchers, level-triggered, and the outlet whose parts are stored with its end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from agent_core.bell import Bell
+from agent_core.machine.turn import Turn
+from agent_core.ports import Clock
 from agent_core.store.deliveries.rows import DeliveryRow
-from agent_core.turn.view import View
+from agent_core.turn.view import Bubble, BubbleKind, View, view
+
+STORAGE_AWAY = "The gateway cannot store anything just now; what comes next is kept back until it can"
 
 
 class Watched(Protocol):
-    """What a watcher needs of a driver."""
+    """Whose turn is seen: a driver, which may come to have another turn in place of the one it had."""
+
+    turn: Turn
+    over: bool
+
+
+class TurnSeen:
+    """What is to be seen of a turn now, and the bells of those who look. Nothing is seen that is being committed."""
+
+    __slots__ = ("_bells", "_clock", "_held", "_of", "progress", "storage_away")
+
+    def __init__(self, of: Watched, clock: Clock) -> None:
+        self._of = of
+        self._clock = clock
+        self._held: View | None = None
+        self._bells: dict[Bell, None] = {}  # in order, so that a run can be repeated
+        self.storage_away = False
+        self.progress: dict[str, str] = {}
+        """What running tools said last about how far they are, by call."""
 
     @property
-    def over(self) -> bool: ...
+    def over(self) -> bool:
+        """Nothing new will be seen here."""
+        return self._of.over
 
-    def current_view(self) -> View: ...
+    def current_view(self) -> View:
+        """What is to be seen now; while something is being committed, what was to be seen before."""
+        shown = self._held if self._held is not None else view(self._of.turn, self._clock.now_ms())
+        if self.storage_away and shown.open:
+            status = Bubble("status", BubbleKind.STATUS, STORAGE_AWAY, final=False)
+            shown = replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
+        progress = self.progress
+        if not progress or not shown.open:
+            return shown
+        bubbles = (
+            replace(b, text=f"{b.text} – {progress[b.call]}") if b.call in progress else b for b in shown.bubbles
+        )
+        return replace(shown, bubbles=tuple(bubbles))
 
-    def subscribe(self, bell: Bell) -> None: ...
+    @property
+    def committing(self) -> bool:
+        """Something is being committed; until then `current_view` shows what was to be seen before."""
+        return self._held is not None
 
-    def unsubscribe(self, bell: Bell) -> None: ...
+    def hold(self) -> None:
+        """Show what there is now until `release`, whatever happens to the turn."""
+        if self._held is None:
+            self._held = view(self._of.turn, self._clock.now_ms())
+
+    def release(self) -> None:
+        """Show the turn as it is again; `wake` tells who looks."""
+        self._held = None
+
+    def subscribe(self, bell: Bell) -> None:
+        """Ring `bell` whenever there may be something new to see."""
+        self._bells[bell] = None
+
+    def unsubscribe(self, bell: Bell) -> None:
+        self._bells.pop(bell, None)
+
+    def wake(self) -> None:
+        """There may be something new to see, unless it is being committed."""
+        if self._held is None:
+            self.ring()
+
+    def ring(self) -> None:
+        """There is something new to see, also while something is being committed."""
+        for bell in self._bells:
+            bell.ring()
+
+    def wake_for_text(self) -> None:
+        """There is more text to see, by the frame."""
+        if self._held is None:
+            for bell in self._bells:
+                bell.ring_in_frame()
 
 
 class Outlet(Protocol):
@@ -48,30 +118,30 @@ class Watcher:
 
     # fmt: off
     __slots__ = (
-        "_bell", "_driver", "_ended",
+        "_bell", "_ended", "_seen",
     )
     # fmt: on
 
-    def __init__(self, driver: Watched) -> None:
-        self._driver = driver
+    def __init__(self, seen: TurnSeen) -> None:
+        self._seen = seen
         self._bell = Bell()
         self._ended = False
 
     def __enter__(self) -> Watcher:
-        self._driver.subscribe(self._bell)
+        self._seen.subscribe(self._bell)
         self._bell.ring()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._driver.unsubscribe(self._bell)
+        self._seen.unsubscribe(self._bell)
         self._bell.close()
 
     async def next(self, timeout_seconds: float) -> View | None:
         """The next view, or None if nothing changed within the time. After the last view, `ended` is true."""
         if not await self._bell.wait(timeout_seconds):
             return None
-        self._ended = self._driver.over
-        return self._driver.current_view()
+        self._ended = self._seen.over
+        return self._seen.current_view()
 
     @property
     def ended(self) -> bool:

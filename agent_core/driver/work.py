@@ -14,6 +14,7 @@ import structlog
 
 from agent_core.driver.closing import Closer, TurnIdentity
 from agent_core.driver.modelcalls import ModelCaller
+from agent_core.driver.watcher import TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock, Ids
@@ -72,10 +73,6 @@ class Boss(Protocol):
         """Take content of the model's."""
         ...
 
-    def wake(self) -> None:
-        """There may be something new to see."""
-        ...
-
     def idle(self) -> None:
         """A piece of work is over."""
         ...
@@ -92,24 +89,23 @@ class Work:
     """The work of one turn."""
 
     # fmt: off
-    __slots__ = ("_boss", "_caller", "_contexts", "_identity", "_intending", "_tasks", "_ticking", "_timers", "_world", "progress")
+    __slots__ = ("_boss", "_caller", "_contexts", "_identity", "_intending", "_seen", "_tasks", "_ticking", "_timers", "_world")
     # fmt: on
 
     def __init__(
-        self, world: World, identity: TurnIdentity, caller: ModelCaller, contexts: Contexts, boss: Boss
+        self, world: World, identity: TurnIdentity, caller: ModelCaller, contexts: Contexts, seen: TurnSeen, boss: Boss
     ) -> None:
         self._world = world
         self._identity = identity
         self._caller = caller
         self._contexts = contexts
+        self._seen = seen
         self._boss = boss
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._timers: list[asyncio.TimerHandle] = []
         self._ticking: asyncio.TimerHandle | None = None
         self._intending: dict[str, asyncio.Future[None]] = {}
         """Calls that wait until what they have put down anew is committed."""
-        self.progress: dict[str, str] = {}
-        """What running tools said last about how far they are, by call."""
 
     @property
     def busy(self) -> bool:
@@ -136,7 +132,7 @@ class Work:
 
     def _ticked(self) -> None:
         if not self._boss.over:
-            self._boss.wake()
+            self._seen.wake()
             self.tick()
 
     def perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:
@@ -216,8 +212,8 @@ class Work:
         began, began_at = world.clock.monotonic(), world.clock.now_ms()
 
         def heartbeat(words: str) -> None:
-            self.progress[effect.call] = words
-            self._boss.wake()
+            self._seen.progress[effect.call] = words
+            self._seen.wake()
 
         async def intend(intention: Json) -> None:
             self._intending[effect.call] = kept = asyncio.get_running_loop().create_future()

@@ -71,7 +71,7 @@ class Buttons:
         driver = queue.running.driver if queue is not None and queue.running is not None else None
         if queue is None or driver is None or driver.identity.turn != turn:
             return CommandReply("That is over; nothing waits for a decision any more.")
-        call = next((b.call for b in driver.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
+        call = next((b.call for b in driver.seen.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         done = await self._stopping.approve(SessionKey.of(queue.key), turn, call, verdict, by)
         return CommandReply("" if done else "That was decided already.")

@@ -66,7 +66,7 @@ class TellingCommands:
             waiting = [shortened(person_words(message.inbound)) for message in queue.waiting]
             if queue.running is not None:
                 driver = queue.running.driver
-                running = driver.current_view()
+                running = driver.seen.current_view()
                 seconds = max(0, self._clock.now_ms() - driver.opened_at) // 1000
         model = (await stored_prefs(self._store, request)).model or self._chain.default
         name = request.origin.address.text()

@@ -67,7 +67,7 @@ def doing_of(driver: TurnDriver) -> str:
         return "begins"
     settings = turn.settings
     offered = frozenset((*(tool.name for tool in settings.tools), *settings.client_tools))
-    return doing_words(driver.current_view(), offered)
+    return doing_words(driver.seen.current_view(), offered)
 
 
 def turns_json(

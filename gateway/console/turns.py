@@ -83,11 +83,11 @@ class ConsoleTurns:
             await asyncio.sleep(seconds / 2)
             return
         bell = Bell()
-        driver.subscribe(bell)
+        driver.seen.subscribe(bell)
         try:
             await bell.wait(seconds / 2)
         finally:
-            driver.unsubscribe(bell)
+            driver.seen.unsubscribe(bell)
             bell.close()
 
     async def explain(self, id_: str) -> dict[str, Json]:

@@ -112,8 +112,8 @@ class Surface:
         self._patience.clear()
         for outlet in self._outlets:
             if outlet.driver is not None:
-                outlet.driver.unsubscribe(self.bell)
-                outlet.driver.subscribe(other.bell)
+                outlet.driver.seen.unsubscribe(self.bell)
+                outlet.driver.seen.subscribe(other.bell)
             outlet.surface = other
             other._outlets.append(outlet)
         self._outlets.clear()
@@ -204,7 +204,7 @@ class Surface:
         for outlet in list(self._outlets):
             if outlet.driver is None or outlet.turn in held:
                 continue
-            view = outlet.driver.current_view()
+            view = outlet.driver.seen.current_view()
             if not view.open:
                 continue  # it is being closed, and then its parts come by `closing`
             ready = await outlet.texts.prepare(lambda parts, o=outlet, v=view: o.picture(v, parts, growing=due))

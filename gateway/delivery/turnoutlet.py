@@ -63,12 +63,12 @@ class TurnOutlet:
         self.surface = self.find()
         self.driver = driver
         self.surface.add(self)
-        driver.subscribe(self.surface.bell)
+        driver.seen.subscribe(self.surface.bell)
 
     def left(self) -> None:
         """See `agent_core.driver.watcher.Outlet`."""
         if self.driver is not None:
-            self.driver.unsubscribe(self.surface.bell)
+            self.driver.seen.unsubscribe(self.surface.bell)
         self.surface.drop(self)
 
     def closing(self, view: View) -> Sequence[DeliveryRow]:

@@ -30,7 +30,7 @@ def ended_of(driver: TurnDriver) -> Ended:
     assert turn.exit is not None
     return Ended(
         turn=driver.identity.turn,
-        view=driver.current_view(),
+        view=driver.seen.current_view(),
         exit=turn.exit,
         handed=turn.handed_calls,
         summary=summary_of(turn),
@@ -88,7 +88,7 @@ class MessageFollower:
         if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
             self._running = running
         if self._running is not None and self._watcher is None:
-            self._watcher = self._running.driver.watch()
+            self._watcher = Watcher(self._running.driver.seen)
             self._watcher.__enter__()
 
     def _detach_watcher(self) -> None:
@@ -135,7 +135,7 @@ class MessageFollower:
     async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
         view = await watcher.next(timeout_seconds)
         if view is None:
-            silence = driver.current_view()
+            silence = driver.seen.current_view()
             told = any(bubble.kind is BubbleKind.STATUS for bubble in silence.bubbles)
             return Showing(driver.identity.turn, silence) if told else None
         if watcher.ended and driver.turn.exit is not None:
@@ -177,9 +177,9 @@ class WholeSessionFollower:
         if driver is self._watched:
             return
         if self._watched is not None:
-            self._watched.unsubscribe(self._bell)
+            self._watched.seen.unsubscribe(self._bell)
         if driver is not None:
-            driver.subscribe(self._bell)
+            driver.seen.subscribe(self._bell)
         self._watched = driver
 
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
@@ -203,7 +203,7 @@ class WholeSessionFollower:
 
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
         driver = running.driver
-        if driver.turn.exit is not None and not driver.committing:
+        if driver.turn.exit is not None and not driver.seen.committing:
             return sight_of(driver.identity.turn, driver.turn, message, self._book.clock.now_ms())
         return TurnSight(
             key=message.inbound.platform_key,
@@ -211,7 +211,7 @@ class WholeSessionFollower:
             state=MessageState.OPEN,
             person=person_words(message.inbound),
             turn=driver.identity.turn,
-            view=driver.current_view(),
+            view=driver.seen.current_view(),
             at=message.received_at,
         )
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import structlog
 
+from agent_core.driver.closing import heard_in
 from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.work import CANCEL_SECONDS
 from agent_core.learning.refused import RefusedContents
@@ -201,7 +202,7 @@ class Runner:
         else:
             self._remember(queue, running)
         finally:
-            heard = running.driver.heard
+            heard = heard_in(running.driver.turn)
             queue.waiting[:0] = [message for message in queue.steers if message.inbox_id not in heard]
             queue.steers = []
             queue.running = None

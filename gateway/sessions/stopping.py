@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.driver.driver import TurnDriver
+from agent_core.driver.watcher import Watcher
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.notices import NotStarted
 from agent_core.ports import Clock
@@ -28,7 +29,7 @@ STOP_SECONDS = 15.0
 async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False) -> StopOutcome:
     """Ask a turn to stop, and wait for its end; it may have ended by itself meanwhile, or not have ended yet."""
     driver.tell(StopRequested(at=now_ms, forgotten=forgotten))
-    with driver.watch() as watcher:
+    with Watcher(driver.seen) as watcher:
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 while not driver.over:
