@@ -220,7 +220,7 @@ def _told(
 ) -> None:
     """Who tells operators and chats of what."""
     keeper.aside.announce = alerter.announce
-    alerter.oldest_wait = hub.places.oldest_seconds
+    alerter.oldest_wait = hub.slots.oldest_seconds
     alerter.quota_words = quotas.words
     alerter.damage_words = soundness.words
     soundness.again, soundness.on_sound = (lambda: keeper.aside.spread.everybodys), keeper.aside.sound

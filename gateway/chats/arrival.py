@@ -169,7 +169,7 @@ class Arrivals:
         self._outage = Outage(outbox, clock)
 
     def commands(self) -> tuple[CommandSpec, ...]:
-        return menu(people=self._members.book.allowed)
+        return menu(people=self._members.directory.allowed)
 
     async def cursor(self, account: str, channel: str) -> str | None:
         with _stored():
@@ -246,7 +246,7 @@ class Arrivals:
         origin, members = message.origin, self._members
         account = account_of(origin.address)
         text = said.words if isinstance(said, Command) else said.text
-        await members.book.settle(own)
+        await members.directory.settle(own)
         known = await self._store.inbox.by_key(account, message.key)
         key = self._session(own, origin, known)
         words = spoken(origin, text, members.rules_of(origin.address)) if isinstance(said, WordsForAgent) else text
@@ -264,7 +264,7 @@ class Arrivals:
         if refused is not None:
             await self._messages.refuse(inbound, cursor, refused)
             return
-        await members.book.meet(own, origin)
+        await members.directory.meet(own, origin)
         if message.edited:
             await self._messages.edit(inbound, known)
             await self._pass(account, cursor)
@@ -287,7 +287,7 @@ class Arrivals:
                 return inbox.decode(stored.body).session
             except inbox.UnreadableMessage:
                 return own
-        return self._members.book.session_of(own, origin)
+        return self._members.directory.session_of(own, origin)
 
 
 async def move_chat(store: Store, queues: Queues, outbox: Outbox, old: ChatAddress, new_chat: str) -> None:

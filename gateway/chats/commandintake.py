@@ -61,7 +61,7 @@ class CommandIntake:
         request = Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin, own, received_at)
         task = self._commands.begin(request)
         if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
-            self._members.book.switching(own, task)
+            self._members.directory.switching(own, task)
         return task
 
     # ------------------------------------------------------------------ what the keeper takes up

@@ -61,7 +61,7 @@ class Messages:
         self._accepting = accepting
         self._stopping = stopping
         self._queues = accepting.queues
-        self._places = accepting.runner.places
+        self._slots = accepting.runner.slots
         self._members = members
         self._outbox = outbox
         self._quotas = quotas
@@ -102,7 +102,7 @@ class Messages:
             return
         position = queue.position(inbox_id)
         address, to = inbound.chat.address, inbound.chat.reply_to
-        line = self._places.long_wait(queue) if position == 1 and queue.running is None else 0
+        line = self._slots.long_wait(queue) if position == 1 and queue.running is None else 0
         if position is not None and (line or queue.running is not None):
             told = line_words(line) if line else queued_words(position)
             queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)

@@ -49,7 +49,7 @@ class PeopleCommands:
         store: Store,
         clock: Clock,
     ) -> None:
-        self._book = members.book
+        self._directory = members.directory
         self._accepting = accepting
         self._queues = accepting.queues
         self._stopping = stopping
@@ -64,11 +64,11 @@ class PeopleCommands:
 
     def _objection(self, request: Request) -> str:
         """Why nothing of this can be done here; empty if it can."""
-        if not self._book.allowed:
+        if not self._directory.allowed:
             return OFF
         if request.origin.kind is not ChatKind.PRIVATE:
             return ONLY_PRIVATE
-        return "" if self._book.owns(request.own, request.origin) else NOT_YOURS
+        return "" if self._directory.owns(request.own, request.origin) else NOT_YOURS
 
     # ------------------------------------------------------------------ accounts
 
@@ -77,11 +77,11 @@ class PeopleCommands:
             return CommandReply(objection)
         me = account_in(request.origin)
         if not request.words.strip():
-            told = accounts_words(self._book.joined(request.origin), me)
-            return CommandReply(f"{told}\n{ask_words(await self._book.ask(request.origin))}")
-        if wait := self._book.wait_ms(request.origin):
+            told = accounts_words(self._directory.joined(request.origin), me)
+            return CommandReply(f"{told}\n{ask_words(await self._directory.ask(request.origin))}")
+        if wait := self._directory.wait_ms(request.origin):
             return CommandReply(f"Too many wrong codes. Try again in {-(-wait // 60_000)} minutes.")
-        found = await self._book.redeem(request.words, request.origin, request.inbound.platform_key)
+        found = await self._directory.redeem(request.words, request.origin, request.inbound.platform_key)
         words = redeemed_words(found.outcome, found.code)
         if found.outcome is not LinkOutcome.JOINED or found.code is None:
             return CommandReply(words)
@@ -92,14 +92,14 @@ class PeopleCommands:
         if objection := self._objection(request):
             return CommandReply(objection)
         me = account_in(request.origin)
-        accounts = self._book.joined(request.origin)
+        accounts = self._directory.joined(request.origin)
         wished = request.words.strip().rstrip(".")
         if wished and not (wished.isdecimal() and 1 <= int(wished) <= len(accounts)):
             return CommandReply(f"{accounts_words(accounts, me)}\n“{shortened(wished, 20)}” is no number of this list.")
         chosen = accounts[int(wished) - 1] if wished else None
         out = (chosen.account, chosen.person) if chosen is not None else me
-        await cut_off(self._stopping, self._outbox, await self._book.unlink(*out))
-        left = accounts_words(self._book.joined(request.origin), me)
+        await cut_off(self._stopping, self._outbox, await self._directory.unlink(*out))
+        left = accounts_words(self._directory.joined(request.origin), me)
         gone = f"{platform_of(out[0])}, {chosen.name} is taken out.\n" if chosen is not None and out != me else ""
         return CommandReply(gone + left)
 
@@ -111,11 +111,11 @@ class PeopleCommands:
         own, now = request.own.text(), self._clock.now_ms()
         wished = request.words.strip().rstrip(".")
         if not wished:
-            found = await self._book.conversations(request.own, request.origin)
-            unread = f"\n{UNREAD}" if self._book.unread else ""
+            found = await self._directory.conversations(request.own, request.origin)
+            unread = f"\n{UNREAD}" if self._directory.unread else ""
             return CommandReply(f"{list_words(found, own, self._current(request), now)}{unread}")
         number = int(wished) if wished.isdecimal() and len(wished) < 4 else 0
-        chosen = await self._book.chosen(number, request.own, request.origin)
+        chosen = await self._directory.chosen(number, request.own, request.origin)
         if chosen is None:
             return CommandReply("There is no conversation with this number. /resume lists those that can go on here.")
         if chosen.place == self._current(request):
@@ -126,13 +126,13 @@ class PeopleCommands:
         return CommandReply(resumed_words(chosen, own, now, busy=busy), SessionChange(place=change))
 
     def _current(self, request: Request) -> str:
-        return self._book.session_of(request.own, request.origin).text()
+        return self._directory.session_of(request.own, request.origin).text()
 
     async def leave(self, request: Request) -> CommandReply:
         """The chat goes back to a session of its own, and that begins anew. The other one stays as it is."""
         change = PlaceChange(request.own.text(), None)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(place=change))
-        self._book.pointed(change)
+        self._directory.pointed(change)
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None and queue.running.same_chat(request.inbound):
             await self._stopping.stop(request.inbound.session)

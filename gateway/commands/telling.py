@@ -109,7 +109,9 @@ class TellingCommands:
 
     async def _help(self, request: Request) -> CommandReply:
         rehearsal = REHEARSAL_WORDS if self._rehearsal else ""
-        return CommandReply(help_words(admin=request.admin, rehearsal=rehearsal, people=self._members.book.allowed))
+        return CommandReply(
+            help_words(admin=request.admin, rehearsal=rehearsal, people=self._members.directory.allowed)
+        )
 
     async def _access(self, request: Request) -> CommandReply:
         verb, _, what = request.words.strip().partition(" ")

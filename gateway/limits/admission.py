@@ -1,16 +1,16 @@
 """Who may begin a turn: a bound on what the whole gateway has open, and the order of those who wait. Pure.
 
 Theory. A turn costs memory, the model's patience and a share of one processor; more of them at once than the machine can carry make each of
-them slow, and the next person waits without a word. So a turn begins only with a place, and whoever waits is in one line: turns that an
-earlier process left open first, then the oldest message. Nobody holds more than their share of the places; who has it is passed over
+them slow, and the next person waits without a word. So a turn begins only with a slot, and whoever waits is in one line: turns that an
+earlier process left open first, then the oldest message. Nobody holds more than their share of the slots; who has it is passed over
 until one of their own turns has ended. People who cannot be told apart (a client of the API that does not say for whom it asks) share a
 larger one, so that a flood of them leaves room for everybody else. Beginning a turn costs more than anything before its first word, so only a few begin at once:
 meanwhile there is time to take messages, and to tell people where they stand.
 
 Laws (tests/gateway/test_admission.py). Never are more than `open` turns open, nor more than `opening` of them beginning, nor more than
-`share` of one person, nor more than `crowd` of people who cannot be told apart. Among those who may have a place, who is taken
-up comes before who is new, and the older before the newer. Whoever waits gets a place after at most as many ends as there are places
-taken and people before them: nobody starves. While there is room, nobody waits who may have a place.
+`share` of one person, nor more than `crowd` of people who cannot be told apart. Among those who may have a slot, who is taken
+up comes before who is new, and the older before the newer. Whoever waits gets a slot after at most as many ends as there are slots
+taken and people before them: nobody starves. While there is room, nobody waits who may have a slot.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceClaim:
-    """What somebody asks a place for."""
+class SlotClaim:
+    """What somebody asks a slot for."""
 
     person: str
     """Whose share it counts in; empty: nobody knows."""
@@ -62,35 +62,35 @@ class PlaceClaim:
     """The turn is open already, left by an earlier process."""
 
 
-class PlaceStage(StrEnum):
-    """How far somebody with a place is."""
+class SlotStage(StrEnum):
+    """How far somebody with a slot is."""
 
     BEGINNING = "beginning"
     OPEN = "open"
 
 
 @dataclass(slots=True)
-class _Placed:
+class _Slot:
     person: str
-    stage: PlaceStage
+    stage: SlotStage
 
 
 _Rank = tuple[bool, int, int]
 
 
 class Admission(Generic[K]):
-    """The line and the places. Whoever asks is named by a key; each has at most one claim or place."""
+    """The line and the slots. Whoever asks is named by a key; each has at most one claim or slot."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self._line: list[_Rank] = []
         """In order."""
-        self._claims: dict[K, tuple[_Rank, PlaceClaim]] = {}
+        self._claims: dict[K, tuple[_Rank, SlotClaim]] = {}
         self._keys: dict[int, K] = {}
-        self._placed: dict[K, _Placed] = {}
+        self._given: dict[K, _Slot] = {}
         self._beginning = 0
         self._held: Counter[str] = Counter()
-        """Places by person."""
+        """Slots by person."""
         self._number = 0
 
     # ------------------------------------------------------------------ what is asked
@@ -101,13 +101,13 @@ class Admission(Generic[K]):
 
     @property
     def open(self) -> int:
-        return len(self._placed)
+        return len(self._given)
 
     def waits(self, key: K) -> bool:
         return key in self._claims
 
-    def place(self, key: K) -> int | None:
-        """The place in the line, 1 being the first; None for who does not wait."""
+    def position(self, key: K) -> int | None:
+        """The position in the line, 1 being the first; None for who does not wait."""
         found = self._claims.get(key)
         return bisect_left(self._line, found[0]) + 1 if found is not None else None
 
@@ -123,18 +123,18 @@ class Admission(Generic[K]):
 
     def may_begin(self) -> bool:
         """Whether another turn, whosoever, may begin now."""
-        return len(self._placed) < self.bounds.open and self._beginning < self.bounds.opening
+        return len(self._given) < self.bounds.open and self._beginning < self.bounds.opening
 
     @property
     def only_beginning(self) -> bool:
-        """There are places, and it is only that enough turns are being begun just now."""
-        return len(self._placed) < self.bounds.open and self._beginning >= self.bounds.opening
+        """There are slots, and it is only that enough turns are being begun just now."""
+        return len(self._given) < self.bounds.open and self._beginning >= self.bounds.opening
 
     # ------------------------------------------------------------------ what happens
 
-    def ask(self, key: K, claim: PlaceClaim) -> None:
-        """Get into the line. Who is there, or has a place, stays as they are."""
-        if key in self._claims or key in self._placed:
+    def ask(self, key: K, claim: SlotClaim) -> None:
+        """Get into the line. Who is there, or has a slot, stays as they are."""
+        if key in self._claims or key in self._given:
             return
         self._number += 1
         rank = (not claim.taken_up, claim.since, self._number)
@@ -143,7 +143,7 @@ class Admission(Generic[K]):
         self._keys[self._number] = key
 
     def next(self) -> K | None:
-        """Who gets a place now, if anybody may; ask again until nobody does."""
+        """Who gets a slot now, if anybody may; ask again until nobody does."""
         if not self.may_begin():
             return None
         for rank in self._line:
@@ -157,28 +157,28 @@ class Admission(Generic[K]):
     def _give(self, key: K) -> None:
         claim = self._leave_line(key)
         assert claim is not None
-        self._placed[key] = _Placed(claim.person, PlaceStage.BEGINNING)
+        self._given[key] = _Slot(claim.person, SlotStage.BEGINNING)
         self._held[claim.person] += 1
         self._beginning += 1
 
     def begun(self, key: K) -> None:
         """The turn is open, or there is only something to wait for: another may be begun."""
-        placed = self._placed.get(key)
-        if placed is not None and placed.stage is PlaceStage.BEGINNING:
-            placed.stage = PlaceStage.OPEN
+        given = self._given.get(key)
+        if given is not None and given.stage is SlotStage.BEGINNING:
+            given.stage = SlotStage.OPEN
             self._beginning -= 1
 
     def leave(self, key: K) -> None:
-        """The turn is over, or the place is not wanted any more."""
+        """The turn is over, or the slot is not wanted any more."""
         self._leave_line(key)
         self.begun(key)
-        placed = self._placed.pop(key, None)
-        if placed is not None:
-            self._held[placed.person] -= 1
-            if not self._held[placed.person]:
-                del self._held[placed.person]
+        given = self._given.pop(key, None)
+        if given is not None:
+            self._held[given.person] -= 1
+            if not self._held[given.person]:
+                del self._held[given.person]
 
-    def _leave_line(self, key: K) -> PlaceClaim | None:
+    def _leave_line(self, key: K) -> SlotClaim | None:
         found = self._claims.pop(key, None)
         if found is None:
             return None

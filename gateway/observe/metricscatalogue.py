@@ -56,8 +56,8 @@ from gateway.limits.alerts import AlertKind
 from gateway.limits.patience import CutOff
 from gateway.observe.looplag import LoopLate
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
-from gateway.queues.keeping import LeftKind as Left
 from gateway.queues.refusals import LANE as REFUSED_LANE
+from gateway.setaside.takeup import LeftKind as Left
 
 if TYPE_CHECKING:
     from agent_core.model.endpoints import Endpoint
@@ -386,11 +386,11 @@ OURS: tuple[Metric, ...] = (
     # ------------------------------------------------------------------ queues
     _gauge("outspoken_running_turns", "Turns that run just now.", lambda p: [(len(p.hub.running()),)]),
     _gauge("outspoken_waiting_for_a_place", "Conversations that wait until the gateway has room for another turn.",
-           lambda p: [(p.hub.places.in_line,)]),
+           lambda p: [(p.hub.slots.in_line,)]),
     _gauge("outspoken_oldest_wait_seconds", "How long the one of them waits that waits longest; 0 if none does.",
-           lambda p: [(p.hub.places.oldest_seconds(),)]),
-    _gauge("outspoken_places", "Turns that may be open at once.", lambda p: [(p.hub.places.bounds.open,)]),
-    _gauge("outspoken_waiting_messages", "Messages that wait for their turn.", lambda p: [(p.hub.places.messages,)]),
+           lambda p: [(p.hub.slots.oldest_seconds(),)]),
+    _gauge("outspoken_places", "Turns that may be open at once.", lambda p: [(p.hub.slots.bounds.open,)]),
+    _gauge("outspoken_waiting_messages", "Messages that wait for their turn.", lambda p: [(p.hub.slots.messages,)]),
     _gauge("outspoken_storage_damaged",
            "What is damaged of the database: complaints of the last look through it, and conversations that were set aside within a day as not readable.",
            lambda p: [(p.soundness.places() + p.keeper.aside.recent(),)]),

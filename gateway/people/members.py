@@ -17,7 +17,7 @@ from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceR
 from agent_core.store.store import Store
 from gateway.people import access
 from gateway.people.access import AccessRules, PersonStanding, Recent, refuse, standing
-from gateway.people.book import PeopleBook
+from gateway.people.directory import PeopleDirectory
 from gateway.people.routing import GroupRules
 
 log = structlog.get_logger("chat")
@@ -72,13 +72,13 @@ class Members:
         self._rules: dict[str, AccountRules] = {}
         self._people: dict[tuple[str, str], PersonRow] = {}
         self._recent: dict[tuple[str, str], Recent] = {}
-        self.book = PeopleBook(store, clock, ids, self._counts, allowed=link)
+        self.directory = PeopleDirectory(store, clock, ids, self._counts, allowed=link)
 
     async def open(self) -> None:
         """Learn who is known."""
         for row in await self._store.people.all():
             self._people[row.account, row.person] = row
-        await self.book.open()
+        await self.directory.open()
 
     # ------------------------------------------------------------------ accounts
 
@@ -167,7 +167,7 @@ class Members:
         row = access.revoked(found, by, self._clock.now_ms())
         await self.put(row)
         log.info("access.revoked", account=row.account, person=row.person, by=by)
-        await self._cut(await self.book.refresh())
+        await self._cut(await self.directory.refresh())
         return row
 
 

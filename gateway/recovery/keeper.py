@@ -1,6 +1,6 @@
 """The keeper: one task that finds what is open and worked on by nobody alive, and takes it up: at the start, and then always.
 
-It decides nothing: what is taken up, set aside or tried again is decided in `gateway.queues.keeping`. What it costs: three small indexed
+It decides nothing: what is taken up, set aside or tried again is decided in `gateway.setaside.takeup`. What it costs: three small indexed
 queries at each look, every ten seconds while nothing is unclaimed, every second while something is; none per turn.
 """
 
@@ -23,12 +23,13 @@ from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, Le
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.owners import Owner
-from gateway.queues import inbox, keeping
+from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
-from gateway.queues.keeping import SET_ASIDE, KnownItem, LeftItem, LeftKind
 from gateway.recovery.resuming import Resuming
 from gateway.sessions.hub import Hub
-from gateway.setaside.leftbook import Left
+from gateway.setaside import takeup
+from gateway.setaside.takeup import SET_ASIDE, KnownItem, LeftItem, LeftKind
+from gateway.setaside.unclaimed import Left
 
 log = structlog.get_logger("keeper")
 
@@ -80,7 +81,7 @@ class Commands(Protocol):
 
 
 class Keeper:
-    """Takes up what is in the book. The hub owns its task."""
+    """Takes up what is unclaimed. The hub owns its task."""
 
     def __init__(
         self,
@@ -118,11 +119,11 @@ class Keeper:
 
     def late(self) -> Mapping[LeftKind, int]:
         """How many of each kind are unclaimed for too long."""
-        return keeping.late(self._open.known, self._clock.monotonic())
+        return takeup.late(self._open.known, self._clock.monotonic())
 
     def late_words(self) -> str:
         """What is unclaimed for too long, in words; empty if nothing is."""
-        return keeping.late_words(self.late())
+        return takeup.late_words(self.late())
 
     def unclaimed(self) -> Mapping[LeftKind, int]:
         """How many of each kind are known to be unclaimed."""
@@ -172,7 +173,7 @@ class Keeper:
             await self._look()
         await self._settle()
         now = self._clock.monotonic()
-        due = keeping.due(self._open.known, now, frozenset(self._open.wanted))
+        due = takeup.due(self._open.known, now, frozenset(self._open.wanted))
         if due.take:
             self._open.taking = {item.name for item in due.take if item.kind is LeftKind.SESSION}
             try:
@@ -191,7 +192,7 @@ class Keeper:
         return TICK_SECONDS if busy and not self._only_ours(now) else max(TICK_SECONDS, self._look_at - now)
 
     def _only_ours(self, now: float) -> bool:
-        return all(one.item.ours and now - one.since < keeping.OURS_SECONDS for one in self._open.known.values())
+        return all(one.item.ours and now - one.since < takeup.OURS_SECONDS for one in self._open.known.values())
 
     # ------------------------------------------------------------------ looking
 
@@ -217,7 +218,7 @@ class Keeper:
             if item.key not in found:  # of a session, its turn comes first, then its oldest message
                 found[item.key] = one
                 items.append(item)
-        self._open.known = keeping.found(self._open.known, items, self._clock.monotonic())
+        self._open.known = takeup.found(self._open.known, items, self._clock.monotonic())
         self._open.left = {key: found.get(key) or self._open.left[key] for key in self._open.known}
         self._open.wanted &= {name for _, name in self._open.known}
         for queue in self._queues.blocked():
@@ -276,7 +277,7 @@ class Keeper:
         unopened = (
             self._open.only_waits(item) and item.name not in self._open.opening_now and not self._progressed(item)
         )
-        return unopened or self._runner.places.place(queue) is not None
+        return unopened or self._runner.slots.position(queue) is not None
 
     def _progressed(self, item: LeftItem) -> bool:
         left = self._open.left[item.kind, item.name]
@@ -314,7 +315,7 @@ class Keeper:
             known = self._open.known[item.key]
             lost = item not in mine  # its owner lives after all
             self._open.known[item.key] = (
-                keeping.again(known, now) if lost else KnownItem(item, known.since, known.tries, 0, now, alone)
+                takeup.again(known, now) if lost else KnownItem(item, known.since, known.tries, 0, now, alone)
             )
         self.taken.update(item.kind for item in mine)
         if any(item.suspect for item in mine):
@@ -410,7 +411,7 @@ class Keeper:
         now = self._clock.monotonic()
         log.warning("keeper.not_taken", kind=item.kind.value, name=item.name, error=f"{type(error).__name__}: {error}")
         if item.key in self._open.known:
-            self._open.known[item.key] = keeping.again(self._open.known[item.key], now)
+            self._open.known[item.key] = takeup.again(self._open.known[item.key], now)
 
     # ------------------------------------------------------------------ setting aside
 
@@ -421,7 +422,7 @@ class Keeper:
         taken = await self._store.left.take_up(self._resuming.taken_over_row, {left.session}, charges)
         epoch = taken.epochs.get(left.session)
         if epoch is None:
-            self._open.known[item.key] = keeping.again(self._open.known[item.key], self._clock.monotonic())
+            self._open.known[item.key] = takeup.again(self._open.known[item.key], self._clock.monotonic())
             return
         reference = ""
         match left:

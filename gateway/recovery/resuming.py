@@ -1,6 +1,6 @@
 """Going on with what an earlier process left: an open turn from its journal, the messages that waited; or setting it aside.
 
-What is taken up, and when, is decided in `gateway.queues.keeping`; that it may be, `gateway.recovery.keeper` has stored.
+What is taken up, and when, is decided in `gateway.setaside.takeup`; that it may be, `gateway.recovery.keeper` has stored.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
-from gateway.queues.keeping import SET_ASIDE
 from gateway.queues.queue import Running, steered_into, waiting_of
 from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import outlet_of
+from gateway.setaside.takeup import SET_ASIDE
 
 log = structlog.get_logger("gateway")
 

@@ -22,13 +22,14 @@ from gateway.limits.quotas import Quotas
 from gateway.limits.whose import author_of
 from gateway.queues import inbox
 from gateway.queues.inbox import NORMAL_LANE
-from gateway.queues.keeping import SettingAside, TakingUp
 from gateway.queues.loglines import log_accepted
 from gateway.queues.prefs import prefs_of
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.queues.queues import Queues
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.runner import Runner
+from gateway.setaside.setaside import PutAside
+from gateway.setaside.unclaimed import Unclaimed
 from gateway.storage.storewatch import not_stored
 
 
@@ -45,8 +46,8 @@ class Accepting:
     queues: Queues
     runner: Runner
     chain: ModelChain
-    left: TakingUp
-    aside: SettingAside
+    left: Unclaimed
+    aside: PutAside
     budgets: BudgetBook | None
     quotas: Quotas | None
     no_room: Callable[[], NotAccepted | None]
@@ -76,7 +77,7 @@ class Accepting:
         now = self.clock.now_ms()
         charges = await self.quotas.admit(inbound, now) if self.quotas is not None else ()
         message = replace(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
-        self.runner.places.coming()
+        self.runner.slots.coming()
         outcome = await asyncio.shield(self.group.create_task(self._try_to_take_in(inbound, message, busy)))
         if isinstance(outcome, Exception):
             raise outcome
@@ -134,7 +135,7 @@ class Accepting:
         except Exception as error:  # noqa: BLE001
             return error
         finally:
-            self.runner.places.came()
+            self.runner.slots.came()
 
     async def _take_in(self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None) -> Ticket:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
@@ -202,12 +203,12 @@ class Accepting:
 
     async def _check_room(self, inbound: Inbound) -> None:
         """Raises `NotAccepted` if too much waits, in the conversation or in all. What was taken before is not turned away."""
-        places = self.runner.places
-        refusal = places.refusal(self.queues.known(inbound.session.text()), self.queue_limit)
+        slots = self.runner.slots
+        refusal = slots.refusal(self.queues.known(inbound.session.text()), self.queue_limit)
         if refusal is None or await self.store.inbox.by_key(inbound.account, inbound.platform_key) is not None:
             return
         if refusal.code is NotAcceptedCode.GATEWAY_FULL:
-            places.turn_away(inbound.account)
+            slots.turn_away(inbound.account)
         raise refusal
 
     async def _check_same(self, inbound: Inbound) -> None:

@@ -42,16 +42,16 @@ class MessageFollower:
 
     __slots__ = (
         "_bell",
-        "_book",
         "_queue",
         "_running",
         "_ticket",
         "_told",
         "_watcher",
+        "_watching",
     )
 
-    def __init__(self, book: Watching, ticket: Ticket) -> None:
-        self._book = book
+    def __init__(self, watching: Watching, ticket: Ticket) -> None:
+        self._watching = watching
         self._ticket = ticket
         self._bell = Bell()
         self._running: Running | None = None
@@ -60,7 +60,7 @@ class MessageFollower:
         self._told: Queued | None = None
 
     async def __aenter__(self) -> MessageFollower:
-        self._book.queues.expect(self._ticket.session, self._bell)
+        self._watching.queues.expect(self._ticket.session, self._bell)
         self._attach()
         return self
 
@@ -68,14 +68,14 @@ class MessageFollower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._detach_watcher()
-        self._book.queues.expect_no_more(self._bell)
+        self._watching.queues.expect_no_more(self._bell)
         if self._queue is not None:
             self._queue.watchers.pop(self._bell, None)
-            self._book.queues.release(self._queue)
+            self._watching.queues.release(self._queue)
         self._bell.close()
 
     def _attach(self) -> None:
-        queue = self._book.queues.of(self._ticket.session)
+        queue = self._watching.queues.of(self._ticket.session)
         if queue is not None and queue is not self._queue:
             self._queue = queue
             queue.watchers[self._bell] = None
@@ -106,13 +106,13 @@ class MessageFollower:
         queue = self._queue
         queued = self._queued(queue)
         if queued is None and (queue is None or queue.position(self._ticket.inbox_id) is None):
-            ended = await stored_end(self._book.store, self._ticket.inbox_id)
+            ended = await stored_end(self._watching.store, self._ticket.inbox_id)
             if ended is not None:
                 return ended
         elif queued is not None and (self._told is None or queued.position != self._told.position):
             self._told = queued
             return queued
-        if self._book.runner.leaving:
+        if self._watching.runner.leaving:
             return LeftOpen("", View((), open=True))
         # Where another process runs it, the journal has to be asked.
         patience = timeout_seconds if queue is not None else min(timeout_seconds, ELSEWHERE_SECONDS)
@@ -129,7 +129,7 @@ class MessageFollower:
         position = queue.position(self._ticket.inbox_id) if queue is not None else None
         if queue is None or position is None:
             return None
-        line = self._book.runner.places.place(queue) or 0
+        line = self._watching.runner.slots.position(queue) or 0
         return Queued(position, line) if line or queue.running is not None or position != 1 else None
 
     async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
@@ -151,8 +151,8 @@ class MessageFollower:
 class WholeSessionFollower:
     """Follows a session: everything once, then what changes."""
 
-    def __init__(self, book: Watching, queue: SessionQueue) -> None:
-        self._book = book
+    def __init__(self, watching: Watching, queue: SessionQueue) -> None:
+        self._watching = watching
         self._queue = queue
         self._bell = Bell()
         self._sent: dict[str, TurnSight] = {}
@@ -161,7 +161,7 @@ class WholeSessionFollower:
 
     async def __aenter__(self) -> WholeSessionFollower:
         self._queue.watchers[self._bell] = None
-        await self._book.recent(self._queue)
+        await self._watching.recent(self._queue)
         return self
 
     async def __aexit__(
@@ -169,7 +169,7 @@ class WholeSessionFollower:
     ) -> None:
         self._watch(None)
         self._queue.watchers.pop(self._bell, None)
-        self._book.queues.release(self._queue)
+        self._watching.queues.release(self._queue)
         self._bell.close()
 
     def _watch(self, driver: TurnDriver | None) -> None:
@@ -204,7 +204,7 @@ class WholeSessionFollower:
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
         driver = running.driver
         if driver.turn.exit is not None and not driver.seen.committing:
-            return sight_of(driver.identity.turn, driver.turn, message, self._book.clock.now_ms())
+            return sight_of(driver.identity.turn, driver.turn, message, self._watching.clock.now_ms())
         return TurnSight(
             key=message.inbound.platform_key,
             order=message.arrival,

@@ -41,8 +41,8 @@ from gateway.sessions.opening import Budgeting, HubSettings, TurnOpener
 from gateway.sessions.recall import PastRecall
 from gateway.sessions.runner import Runner
 from gateway.sessions.stopping import TurnStopping
-from gateway.setaside.leftbook import LeftBook
 from gateway.setaside.setaside import PutAside
+from gateway.setaside.unclaimed import Unclaimed
 
 
 def no_trace(_turn: str, _trace: str) -> None:
@@ -89,7 +89,7 @@ class Hub:
         self.queues = queues if queues is not None else Queues()
         self.aside = PutAside(self.queues, self.chats, self.closer, store, clock, ids)
         """Sets aside what cannot be read."""
-        self.left = LeftBook(store, self.aside, clock)
+        self.left = Unclaimed(store, self.aside, clock)
         """What earlier processes left open."""
         recall, rooms = PastRecall(store, settings.history_turns), Rooms(settings.workspaces, store)
         world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
@@ -101,7 +101,7 @@ class Hub:
             self.queues, self.opener.open, rooms.left, self.aside, self.learning.refused, settings.bounds, clock, tell,
             self._group,
         )  # fmt: skip
-        self.places = self.runner.places
+        self.slots = self.runner.slots
         self.accepting = Accepting(
             store, self.queues, self.runner, self.chain, self.left, self.aside, budgets, quotas, no_room,
             settings.queue_limit, settings.policy, clock, ids, tell, self._group,

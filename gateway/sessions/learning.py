@@ -21,7 +21,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, TroubleRow
 from gateway.limits.whose import conversation_of
-from gateway.queues.keeping import LeftKind
+from gateway.setaside.takeup import LeftKind
 
 log = structlog.get_logger("incident")
 

@@ -40,7 +40,6 @@ from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.whose import Offers, memory_of, withheld_from, workspace_of
 from gateway.queues.inbox import NOT_OPENED
-from gateway.queues.keeping import SettingAside, TakingUp
 from gateway.queues.loglines import log_started
 from gateway.queues.prefs import prefs_of
 from gateway.queues.queue import SessionQueue, Waiting
@@ -48,6 +47,8 @@ from gateway.retention import upkeep
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.learning import Learning
 from gateway.sessions.recall import PastRecall
+from gateway.setaside.setaside import PutAside
+from gateway.setaside.unclaimed import Unclaimed
 
 log = structlog.get_logger("gateway")
 
@@ -159,8 +160,8 @@ class TurnOpener:
     offers: Offers
     recall: PastRecall
     learning: Learning
-    left: TakingUp
-    aside: SettingAside
+    left: Unclaimed
+    aside: PutAside
     chats: ChatSide
     counting: Budgeting
     continues: Callable[[str, str], None]

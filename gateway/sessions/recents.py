@@ -17,7 +17,6 @@ from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
-from gateway.queues.keeping import SET_ASIDE
 from gateway.queues.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
@@ -30,6 +29,7 @@ from gateway.queues.queue import (
     told_sight,
 )
 from gateway.sessions.recall import closed_turn
+from gateway.setaside.takeup import SET_ASIDE
 
 log = structlog.get_logger("gateway")
 

@@ -22,11 +22,11 @@ from agent_core.store.store import Damaged, StorageUnavailable
 from agent_core.turn.events import StopRequested
 from gateway.limits.admission import Bounds
 from gateway.queues.draining import Draining
-from gateway.queues.keeping import SettingAside
 from gateway.queues.merging import Merged, merged
-from gateway.queues.places import Places
 from gateway.queues.queue import RECENT_TURNS, Running, SessionQueue, Waiting, piece_of, sight_of
 from gateway.queues.queues import Queues
+from gateway.queues.slots import TurnSlots
+from gateway.setaside.setaside import PutAside
 
 log = structlog.get_logger("turn")
 
@@ -42,7 +42,7 @@ class Runner:
         queues: Queues,
         open_turn: Opener,
         left: Callable[[str], Awaitable[None]],
-        aside: SettingAside,
+        aside: PutAside,
         refused: RefusedContents,
         bounds: Bounds,
         clock: Clock,
@@ -57,7 +57,7 @@ class Runner:
         self._refused = refused
         self._clock = clock
         self._group = group
-        self.places = Places(bounds, queues, self._begin, clock, tell)
+        self.slots = TurnSlots(bounds, queues, self._begin, clock, tell)
         self.closing = False
         """No turn begins any more."""
         self.leaving = False
@@ -94,7 +94,7 @@ class Runner:
 
     def start(self, queue: SessionQueue) -> None:
         """The queue has something to run; it begins when it has a place."""
-        self.places.ask(queue)
+        self.slots.ask(queue)
 
     def unblock(self, queue: SessionQueue) -> None:
         """What an earlier process left in the session was taken up: its queue goes on."""
@@ -113,7 +113,7 @@ class Runner:
         """Take a waiting message out of its queue, and a queue without any out of the line. False if it does not wait there."""
         found = queue.withdraw(inbox_id)
         if found and queue.running is None and not queue.waiting and queue.task is None:
-            self.places.leave(queue)
+            self.slots.leave(queue)
             self._queues.release(queue)
         return found is not None
 
@@ -130,7 +130,7 @@ class Runner:
             log.exception("lane.failed", session=queue.session)
         finally:
             queue.task = None
-            self.places.leave(queue)
+            self.slots.leave(queue)
             if queue.waiting and not self.closing and not queue.blocked:
                 self.start(queue)
             queue.wake()
@@ -141,11 +141,11 @@ class Runner:
     async def _run_next(self, queue: SessionQueue) -> None:
         """Run one turn: the one that was taken up, or the next. Then it is others' turn."""
         if queue.running is not None:
-            self.places.begun(queue)
+            self.slots.begun(queue)
             await self._run_one(queue, queue.running)
         elif not self.closing and not queue.blocked and (messages := await self._next_messages(queue)):
             driver = await self._opened(queue, messages)
-            self.places.begun(queue)
+            self.slots.begun(queue)
             if driver is None:
                 return
             withdrawn = not any(message in queue.waiting for message in messages)
@@ -161,7 +161,7 @@ class Runner:
         if not queue.waiting:
             return ()
         while (found := self._merged(queue)).wait_ms:
-            self.places.begun(queue)
+            self.slots.begun(queue)
             await asyncio.sleep(found.wait_ms / 1000)
             if not queue.waiting:
                 return ()
@@ -177,7 +177,7 @@ class Runner:
             driver = await self._open_turn(queue, messages)
         except StorageUnavailable as error:
             log.warning("turn.not_opened", session=queue.session, inbox=messages[0].inbox_id, error=str(error))
-            self.places.begun(queue)  # others have their turn meanwhile
+            self.slots.begun(queue)  # others have their turn meanwhile
             queue.woken.clear()
             queue.failures += 1
             with suppress(TimeoutError):

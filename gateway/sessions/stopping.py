@@ -61,7 +61,7 @@ class TurnStopping:
             return StopOutcome(stopped=False, words="Nothing is running here.")
         if queue.running is None:
             return await self.stop_message(queue.ticket_of(queue.waiting[0]))
-        self.runner.places.hurry(queue)
+        self.runner.slots.hurry(queue)
         return await stop_turn(queue.running.driver, self.clock.now_ms())
 
     async def stop_message(self, ticket: Ticket) -> StopOutcome:
@@ -71,7 +71,7 @@ class TurnStopping:
             return StopOutcome(stopped=False, words="Nothing is running for this message.")
         running = queue.running
         if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
-            self.runner.places.hurry(queue)
+            self.runner.slots.hurry(queue)
             return await stop_turn(running.driver, self.clock.now_ms())
         if self.runner.take_out(queue, ticket.inbox_id):
             try:
@@ -85,7 +85,7 @@ class TurnStopping:
         """Its person is being forgotten: it is not answered, or its turn is stopped; and they are told why."""
         running = queue.running
         if running is not None and message in running.messages:
-            self.runner.places.hurry(queue)
+            self.runner.slots.hurry(queue)
             await stop_turn(running.driver, self.clock.now_ms(), forgotten=True)
         elif self.runner.take_out(queue, message.inbox_id):
             queue.forgotten.add(message.inbox_id)  # if its turn is just being opened, that is stopped

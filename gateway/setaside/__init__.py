@@ -1,1 +1,1 @@
-"""What cannot be gone on with is set aside, told, and tried again when that makes sense."""
+"""What an earlier process left open and how it is taken up; and what cannot be gone on with is set aside, and told."""

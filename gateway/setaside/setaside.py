@@ -66,7 +66,7 @@ class _Stuck:
 
 
 class PutAside:
-    """Implements `gateway.queues.keeping.SettingAside`."""
+    """Sets conversations aside that cannot be read, and single messages."""
 
     def __init__(self, queues: Queues, chats: ChatSide, closer: Closer, store: Store, clock: Clock, ids: Ids) -> None:
         self._queues = queues
@@ -154,7 +154,7 @@ class PutAside:
             self.known = {one.session: one for one in reversed(await self._store.asides.all())}
 
     async def accept_anew(self, message: NewMessage, error: Damaged) -> Accepted:
-        """See `gateway.queues.keeping.SettingAside`."""
+        """Store a message whose conversation cannot be read in the one that begins in its place. Raises `StorageUnavailable`."""
         if not await self.put_key(message.session_key, error):
             raise error
         try:
@@ -174,7 +174,7 @@ class PutAside:
             await self.announce(f"aside:message:{number}", words)
 
     async def put_key(self, key: str, error: Exception) -> bool:
-        """See `gateway.queues.keeping.SettingAside`."""
+        """The same as `put`, of the conversation that has this key."""
         try:
             found = await self._store.asides.session_of(key)
         except StorageUnavailable:
@@ -185,7 +185,7 @@ class PutAside:
         return await self.put(found[0], error)
 
     async def put(self, session: str, error: Exception) -> bool:
-        """See `gateway.queues.keeping.SettingAside`."""
+        """Set it aside, and tell whoever it concerns. False if that cannot be stored just now, or it is not this process's to do."""
         async with self._one:
             if self.spread.everybodys:
                 self._tell_waiting(session)

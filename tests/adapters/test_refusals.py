@@ -83,7 +83,7 @@ async def test_a_refused_request_may_come_again_under_its_key_and_is_taken(tmp_p
             first = group.create_task(ask("hold on", "k-1"))
             await asyncio.wait_for(model.holding.wait(), 60)
             second = group.create_task(ask("say two", "k-2"))
-            while not up.hub.places.messages:
+            while not up.hub.slots.messages:
                 await asyncio.sleep(0.01)
             assert await ask("say three", "k-3") == 429
             database = tmp_path / "outspoken.db"

@@ -131,7 +131,7 @@ from dataclasses import replace
 from agent_core.ports import SystemClock
 from agent_core.settings import TurnSettings
 from adapters.delivery.aftermath import LONGEST_MS
-from gateway.queues.keeping import KnownItem, LeftItem, LeftKind, again
+from gateway.setaside.takeup import KnownItem, LeftItem, LeftKind, again
 print(TurnSettings(routes=()).retry_min_seconds, LONGEST_MS, again(KnownItem(LeftItem(LeftKind.PART, "x", 0), 0.0), 0.0).not_before)
 """
 

@@ -76,7 +76,7 @@ ON_THE_WAY = (
     "gateway/people/routing.py",
     "gateway/people/access.py",
     "gateway/queues/inbox.py",
-    "gateway/people/book.py",
+    "gateway/people/directory.py",
     "gateway/people/linking.py",
     "gateway/chats/arrival.py",
     "gateway/chats/unread.py",
@@ -136,7 +136,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             members = Members(store, clock, ids, nobody_cut)
             await members.open()
             messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
-            carrying = ChatCommands({}, store, outbox, clock, members.book.pointed, nothing)
+            carrying = ChatCommands({}, store, outbox, clock, members.directory.pointed, nothing)
             commands = CommandIntake(hub.accepting, members, carrying, clock)
             unread = UnreadBox(store, clock)
             yield Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock), rig, outbox

@@ -21,7 +21,7 @@ from agent_core.machine.turn import Turn
 from agent_core.model.client import ModelClient
 from agent_core.store.database.writer import Writer
 from gateway.delivery.turnoutlet import TurnOutlet
-from gateway.queues.places import Places
+from gateway.queues.slots import TurnSlots
 from gateway.sessions.accepting import Accepting
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
@@ -32,7 +32,7 @@ MOST = 25
 """Files. A new one needs a better reason than that it was easy to pass something on."""
 ENDS = (
     (Accepting, "accept"),
-    (Places, "ask"),
+    (TurnSlots, "ask"),
     (TurnOutlet, "picture"),
     (Writer, "submit"),
     (ModelClient, "ask"),

@@ -31,7 +31,7 @@ from agent_core.signals import (
 )
 from gateway.daemon import Serving
 from gateway.limits.patience import CutOff
-from gateway.queues.keeping import LeftKind
+from gateway.setaside.takeup import LeftKind
 from tests.chats.harness import running, starting
 from tests.chats.telegram_harness import telegram_harness
 from tests.deploy.rules import NOBODY, RULES, Case, Series, judged, series_of, tool, with_value

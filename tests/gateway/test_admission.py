@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from adapters.contract.base import Ended, Queued, Showing
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
-from gateway.limits.admission import Admission, Bounds, PlaceClaim
+from gateway.limits.admission import Admission, Bounds, SlotClaim
 from tests.gateway.rig import QUICK, Rig, chunk, gateway
 
 
@@ -28,9 +28,9 @@ class Crowd(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.admission: Admission[int] = Admission(self.bounds)
-        self.claims: dict[int, PlaceClaim] = {}
+        self.claims: dict[int, SlotClaim] = {}
         """Who waits."""
-        self.placed: dict[int, PlaceClaim] = {}
+        self.placed: dict[int, SlotClaim] = {}
         self.beginning: set[int] = set()
         self.number = 0
 
@@ -44,7 +44,7 @@ class Crowd(RuleBasedStateMachine):
         assert not (self.claims and self._room()) or all(self._has_share(c.person) for c in self.claims.values())
 
     @staticmethod
-    def _rank(key: int, claim: PlaceClaim) -> tuple[bool, int, int]:
+    def _rank(key: int, claim: SlotClaim) -> tuple[bool, int, int]:
         return not claim.taken_up, claim.since, key
 
     def _has_share(self, person: str) -> bool:
@@ -57,9 +57,9 @@ class Crowd(RuleBasedStateMachine):
     @rule(person=st.sampled_from(["", "ada", "bob", "eve"]), since=st.integers(0, 5), taken_up=st.booleans())
     def comes(self, person: str, since: int, taken_up: bool) -> None:
         self.number += 1
-        self.claims[self.number] = claim = PlaceClaim(person, since, taken_up)
+        self.claims[self.number] = claim = SlotClaim(person, since, taken_up)
         self.admission.ask(self.number, claim)
-        self.admission.ask(self.number, PlaceClaim("eve", 0, taken_up=True))  # asking again changes nothing
+        self.admission.ask(self.number, SlotClaim("eve", 0, taken_up=True))  # asking again changes nothing
         self._give()
 
     @precondition(lambda self: self.beginning)
@@ -97,10 +97,10 @@ class Crowd(RuleBasedStateMachine):
     @invariant()
     def the_place_in_the_line_is_how_many_come_before(self) -> None:
         in_order = sorted(self.claims, key=lambda key: self._rank(key, self.claims[key]))
-        assert [self.admission.place(key) for key in in_order] == list(range(1, len(in_order) + 1))
+        assert [self.admission.position(key) for key in in_order] == list(range(1, len(in_order) + 1))
         assert self.admission.waiting == len(in_order)
         assert self.admission.oldest_since() == min((claim.since for claim in self.claims.values()), default=None)
-        assert all(self.admission.place(key) is None for key in self.placed)
+        assert all(self.admission.position(key) is None for key in self.placed)
 
 
 TestCrowd = Crowd.TestCase
@@ -110,7 +110,7 @@ TestCrowd = Crowd.TestCase
 def test_everybody_gets_a_place_in_the_end_however_the_turns_end(people: list[tuple[str, int, bool]]) -> None:
     admission: Admission[int] = Admission(Bounds.of(3, 100))
     for number, (person, since, taken_up) in enumerate(people):
-        admission.ask(number, PlaceClaim(person, since, taken_up))
+        admission.ask(number, SlotClaim(person, since, taken_up))
     begun: list[int] = []
     ends = 0
     while len(begun) < len(people):
@@ -179,13 +179,13 @@ async def test_no_more_turns_are_open_than_there_are_places_and_everybody_is_tol
                 assert isinstance(sight, Queued), sight
                 told.append(sight.line)
         assert told == list(range(1, 10))
-        assert (up.hub.places.in_line, len(up.hub.running()), up.hub.places.messages) == (9, 3, 9)
+        assert (up.hub.slots.in_line, len(up.hub.running()), up.hub.slots.messages) == (9, 3, 9)
         slow.let.set()
         ended = [await up.end(ticket) for ticket in tickets]
         assert ["".join(b.text for b in one.view.bubbles) for one in ended] == [f"so number {i}" for i in range(12)]
         assert slow.most == 3
         await until(lambda: not up.hub.running())
-        assert up.hub.places.open == up.hub.places.in_line == 0
+        assert up.hub.slots.open == up.hub.slots.in_line == 0
 
 
 async def test_who_waits_sees_the_place_get_smaller_and_then_the_turn(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ async def test_a_stop_waits_for_no_place(tmp_path: Path) -> None:
         async with asyncio.timeout(60):
             outcome = await up.hub.stop(waits.session)
         assert outcome.stopped
-        assert up.hub.places.in_line == 0
+        assert up.hub.slots.in_line == 0
         ended = await up.end(ticket)
         assert ended.exit.code.value == "not_started"
         slow.let.set()
@@ -235,13 +235,13 @@ async def test_beyond_the_bound_a_message_is_refused_counted_and_not_stored(tmp_
         assert all(one.retry_after_seconds > 0 and "Send it again" in str(one) for one in refused)
         kept = [i for i, one in enumerate(taken) if not isinstance(one, NotAccepted)]
         assert 5 <= len(kept) <= 6, "one runs, five wait"
-        assert up.hub.places.turned_away == len(refused) == 40 - len(kept)
+        assert up.hub.slots.turned_away == len(refused) == 40 - len(kept)
         for i in range(40):
             assert (await up.store.inbox.by_key("test", f"k{i}") is not None) == (i in kept)
         again = await up.hub.accept(up.inbound("x", session=f"s{kept[-1]}", key=f"k{kept[-1]}"))
         assert again.duplicate, "what was taken is not turned away when it is asked for again"
         slow.let.set()
-        await until(lambda: not up.hub.places.full())
+        await until(lambda: not up.hub.slots.full())
         assert not (await up.hub.accept(up.inbound("x", session="s99"))).duplicate
 
 
@@ -272,7 +272,7 @@ async def test_turns_that_were_left_open_come_before_new_ones_and_within_the_bou
         await until(lambda: slow.now >= 1)
         assert up.recovered == 4
         slow.let.set()
-        await until(lambda: not up.hub.places.messages and not up.hub.running())
+        await until(lambda: not up.hub.slots.messages and not up.hub.running())
         said = [str(r["messages"]) for r in up.model.requests]
         old = [i for i, words in enumerate(said) if "waits" not in words]
         assert slow.most <= 2

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gateway.queues.keeping import SET_ASIDE, LeftKind
+from gateway.setaside.takeup import SET_ASIDE, LeftKind
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.forked import Forked, start

@@ -22,7 +22,7 @@ from agent_core.turn.events import Event, RemedyChosen, TakenOver, ToolReturned,
 from agent_core.turn.state import Segment, ToolItem
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn.view import BubbleKind, View, view
-from gateway.queues.keeping import SET_ASIDE
+from gateway.setaside.takeup import SET_ASIDE
 from tests.sim.bodies import whole
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result

@@ -1,4 +1,4 @@
-"""Places: lets queues begin in the order that `gateway.limits.admission` decides, and counts what waits in all."""
+"""Slots for turns: lets queues begin in the order that `gateway.limits.admission` decides, and counts what waits in all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapters.contract.pacing import worth_saying
 from agent_core.failures.notices import NotStarted
 from agent_core.ports import Clock
 from agent_core.signals import Tell, TurnedAway
-from gateway.limits.admission import Admission, Bounds, PlaceClaim
+from gateway.limits.admission import Admission, Bounds, SlotClaim
 from gateway.queues.queue import SessionQueue
 
 log = structlog.get_logger("gateway")
@@ -35,8 +35,8 @@ def person_of(inbound: Inbound) -> str:
     return inbound.memory_scope if inbound.memory_scope.startswith("api/") else ""
 
 
-class Places:
-    """Who has a place, and who waits for one."""
+class TurnSlots:
+    """Who has a slot, and who waits for one."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Places:
         clock: Clock,
         tell: Tell,
     ) -> None:
-        """`begin` starts a queue that has got a place; the queue `leave`s it at its end."""
+        """`begin` starts a queue that has got a slot; the queue `leave`s it at its end."""
         self._admission: Admission[SessionQueue] = Admission(bounds)
         self._queues = queues
         self._begin = begin
@@ -70,7 +70,7 @@ class Places:
             messages, taken_up = tuple(queue.waiting[:1]), False
         first = messages[0] if messages else None
         person, since = (person_of(first.inbound), first.received_at) if first is not None else ("", 0)
-        self._admission.ask(queue, PlaceClaim(person, since, taken_up))
+        self._admission.ask(queue, SlotClaim(person, since, taken_up))
         self._give()
 
     def begun(self, queue: SessionQueue) -> None:
@@ -84,7 +84,7 @@ class Places:
         self._give()
 
     def hurry(self, queue: SessionQueue) -> None:
-        """A turn that was taken up is to be ended: that needs no place."""
+        """A turn that was taken up is to be ended: that needs no slot."""
         if self._admission.waits(queue):
             self._admission.leave(queue)
             self._begin(queue)
@@ -93,18 +93,18 @@ class Places:
         while (queue := self._admission.next()) is not None:
             self._begin(queue)
 
-    def place(self, queue: SessionQueue) -> int | None:
-        """The place in the line of everybody, 1 being the first; None if it does not wait there."""
-        return self._admission.place(queue)
+    def position(self, queue: SessionQueue) -> int | None:
+        """The position in the line of everybody, 1 being the first; None if it does not wait there."""
+        return self._admission.position(queue)
 
     def long_wait(self, queue: SessionQueue) -> int:
-        """The place in the line, if the wait is worth telling in a chat; 0 if it does not wait, or only for a moment."""
-        line = self._admission.place(queue) or 0
+        """The position in the line, if the wait is worth telling in a chat; 0 if it does not wait, or only for a moment."""
+        line = self._admission.position(queue) or 0
         return line if line > SOON or not self._admission.only_beginning else 0
 
     @property
     def in_line(self) -> int:
-        """Conversations that wait for a place."""
+        """Conversations that wait for a slot."""
         return self._admission.waiting
 
     @property

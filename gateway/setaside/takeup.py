@@ -8,7 +8,7 @@ Those in whose batch the process dies are the first of the next process, so that
 what was taken up before, and of which the process died while it was alone, is set aside. (Not the other way, one first and then
 more: then each kill from outside would set one of them aside.)
 
-Laws (tests/gateway/test_keeping.py). Nothing is taken up twice at once. At most `WINDOW` of a kind, suspects apart, are young at any time. While a
+Laws (tests/gateway/test_takeup.py). Nothing is taken up twice at once. At most `WINDOW` of a kind, suspects apart, are young at any time. While a
 batch of suspects is young, nothing else is. The one among N that kills is set aside after at most 3 + log2(N) deaths, the
 first of which nobody had taken it up for; nothing else is, unless the process dies just while it is alone. What can be taken up is taken up.
 """
@@ -18,12 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
 
 from agent_core.retry import SUSPECTS, TAKE_UP
-from agent_core.store.inbox.rows import Accepted, NewMessage
-from agent_core.store.sessions.asides import Fresh
-from agent_core.store.store import Damaged
 
 DEATH = 2
 """By so much suspicion grows when a suspect is taken up."""
@@ -114,7 +110,7 @@ class KnownItem:
         return self.taken_at is not None and now - self.taken_at < lives
 
 
-Book = Mapping[tuple[LeftKind, str], KnownItem]
+KnownItems = Mapping[tuple[LeftKind, str], KnownItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,26 +126,26 @@ class Round:
         return len(self.take) == 1 and self.take[0].suspect
 
 
-def found(book: Book, items: Iterable[LeftItem], now: float) -> dict[tuple[LeftKind, str], KnownItem]:
-    """The book after a look: what is new is in, what others have taken is out. Who had something at first is remembered."""
+def found(known: KnownItems, items: Iterable[LeftItem], now: float) -> dict[tuple[LeftKind, str], KnownItem]:
+    """What is known after a look: what is new is in, what others have taken is out. Who had something at first is remembered."""
     seen = {item.key: item for item in items}
-    kept = {key: one for key, one in book.items() if key in seen or one.taken_at is not None}
+    kept = {key: one for key, one in known.items() if key in seen or one.taken_at is not None}
     for key, item in seen.items():
-        known = kept.get(key)
-        if known is None:
+        one = kept.get(key)
+        if one is None:
             kept[key] = KnownItem(item, now)
-        elif known.taken_at is None:
-            kept[key] = replace(known, item=replace(item, died=known.item.died, ours=known.item.ours))
+        elif one.taken_at is None:
+            kept[key] = replace(one, item=replace(item, died=one.item.died, ours=one.item.ours))
     return kept
 
 
-def due(book: Book, now: float, wanted: frozenset[str] = frozenset()) -> Round:
+def due(known: KnownItems, now: float, wanted: frozenset[str] = frozenset()) -> Round:
     """What is taken up or set aside now. `wanted` are the names of those that somebody waits for: they come first."""
-    open_ = [one for one in book.values() if one.taken_at is None]
+    open_ = [one for one in known.values() if one.taken_at is None]
     ready = [one for one in open_ if one.not_before <= now and (not one.item.ours or now - one.since >= OURS_SECONDS)]
     aside = [one.item for one in ready if one.item.died and one.item.suspicion >= LIMIT]
     ready = [one for one in ready if one.item not in aside]
-    young = [one for one in book.values() if one.young(now)]
+    young = [one for one in known.values() if one.young(now)]
     if any(one.suspect for one in young):
         return Round((), tuple(aside))
     take: list[LeftItem] = []
@@ -172,10 +168,10 @@ def again(known: KnownItem, now: float) -> KnownItem:
     return replace(known, tries=tries, not_before=now + TAKE_UP.seconds(tries), taken_at=None)
 
 
-def late(book: Book, now: float) -> dict[LeftKind, int]:
+def late(known: KnownItems, now: float) -> dict[LeftKind, int]:
     """How many of each kind are unclaimed for longer than they may be."""
     counts = dict.fromkeys(LeftKind, 0)
-    for one in book.values():
+    for one in known.values():
         if one.taken_at is None and now - one.since >= LATE_SECONDS:
             counts[one.item.kind] += 1
     return counts
@@ -196,43 +192,3 @@ def _named(kind: LeftKind, count: int) -> str:
     if count == 1:
         return kind.value
     return "deliveries" if kind is LeftKind.PART else f"{kind.value}s"
-
-
-class TakingUp(Protocol):
-    """What the hub needs of the keeper."""
-
-    def holds(self, session: str) -> bool:
-        """Something of the session is still to be taken up, as far as is known. It comes next."""
-        ...
-
-    async def find(self, session: str, before: int = 0) -> bool:
-        """The same, looked up; of messages, only those before the number `before` count."""
-        ...
-
-    async def opening(self, session: str) -> None:
-        """A turn of the session is about to be opened."""
-        ...
-
-
-class SettingAside(Protocol):
-    """What is needed of whoever sets conversations aside that cannot be read."""
-
-    def check(self) -> None:
-        """Raises `Damaged` if what all need is."""
-        ...
-
-    async def accept_anew(self, message: NewMessage, error: Damaged) -> Accepted:
-        """Store a message whose conversation cannot be read in the one that begins in its place. Raises `StorageUnavailable`."""
-        ...
-
-    async def put(self, session: str, error: Exception) -> bool:
-        """Set it aside, and tell whoever it concerns. False if that cannot be stored just now, or it is not this process's to do."""
-        ...
-
-    async def lose(self, number: int, whose: Fresh) -> None:
-        """Drop one message that cannot be read, of a conversation that can."""
-        ...
-
-    async def put_key(self, key: str, error: Exception) -> bool:
-        """The same, of the conversation that has this key."""
-        ...

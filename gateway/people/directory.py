@@ -47,7 +47,7 @@ KNOWN_TRIES = 10_000
 """Most accounts whose wrong codes are remembered."""
 
 
-class PeopleBook:
+class PeopleDirectory:
     """`allowed`: the operator lets people join accounts. `counts`: whether a joined account may talk."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids, counts: Counts, *, allowed: bool) -> None:

@@ -14,14 +14,14 @@ from agent_core.ports import Clock
 from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftTurn
 from agent_core.store.store import Store
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
-from gateway.queues.keeping import KnownItem, LeftItem, LeftKind
 from gateway.setaside.setaside import PutAside
+from gateway.setaside.takeup import KnownItem, LeftItem, LeftKind
 
 Left: TypeAlias = LeftTurn | LeftMessage | LeftPart
 
 
-class LeftBook:
-    """Implements `gateway.queues.keeping.TakingUp`."""
+class Unclaimed:
+    """The keeper brings it up to date; whoever begins something in a session asks it first."""
 
     def __init__(self, store: Store, aside: PutAside, clock: Clock) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class LeftBook:
         self.bell = Bell()
 
     def holds(self, session: str) -> bool:
-        """See `gateway.queues.keeping.TakingUp`."""
+        """Something of the session is still to be taken up, as far as is known. It comes next."""
         known = self.known.get((LeftKind.SESSION, session))
         if session in self.taking:
             return True
@@ -49,7 +49,7 @@ class LeftBook:
         return True
 
     async def find(self, session: str, before: int = 0) -> bool:
-        """See `gateway.queues.keeping.TakingUp`."""
+        """The same, looked up; of messages, only those before the number `before` count."""
         turns = await self._store.left.turns(session)
         messages = await self._store.left.messages(session) if not turns else []
         messages = [m for m in messages if m.lane == NORMAL_LANE and (not before or m.inbox_id < before)]
@@ -62,7 +62,7 @@ class LeftBook:
         return self.holds(session)
 
     async def opening(self, session: str) -> None:
-        """See `gateway.queues.keeping.TakingUp`."""
+        """A turn of the session is about to be opened."""
         self._aside.check()
         known = self.known.get((LeftKind.SESSION, session))
         if known is None or known.taken_at is None or not self.only_waits(known.item) or session in self.opening_now:

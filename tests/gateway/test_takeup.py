@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.retry import SUSPECTS, TAKE_UP
-from gateway.queues.keeping import (
+from gateway.setaside.takeup import (
     LATE_SECONDS,
     WINDOW,
     KnownItem,
