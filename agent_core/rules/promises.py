@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from agent_core.rules.promising import LANGUAGES
+from agent_core.rules.promising.language import LANGUAGES
 from agent_core.rules.promising.later import IS_SET, LATER, keeps_time
 from agent_core.rules.promising.tongue import likely_languages
 from agent_core.rules.promising.underway import begun_in_background, is_under_way

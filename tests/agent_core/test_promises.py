@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.rules.promises import ANSWERED, READ_CHARS, SENTENCE_CHARS, Ending, PromiseSign, Reading, read_ending
-from agent_core.rules.promising import LANGUAGES
+from agent_core.rules.promising.language import LANGUAGES
 from agent_core.rules.promising.later import keeps_time
 from agent_core.rules.promising.tongue import likely_languages
 from tests.corpora.endings import endings

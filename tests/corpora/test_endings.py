@@ -9,7 +9,7 @@ import pytest
 
 import agent_core.rules.promises as promises
 from agent_core.rules.promises import Reading, read_ending
-from agent_core.rules.promising import LANGUAGES
+from agent_core.rules.promising.language import LANGUAGES
 from agent_core.rules.promising.tongue import SISTERS
 from tests.corpora.endings import KINDS, Ending, endings
 from tests.corpora.score import Score

@@ -1,24 +1,33 @@
-"""How people say in thirty-four languages what they do next. Data of `promises`, which says what is done with it.
+"""How people say in thirty-four languages what they do next. The forms stand in the TOML files beside this one, a file for related languages.
 
 A row knows a language's *forms* (first person, future, "let me", "I still have to", "on to"), not the verbs of an agent's work: any verb in
-such a form is an act, unless it is one of the few by which people talk, think, wait or are polite (`but`). A row has
+such a form is an act, unless it is one of the few by which people talk, think, wait or are polite. A row has
 
 - `common` and `letters`: words, and letters beside those that all have, by which the language is known from others of its script;
-- `acts`: how an act is announced, searched in the last sentence; `CLAUSE` is where a clause may begin;
+- `acts`: how an act is announced, searched in the last sentence;
 - `goes_on`: names of the next thing, after which a colon may be followed by it ("Next up: the index.");
 - `apart`: what makes it none: conditions that the person has to meet, offers, courtesies, other people's acts;
 - `asks`: the sentence before asks the person for something, so the act waits for them;
 - `when`: it happens only once something else has: a condition, unless the act is to tell the person;
 - `waits`: a whole sentence that only asks for patience. It promises by itself.
 
-Everything is in lower case, without emphasis and with plain apostrophes. To add a language: a row, and endings in tests/corpora.
+`[words]` and `[patterns]` are named for use in others: `%{name}` as it stands, `%any{name}` for any one of the words, `%but{name}` not
+followed by one of them, `%lead{name}` a clause's beginning and up to four of them. A tilde stands for a space within a word, and a pattern
+goes on in the next line where that is indented. Everything is in lower case, without emphasis and with plain apostrophes.
+To add a language: a row, and endings in tests/corpora.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
-CLAUSE = r"(?:^|[,;:.!…–—(،؛。，、：；·]\s*|\s-\s)"
+_CLAUSE = r"(?:^|[,;:.!…–—(،؛。，、：；·]\s*|\s-\s)"
+_NAMED = re.compile(r"%(any|but|lead)?\{(\w+)\}")
+_NEXT_LINE = re.compile(r"\n *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +47,49 @@ class Language:
     """Of languages that share one; those that have a script of their own have their code. Latin is empty."""
 
 
-def any_of(words: str) -> str:
-    """A pattern for any one of the words, each of which may be a pattern; a tilde stands for a space in one."""
+def _any_of(words: str) -> str:
     return f"(?:{'|'.join(words.split())})".replace("~", " ")
 
 
-def but(words: str) -> str:
-    """Not followed by any one of the words, whole."""
-    return rf"(?!{any_of(words)}(?!\w))"
+def _family(file: str) -> tuple[Language, ...]:
+    data = tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+    words, patterns = cast("dict[str, str]", data["words"]), cast("dict[str, str]", data.get("patterns", {}))
+
+    def named(found: re.Match[str]) -> str:
+        name = found[2]
+        text = _words(words[name]) if name in words else _pattern(patterns[name])
+        match found[1]:
+            case "any":
+                return _any_of(text)
+            case "but":
+                return rf"(?!{_any_of(text)}(?!\w))"
+            case "lead":
+                return rf"{_CLAUSE}(?:{_any_of(text)}(?:,? |: )){{0,4}}+"
+            case _:
+                return text
+
+    def _words(text: str) -> str:
+        return _NAMED.sub(named, " ".join(text.split()))
+
+    def _pattern(text: str) -> str:
+        return _NAMED.sub(named, _NEXT_LINE.sub("", text))
+
+    rows = cast("list[dict[str, str | list[str]]]", data["languages"])
+    return tuple(
+        Language(
+            **{  # pyright: ignore[reportArgumentType]
+                name: tuple(map(_pattern, value))
+                if isinstance(value, list)
+                else _words(value)
+                if name == "common"
+                else _pattern(value)
+                for name, value in row.items()
+            }
+        )
+        for row in rows
+    )
 
 
-def lead(words: str) -> str:
-    """A clause's beginning and up to four small words of it."""
-    return rf"{CLAUSE}(?:{any_of(words)}(?:,? |: )){{0,4}}+"
+LANGUAGES: tuple[Language, ...] = tuple(
+    row for family in ("germanic", "romance", "slavic", "further", "eastern") for row in _family(f"{family}.toml")
+)

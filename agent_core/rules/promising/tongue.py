@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent_core.rules.promising import LANGUAGES
+from agent_core.rules.promising.language import LANGUAGES
 
 TOLD_CHARS = 200
 """By so much of a reply's end, and as much of its last line, its language is told."""
