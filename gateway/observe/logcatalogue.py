@@ -1,25 +1,23 @@
 """What is said of each log event: when it is written, what to do about it, and what its fields mean. Pure.
 
 Why: a log line is an interface: people filter by names and fields, and `outspoken triage` groups by them. A call in the source declares
-the event, with its level and its fields; here stand the words, once (those of a platform's adapter in its folder). ``docs/logs.md`` is
-printed from both (`gateway.operate.pages.logs`), and a test finds a call without words and words without a call.
-
-Rules of names. A field means the same in every event that has it. ``surface`` is where a turn was asked (``api``, ``telegram``, …);
-``chat`` is one place where something is shown, by its whole address. A number's unit is in its name or in `FIELDS`.
+the event, with its level and its fields; the words stand once, in `logevents.toml` (those of a platform's adapter in its folder).
+``docs/logs.md`` is printed from both (`gateway.operate.pages.logs`), and a test finds a call without words and words without a call.
+The words are read when somebody asks for them: a gateway that runs needs none.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import cast
 
-from adapters.contract.logevents import BUG as _BUG
-from adapters.contract.logevents import DISK, LogEvent
-from adapters.contract.logevents import LATER as _LATER
+from adapters.contract.logevents import BUG, DISK, LATER, LogEvent
 from adapters.contract.platforms import Platform
 from adapters.platforms import platforms
-
-_e = LogEvent
 
 GENAI: Mapping[str, Mapping[str, str]] = {
     "turn.started": {
@@ -39,373 +37,38 @@ GENAI: Mapping[str, Mapping[str, str]] = {
 """By event and field: the name of the same fact in OpenTelemetry's conventions for generative AI, written besides ours in JSON."""
 
 
-DAMAGE = "Look at the disk, then `outspoken db check`; restore a backup if it says so."
-_KEPT = "Update to the newest version, which tries it again; report it with the traceback. `outspoken status` counts what is kept."
+@dataclass(frozen=True, slots=True)
+class OurWords:
+    """What `logevents.toml` says."""
 
-FIELDS: Mapping[str, str] = {
-    "act": "what was done: ``retry``, ``drop``, ``redirect``, ``show text``",
-    "account": "the bot's account, ``platform/id`` (Telegram's own events: its name in the configuration)",
-    "adapter": "the adapter, ``platform/account``",
-    "alerts": "what they are about, each ``kind:what:when``",
-    "after": "kind of the event after which it was found",
-    "attempt": "tries so far",
-    "away_seconds": "how long the storage has not answered, seconds",
-    "bot": "the bot's user name",
-    "by": "who decided",
-    "call": "id of the tool call",
-    "cause": "why, one word of a closed list",
-    "channel": "the platform's id of a channel",
-    "chat": "where it is shown: ``platform/account/chat/thread``",
-    "command": "name of the command, without the slash",
-    "conversations": "conversations that met it",
-    "cpu_seconds": "how much of it the loop's thread computed, seconds",
-    "database": "the database, without its password",
-    "table": "a table of the database",
-    "left": "what lies there of an earlier database, in words",
-    "done": "whether it was done",
-    "endpoint": "host and port of the model's address",
-    "epoch": "number of the ownership under which it goes on",
-    "error": "the error in words",
-    "folder": "the name of a folder in the directory of the workspaces",
-    "event_kind": "the platform's name of what it told",
-    "adding": "how much more was wanted: bytes, or how many",
-    "holder": "whose room it is: the chat (``platform/account/chat``), the user of the API, or the web page",
-    "holders": "how many keep something",
-    "exit": "how the turn ended, one word of a closed list",
-    "exit_status": "of the process, as the system says it; a negative one is the signal that ended it",
-    "fate": "what is known of the call: not sent, unknown, too fast, refused",
-    "fingerprint": "what went wrong and about whom: ``exit|endpoint|model|tool|size``; empty if the turn ended well",
-    "first_content_seconds": "from the turn's beginning to the first content of the model, seconds; null if none came",
-    "found": "whether it was there already",
-    "inbox": "number of the message in the inbox (in `turn.started` a list)",
-    "how": "in which form it goes instead, and why",
-    "in_chat": "whether a chat was told as well",
-    "incident": "id of the incident",
-    "input_tokens": "tokens of all requests of the turn",
-    "job": "what a worker was to do, ``module:function``",
-    "kind": "what sort of part: text, file, notice, …",
-    "lane": "``normal``, ``command`` or ``refused``",
-    "laws": "the laws that do not hold",
-    "left_out": "the fields of a request that the endpoint does not take, as far as is known by now",
-    "left_out_chars": "characters of the result that the model was not given",
-    "logger": "the library's logger",
-    "look_again": "the date, ISO 8601",
-    "message": "the library's words",
-    "messages": "how many messages",
-    "milliseconds": "how long it took",
-    "model": "the model's name",
-    "model_calls": "requests to the model, failed ones included",
-    "name": "the file's name",
-    "new": "the chat's new id",
-    "node": "number of a process on this database",
-    "journals": "how many turns' journals",
-    "files": "how many pictures and files of messages",
-    "records": "how many conversations of which only numbers were left",
-    "workspaces": "how many conversations' folders",
-    "spooled": "how many copies of files for chats",
-    "longest_ms": "the longest transaction, in ms",
-    "database_bytes": "the database, without its log",
-    "workspaces_bytes": "all conversations' folders",
-    "spool_bytes": "the copies of files for chats",
-    "doubted": "whether the clock is too far ahead to be believed",
-    "failures": "how many failures",
-    "forget": "the job that forgets a person",
-    "nodes": "how many processes that have ended",
-    "old": "the chat's old id",
-    "open": "how many are open",
-    "origin": "what a part belongs to: the turn's id, or ``inbox:number`` for words beside turns",
-    "outcome": "what came of it",
-    "output_tokens": "tokens of all replies of the turn",
-    "overdue_seconds": "how long after its longest timer, seconds",
-    "part": "the part's idempotency key: ``chat/origin/bubble/number``",
-    "parts": "how many parts",
-    "path": "the request's path",
-    "peer": "the address at the other end of a connection",
-    "person": "the person's id on the platform",
-    "phase": "what the turn was doing",
-    "pid": "id of the process",
-    "platform": "telegram, discord or slack",
-    "platform_id": "the platform's id of the message that we sent: the receipt",
-    "platform_key": "the platform's id of the person's message; for the API, the request's id",
-    "platform_keys": "the platform's ids of the messages that the turn answers",
-    "reason": "why it was not taken",
-    "recovered_turns": "turns that an earlier process had left open",
-    "reference": "what the person was shown, to be found here",
-    "rehearsal": "whether the built-in rehearsal model answers",
-    "remedy": "what has helped most so far; null if nothing has",
-    "report": "address of the upstream report",
-    "request": "the API request's id",
-    "row": "name of the row of known bad endpoints",
-    "rungs": "remedies in their order, each ``failure:remedy``",
-    "seconds": "how long, seconds",
-    "session": "id of the conversation",
-    "signal": "what was told",
-    "source": "the place in the program, ``file:line``",
-    "frames": "places in the program, ``file:line:function``, the innermost call first",
-    "status": "HTTP status of the failure; for a tool, how it ended",
-    "steps": "model steps that came to a good end",
-    "stored": "whether `outspoken explain` finds it",
-    "surface": "where the turn was asked: ``api``, ``web``, ``telegram``, …",
-    "taken": "whether the message still waited, so that its new words count",
-    "times": "how often in a row; a line is written at 1, 2, 4, 8, …",
-    "to": "where it was sent instead; null if it was not",
-    "tool": "the tool's name",
-    "tool_calls": "tools that were run",
-    "tools_failed": "how many of them failed",
-    "troubles": "failures in the turn, each ``fingerprint remedy outcome`` (remedy ``-``: none was left; outcome helped, "
-    "not_helped, not_known, or ended: the turn)",
-    "turn": "id of the turn",
-    "turn_goes_on": "always true: a client that leaves ends nothing",
-    "complaints": "what SQLite or PostgreSQL says of it",
-    "not_looked": "what could not be looked at, and why",
-    "tries": "how often it was tried",
-    "unanswered": "how many messages get no answer for that",
-    "turns": "how many turns",
-    "url": "where it serves",
-    "version": "the program's version",
-    "was": "what was set before",
-    "what": "what was left out",
-    "who": "how somebody came in: on this machine, or with the key and from which address",
-    "whole_bot": "whether all chats wait, or this one alone",
-    "which": "the provider and the number of the key, never the key itself",
-    "why": "the reason",
-    "words": "the reason in the platform's or the gateway's words",
-    "work": "which of the driver's tasks",
-    "budget": "which budget: turn, person, chat, hour, day, month",
-    "channels": "how many channels",
-    "count": "how many",
-    "counted": "what is counted instead",
-    "due": "when it was due, ms",
-    "held": "what running calls hold of it",
-    "judged": "what the person thought of it",
-    "key": "by what it is known",
-    "late_seconds": "how late, seconds",
-    "limit": "the limit, in `measure`",
-    "measure": "tokens, or money in billionths",
-    "next_at": "when it is due next, ms",
-    "place": "a channel or thread, by the platform's ids",
-    "quoted": "whether a refusal may only repeat words of the conversation",
-    "read": "how many messages were read",
-    "schedule": "a reminder or an entry of [schedule]",
-    "scope": "whose budget",
-    "thread": "the platform's id of a thread",
-    "threads": "how many threads",
-    "used": "what is used of it",
-    "waiting": "how many wait",
-}
+    fields: Mapping[str, str]
+    """What each field means, in every event that has it."""
+    events: tuple[LogEvent, ...]
 
-OURS: tuple[LogEvent, ...] = (
-    # ------------------------------------------------------------------ the process
-    _e("gateway.ready", "It serves."),
-    _e("gateway.draining", "It was told to stop; running turns may end."),
-    _e("turn.left", "The gateway was stopped in order and left a running turn open; the next start goes on with it.",
-       "If it was not stored: the database took no write just then; look at the disk or the server."),
-    _e("keeper.suspect", "What was being worked on when a process died is taken up again, with nothing else beside it.",
-       "Look what ended the process (the lines before the start, the service manager's log); if it ends it again, it is set aside."),
-    _e("keeper.set_aside", "Something had ended the whole process more than once, the last time alone, and was set aside; whoever asked is told.",
-       "Tell the developers what it was: outspoken explain NAME, outspoken bundle TURN."),
-    _e("keeper.not_taken", "Something that an earlier process left could not be taken up; it is tried again.", _LATER),
-    _e("keeper.storage_unavailable", "What earlier processes left could not be looked for.", DISK),
-    _e("keeper.failed", "A mistake of the program in taking up what earlier processes left.", _BUG),
-    _e("gateway.no_sign", "Signs of life cannot be left in the state directory; whoever asks a gateway that hangs is not told since when.", DISK),
-    _e("gateway.stopping", "A stop signal came, or its lock was lost."),
-    _e("gateway.stopped", "The last line of a clean end."),
-    _e("gateway.manager_not_told", "The service manager that `NOTIFY_SOCKET` names could not be told how the gateway is doing.",
-       "See that the unit has `Type=notify`, and that the socket can be reached; else the manager will stop the gateway."),
-    _e("forget.done", "A person was forgotten."),
-    _e("forget.not_done", "Somebody is to be forgotten, and the storage was away; it is tried again.", DISK),
-    _e("upkeep.done", "Every six hours, if there was anything: what is older than `[retention]` says was removed; how much of each kind, and how large things are then. `doubted`: the clock is ahead of the time that is known to have passed; by the difference nothing counts as older yet."),
-    _e("upkeep.not_done", "The same, when the storage was away.", DISK),
-    _e("workspace.not_removed", "The workspace of a request of nobody could not be removed when its turn was over.",
-       "See that the service owns the directory of the workspaces and all below it; the next upkeep tries again."),
-    # ------------------------------------------------------------------ messages and turns
-    _e("message.accepted", "A message is stored for the first time; from here on it is answered or told why not."),
-    _e("http.refused", "A request that cannot be read, or one too many of its sender, got no more than a refusal."),
-    _e("http.failed", "A mistake while a request was served; the client was told a reference.", _BUG),
-    _e("http.cut", "A connection was not taken, or was ended because its client was too slow to send or to read. Counted in `outspoken_connections_cut_total`.",
-       "One address: block it. Many: see `[server]` for the bounds, and whether a proxy should stand in front."),
-    _e("message.turned_away", "A message was not taken because too many wait; whoever sent it was told so.",
-       "See why so many wait (`outspoken status`: open turns, oldest wait), then raise `[session] open_turns` or `waiting_limit`, or add capacity at the model."),
-    _e("turn.started", "A turn is open: which messages it answers."),
-    _e("turn.ended", "Exactly once a turn. info: answered, handed to the client or stopped by a person; warning: anything else; error: its journal could not be read.",
-       "See what the exit says: `outspoken triage` groups by fingerprint and names the action."),
-    _e("turn.taken_over", "A turn that a dead process left open goes on here."),
-    _e("turn.late", "Something came for a turn that had gone on meanwhile, such as an answer to what was answered; it changes nothing."),
-    _e("turn.not_opened", "No turn could be opened for a message: the storage is away (warning, tried again) or a mistake.",
-       "Look at the storage if it is a warning; report the traceback if it is an error."),
-    _e("turn.overtaken", "Another process has taken the turn over; this one lets go.",
-       "See whether two gateways run on one database, or this machine stood still for seconds."),
-    _e("turn.unreadable", "A stored turn cannot be read: left out of the history (warning), or ended with a notice (error).",
-       "Was the database written by a newer version? Else report it."),
-    _e("turn.driver_failed", "A mistake in the program ended a turn with a notice.", _BUG),
-    _e("turn.driver_stuck", "A turn did nothing for too long, and was ended with a notice.", _BUG),
-    _e("turn.driver_stuck_and_no_storage", "The same, but the end cannot be stored yet.", DISK),
-    _e("turn.ended_meanwhile", "A turn that seemed stuck had ended.", "Nothing. If it comes often, the machine is overloaded."),
-    _e("turn.driver_ignores_cancellation", "The task of a turn that was ended does not end.", _BUG),
-    _e("turn.work_ignores_cancellation", "A tool or a model call of an ended turn does not end.", _BUG, by="work"),
-    _e("invariant.broken", "A turn broke a law of the machine, and was ended with a notice.", _BUG),
-    _e("lane.failed", "A mistake in a conversation's queue; the queue was started again.", _BUG),
-    _e("attachment.not_fetched", "A file that came with a message could not be had; the model is told.",
-       "See the words. Platforms delete files after a while."),
-    _e("tool.returned", "A tool has run."),
-    _e("tool.no_files", "A tool could not use a file or a folder of the gateway (not a bug of the tool): the model is told so.",
-       "See what the error names: a folder that was replaced by a file, rights, the disk. outspoken doctor tries them."),
-    _e("tool.crashed", "A mistake in a tool; the model was told that it failed.", _BUG, by="tool"),
-    _e("worker.started", "A process began that reads files and pages for tools."),
-    _e("worker.job_failed", "Something that a person, a page or a model chose came to a limit in a worker; it was stopped, and the model or the chat was told.",
-       "Nothing, if it is rare. ``why`` ``bug``: report it. ``died``: is the machine short of memory?", by="job why"),
-    _e("worker.not_started", "The system let no worker begin: tools that read fail.", "Look at the limits for processes and memory of the service."),
-    _e("worker.does_not_die", "A worker that was killed hangs in the kernel.", DISK),
-    _e("loop.held", "The event loop does nothing else for a second or longer: nobody is answered meanwhile.",
-       "``frames`` says where, the innermost call first. If the machine is not overloaded or its disk slow: report it."),
-    _e("loop.went_on", "It goes on; ``seconds`` is how long it was held.", "Few ``cpu_seconds``: it waited, for a disk or for a machine that was stopped."),
-    _e("loop.was_held", "At start: the process before was held when it ended.", "As for ``loop.held``."),
-    _e("loop.not_noted", "At start: the file for such stacks cannot be written.", DISK),
-    # ------------------------------------------------------------------ models and incidents
-    _e("credential.set_aside", "A key was refused or is over its limit, and is not used for a while.",
-       "Check the key and its limits at the provider, or add another one.", by="which why"),
-    _e("model.names_unknown", "An endpoint does not say which models it has.",
-       "Name the model in the configuration, or see whether the endpoint is up.", by="endpoint"),
-    _e("model.request_amended", "An endpoint refused a field; the same call is made without it, and so are later ones for an hour.", by="endpoint"),
-    _e("model.tools_refused", "An endpoint refused a request for its tools; the same call is made without any, which its turn says. After two in a row later calls are made so at once, for a minute at first and at most an hour.",
-       "Does the model take tools there? `quoted`: the refusal may only repeat the conversation, and nothing is learnt of it.", by="endpoint"),
-    _e("model.known_bad_overdue", "At start: a row of known bad endpoints is past its date.", "See in the report whether it was mended.", by="row"),
-    _e("incident.opened", "Several conversations met one failure.", "`outspoken triage` shows the failure with its action."),
-    _e("incident.closed", "An incident has been quiet for its time."),
-    _e("incident.not_looked", "Incidents were not brought up to date: the storage is away.", DISK),
-    _e("incident.watch_failed", "The same, by a mistake.", _BUG),
-    # ------------------------------------------------------------------ storage
-    _e("storage.unavailable", "A turn waits for the storage; what it would show is kept back.", DISK),
-    _e("storage.sound", "A look through the whole database (after a process that died, or rows that cannot be read) found nothing."),
-    _e("storage.unsound", "Such a look found damage.", DAMAGE),
-    _e("storage.not_checked", "Such a look was not possible.", DISK),
-    _e("storage.check_failed", "The same, by a mistake.", _BUG),
-    _e("storage.damaged", "Rows could not be read or written; the connection is made anew and it is tried once more.", DAMAGE),
-    _e("conversation.set_aside", "What a conversation held cannot be read: its chat goes on with a new one, and is told.", DAMAGE),
-    _e("storage.damaged_for_all", "Conversations that began anew met damage as well: no message is taken, `/readyz` says 503.", DAMAGE),
-    _e("storage.sound_again", "That is over: a look through the whole database found nothing damaged.", "See what was damaged."),
-    _e("conversation.not_set_aside", "Nor could that be stored; tried again after pauses that double.", DAMAGE),
-    _e("message.unreadable", "One stored message cannot be read: it is dropped, and its chat is told.", DAMAGE),
-    _e("history.unreadable", "What was said before cannot be shown: its rows are damaged.", DAMAGE),
-    _e("http.storage_unavailable", "A request was refused because the storage did not answer.", DISK),
-    _e("budget.not_reserved", "A model call waits until what it may use can be stored.", DISK),
-    _e("storage.reopening", "The database gave an error; the connection is made anew and the write repeated.", DISK),
-    _e("storage.pulse_late", "PostgreSQL: the lock may be lost, so this process stops.", "See why server or machine stood still for seconds."),
-    _e("storage.pulse_lost", "PostgreSQL: the connection that holds the lock is gone, so this process stops.",
-       "See whether the server was restarted; the service manager starts the gateway again."),
-    _e("storage.failing", "The database takes no writes: no message can be taken, `/readyz` says 503.", DISK),
-    _e("rows.left_out", "Rows of a list cannot be read: they are left out of it, and the others are there.", DAMAGE),
-    _e("storage.log_renewed", "The database's log or its index was removed or replaced while the gateway ran; what it held is in the file.",
-       "See who removes files beside the database."),
-    _e("storage.begun_anew", "The database was missing or empty, and a new one was begun beside what an earlier one left.",
-       "If that was not meant: stop the gateway, mount its disk or put a backup back."),
-    _e("storage.works_again", "It takes writes again.", "See why it did not."),
-    # ------------------------------------------------------------------ quotas
-    _e("quota.reached", "There was no room for something; whoever wanted it reads why.", "See outspoken status who has how much; docs/quotas.md."),
-    _e("quota.removed", "A person has deleted files of theirs by /files."),
-    _e("quota.counted", "Everything that is kept was counted."),
-    _e("quota.not_counted", "It could not be counted; the figures are those of before.", DISK),
-    # ------------------------------------------------------------------ alerts, traces
-    _e("alert.told", "Something is wrong (warning) or over (info); said in the operators' chat, if there is one.", "See the words.", by="alerts"),
-    _e("alert.failed", "A mistake in looking at what is wrong.", _BUG),
-    _e("signal.failed", "A mistake in counting or tracing; what was counted goes on.", _BUG),
-    _e("traces.not_sent", "The collector did not take spans; they are lost.", "See whether [telemetry] otlp_endpoint answers."),
-    _e("traces.left", "At the end the last spans could not be sent in time.", "See whether [telemetry] otlp_endpoint answers."),
-    # ------------------------------------------------------------------ delivery
-    _e("delivery.sent", "A part that will not change any more is there: the receipt."),
-    _e("delivery.retried", "A call failed and is made again later."),
-    _e("delivery.settled", "A part whose sending had an unknown outcome is settled."),
-    _e("delivery.failed", "A part was refused for good; once for each part.", "See the cause: `outspoken triage` groups by it and names the action."),
-    _e("delivery.instead", "A part was refused as it was, and goes in another form.",
-       "Nothing for this answer. If files are refused often, see the bot's right to attach files."),
-    _e("delivery.unreadable", "A platform's answer could not be understood: what was asked may have been done.",
-       "Nothing at once: it is looked up, or marked. If it lasts, bring the platform's library up to date, or report it."),
-    _e("delivery.nobody_told", "Nor could the person be told in private."),
-    _e("delivery.too_fast", "The platform wants a pause.", "Nothing: it is kept. If it comes all day, the bot is in too busy a chat."),
-    _e("delivery.gate_not_stored", "That pause could not be stored; it is kept in memory.", DISK),
-    _e("delivery.outage_not_told", "A chat could not be told that nothing can be stored.", DISK),
-    _e("delivery.left", "At the end: so many parts are left to the next process.", "Start it again: they are sent then."),
-    _e("surface.no_drafts", "The chat takes no drafts; text on its way is shown by edits."),
-    _e("surface.overtaken", "Another process shows this chat now.", "See whether two gateways run on one database."),
-    _e("surface.storage_unavailable", "Nothing is shown in a chat while the storage is away.", DISK),
-    _e("surface.failed", "A mistake in showing a chat; tried again.", _BUG),
-    # ------------------------------------------------------------------ chats
-    _e("chat.refused", "A message is not taken: no leave to talk, too many, queue full."),
-    _e("chat.ignored", "A message was not meant for the bot."),
-    _e("chat.edited", "A person changed a message."),
-    _e("chat.withdrawn", "A person took a waiting message back."),
-    _e("chat.moved", "A chat has another id; its conversations go on there."),
-    _e("command.failed", "A mistake in a command; the person was told.", _BUG, by="command"),
-    _e("command.not_stored", "A command's answer could not be stored; a warning if it is tried again.", DISK),
-    _e("command.overtaken", "Another process answers the command.", "See whether two gateways run on one database."),
-    _e("access.approved", "Somebody was let in."),
-    _e("access.revoked", "Somebody was shut out."),
-    _e("people.code_typed", "Somebody typed a code that joins accounts."),
-    _e("people.unlinked", "Accounts are not joined any more."),
-    _e("console.acted", "Somebody who runs the gateway did something by hand in the console; the audit has it too."),
-    # ------------------------------------------------------------------ adapters
-    _e("adapter.up", "An adapter is connected."),
-    _e("adapter.down", "An adapter lost its connection; error: it needs a person (a refused token).",
-       "error: renew the token (`outspoken setup PLATFORM`); warning: look at the network if it goes on.", by="adapter"),
-    _e("adapter.deaf", "There was no sign of life for too long; the connection is made anew.",
-       "Look at the network between here and the platform if it goes on.", by="adapter"),
-    _e("adapter.failed", "A mistake in an adapter; it is started again.", _BUG, by="adapter"),
-    _e("adapter.ended", "An adapter ended without a reason; it is started again.", _BUG, by="adapter"),
-    _e("intake.kept", "Something that came cannot be taken in because of a mistake of ours: kept as it came, and tried again.", _KEPT, by="account error"),
-    _e("intake.half_done", "A message is stored, and what follows has failed.", _BUG, by="error"),
-    _e("intake.not_kept", "Something could neither be taken in nor kept: it is not confirmed, and comes again.", _BUG, by="error"),
-    _e("intake.not_read", "What is kept was tried again in vain.", _KEPT, by="account error"),
-    _e("intake.given_up", "What is kept was tried often enough; another version tries again.", _KEPT, by="account error"),
-    _e("platform.not_usable", "A package declares a platform that cannot be used; everything else goes on.",
-       "Update or remove the package (`outspoken doctor` says the same), then start again.", by="name"),
-    _e("intake.read", "What was kept is taken in."),
-    _e("intake.not_now", "What is kept could not be tried just now."),
-    _e("intake.not_looked", "What is kept could not be looked at, because the storage is away."),
-    _e("intake.not_looked_at", "While nothing can be stored: something that waits could not be read to tell its chat."),
-    _e("intake.look_failed", "A mistake while what is kept was looked at.", _BUG),
-    _e("intake.person_not_told", "Whose message is kept could not be told so; tried again.", _LATER),
-    # ------------------------------------------------------------------ what is missed, budgets, schedules
-    _e("adapter.state_not_stored", "How an adapter is doing could not be stored; tried again.", DISK),
-    _e("chat.history_not_read", "What was missed somewhere cannot be read just now; tried again."),
-    _e("chat.history_odd", "A mistake, of ours or of the platform's library, while what was missed was read; tried again.", _BUG, by="account"),
-    _e("chat.history_refused", "What was missed somewhere can never be read.", "Give the bot the right to read the history there."),
-    _e("feedback.given", "Somebody judged an answer."),
-    _e("operators.not_told", "What the operators' chat should be told could not be said.", "Look at [operators] chat: `outspoken send --to CHAT test`."),
-    _e("post.unreadable", "A message of `outspoken send` that another version stored cannot be read.", "Send it again."),
-    _e("budget.warning", "A budget is used up to its warning share.", "Raise the limit in [budgets], or let it end.", by="budget"),
-    _e("budget.refused", "A model call was not made, because a budget is spent.", "Raise the limit in [budgets], or wait until it opens again.", by="budget"),
-    _e("budget.no_price", "A model has no price, so money is not counted for it.", "Add it to [budgets] prices.", by="model"),
-    _e("budget.not_held", "What a call held was let go by its estimate."),
-    _e("budget.not_settled", "What a call used could not be stored; its hold counts until the next start.", DISK),
-    _e("budget.warning_not_shown", "Somebody could not be told that a budget is nearly spent.", DISK),
-    _e("budget.failed", "A mistake in counting.", _BUG),
-    _e("schedule.configured", "An entry of [schedule] is new or changed."),
-    _e("schedule.removed", "An entry of [schedule] is there no more."),
-    _e("schedule.claimed", "An occurrence runs, or is told as missed."),
-    _e("schedule.not_claimed", "Somebody else had claimed an occurrence."),
-    _e("schedule.cancelled", "A reminder is dropped: its person may not talk any more.",
-       "Let the person in again, if that was not meant: `outspoken access list`."),
-    _e("schedule.clock_jumped", "The machine's clock was put forward or back.", "Look at the time service."),
-    _e("schedule.no_account", "Something is due for an account that is not configured; it waits.", "Set the platform's token, or cancel it."),
-    _e("schedule.no_chat", "An entry's chat cannot be found.", "Correct its chat in [schedule]."),
-    _e("schedule.unreadable", "A schedule that another version stored cannot be read.", "Set it anew."),
-    _e("schedule.storage_unavailable", "What is due waits for the storage.", DISK),
-    _e("schedule.failed", "A mistake in claiming what is due; tried again.", _BUG),
-    _e("surface.no_streams", "A chat refuses growing messages: edits come instead."),
-    # ------------------------------------------------------------------ the API, libraries
-    _e("api.client_left", "A client hung up; its turn goes on."),
-    _e("api.failed", "A mistake in answering a request; the client was told.", _BUG),
-    _e("api.refused", "A request was not taken; its client was told why."),
-    _e("api.stranger", "Somebody called who may not; at most 60 lines a minute, the metric counts all."),
-    _e("api.stream_failed", "A mistake in showing a turn; the turn goes on.", _BUG),
-    _e("library.message", "A line of a library's own, from warning on.", "See the words.", by="logger"),
-    _e("library.unreadable", "The same, but its arguments do not fit its text.", "Nothing.", by="logger"),
-)  # fmt: skip
+
+@cache
+def our_words() -> OurWords:
+    """The words of the gateway's own lines."""
+    data = tomllib.loads(Path(__file__).with_name("logevents.toml").read_text("utf-8"))
+    shared = {"bug": BUG, "disk": DISK, "later": LATER, **cast("dict[str, str]", data["actions"])}
+    events = cast("dict[str, dict[str, str]]", data["events"])
+    return OurWords(
+        cast("dict[str, str]", data["fields"]),
+        tuple(
+            LogEvent(
+                name,
+                said["when"],
+                shared[said["shared"]] if "shared" in said else said.get("action", ""),
+                said.get("by", ""),
+            )
+            for name, said in events.items()
+        ),
+    )
 
 
 def catalogue() -> tuple[LogEvent, ...]:
     """Every kind of line: the gateway's, and those of each platform that there is."""
-    return (*OURS, *(event for one in platforms() for event in one.events))
+    return (*our_words().events, *(event for one in platforms() for event in one.events))
 
 
 def event_of(name: str) -> LogEvent | None:

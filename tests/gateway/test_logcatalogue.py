@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.observe.logcatalogue import FIELDS, GENAI, catalogue
+from gateway.observe.logcatalogue import GENAI, catalogue, our_words
 from gateway.operate.pages.logs import calls_in, lines_written
 
 CATALOGUE = catalogue()
+FIELDS = our_words().fields
 BY_NAME = {event.name: event for event in CATALOGUE}
 WRITTEN = lines_written()
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.observe.logcatalogue import FIELDS, GENAI, catalogue
+from gateway.observe.logcatalogue import GENAI, catalogue, our_words
 
 ROOT = Path(__file__).parents[3]
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -115,7 +115,7 @@ def _together(calls: list[LogCall]) -> LogCalls:
 _HEAD = """# Log events
 
 Written by `python -m gateway.operate.pages.logs > docs/logs.md`: names, levels and fields from the calls in the source, the words from
-`gateway/observe/logcatalogue.py` and the platforms' `platform.py`.
+`gateway/observe/logevents.toml` and the platforms' `platform.py`.
 
 One event is one line on standard error: JSON (`[log] format = "json"`, or whenever standard error is no terminal), or words for people. Names and
 fields are part of the interface; the changelog tells when one changes. Every line begins with `timestamp` (ISO 8601, UTC, milliseconds),
@@ -158,8 +158,8 @@ def _page() -> Iterator[str]:
         fields = [f"`{name}`" for name in line.always] + [f"(`{name}`)" for name in line.sometimes]
         yield f"| `{event.name}` | {', '.join(line.levels)} | {event.when} | {', '.join(fields)} |"
     yield "\n## Fields\n\n| field | meaning |\n|---|---|"
-    for name in sorted(FIELDS):
-        yield f"| `{name}` | {FIELDS[name].replace('``', '`').replace('|', chr(92) + '|')} |"
+    for name, means in sorted(our_words().fields.items()):
+        yield f"| `{name}` | {means.replace('``', '`').replace('|', chr(92) + '|')} |"
     yield "\n## What to do\n\n| event | action |\n|---|---|"
     for event in catalogue():
         if event.action:
