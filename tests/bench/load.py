@@ -44,23 +44,24 @@ class Stream:
         self.tail = (self.tail + data)[-2_000:]
 
 
-def request_bytes(port: int, words: str, *, stream: bool = True) -> bytes:
-    """The request of one stateless turn."""
+def request_bytes(port: int, words: str, *, stream: bool = True, session: str = "") -> bytes:
+    """The request of one turn, stateless or of a named session."""
     body = orjson.dumps({"model": "bench", "stream": stream, "messages": [{"role": "user", "content": words}]})
+    named = f"X-Outspoken-Session: {session}\r\n" if session else ""
     head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n{named}"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body
 
 
-async def ask(port: int, words: str, *, stream: bool = True) -> Stream:
+async def ask(port: int, words: str, *, stream: bool = True, session: str = "") -> Stream:
     """Ask once, read to the end."""
     seen = Stream()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         seen.asked_at = time.monotonic()
-        writer.write(request_bytes(port, words, stream=stream))
+        writer.write(request_bytes(port, words, stream=stream, session=session))
         head = await reader.readuntil(b"\r\n\r\n")
         seen.status = int(head.split(b" ", 2)[1])
         while data := await reader.read(65_536):

@@ -21,10 +21,11 @@ from tests.bench.chats import chats
 from tests.bench.crowd import crowd
 from tests.bench.explaining import explaining
 from tests.bench.isolation import isolation
+from tests.bench.kernel import kernel
 from tests.bench.machine import OTHER_CORE
 from tests.bench.storage import journal_rows
 
-CASES = (*OTHERS, crowd)
+CASES = (*OTHERS, kernel, crowd)
 ROWS = 10_000_000
 """In the journal, when it is measured how long `explain` takes."""
 

@@ -1,0 +1,292 @@
+"""Counts what work costs, instead of timing it: statements of SQL, commits, Python calls. What is counted does not wander with the machine.
+
+A whole gateway serves in this process, as the daemon does; the model server and the client are in a thread that is not counted.
+``python -m tests.bench.counting`` prints the counts as JSON; `tests.bench.budgets` compares them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import importlib
+import json
+import sqlite3
+import statistics
+import sys
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from agent_core.text.redaction import Redactor
+from gateway.config.types import LogFormat, LogLevel
+from gateway.observe.logging import configure
+from tests.bench.load import ask
+from tests.bench.plants import plant
+from tests.bench.upstream import Conversation
+from tests.ports import free_port
+
+TURNS = 12
+"""How many turns are counted of each kind."""
+WARM = 3
+"""How many come before: what is made once is not a turn's."""
+LATE = 30
+"""How many turns a conversation has between its early and its late ones."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has been counted so far, in every thread but those that began before `install`."""
+
+    on: bool = False
+    statements: int = 0
+    commits: int = 0
+    calls: int = 0
+    said: list[str] = field(default_factory=list[str])
+    """The statements, one after the other."""
+
+    def traced(self, statement: str) -> None:
+        """SQLite runs a statement."""
+        if not self.on or statement.startswith("--"):
+            return
+        if statement.startswith("COMMIT"):
+            self.commits += 1
+        else:
+            self.statements += 1
+        self.said.append(" ".join(statement.split()))
+
+    def profiled(self, _frame: FrameType, event: str, _argument: object) -> None:
+        """Python calls something."""
+        if event in ("call", "c_call"):
+            self.calls += self.on
+
+
+TALLY = Tally()
+
+
+def install() -> None:
+    """From here on every connection and every thread is counted."""
+    connect = sqlite3.connect
+
+    def counted(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        made = connect(*arguments, **more)
+        made.set_trace_callback(TALLY.traced)
+        return made
+
+    modules: tuple[Any, ...] = (sqlite3, importlib.import_module("sqlite3.dbapi2"))
+    for module in modules:
+        module.connect = counted
+    threading.setprofile(TALLY.profiled)
+    sys.setprofile(TALLY.profiled)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What one piece of work cost, the median of several."""
+
+    statements: float
+    commits: float
+    calls: float
+
+
+class Outside:
+    """The model server, and whoever asks, in a thread of their own."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self._loop = asyncio.new_event_loop()
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
+        self._thread.start()
+        ready.wait()
+
+    def _run(self, ready: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._loop.create_server(Conversation, "127.0.0.1", self.port))
+        ready.set()
+        self._loop.run_forever()
+
+    async def ask(self, port: int, words: str, **more: Any) -> None:
+        """Ask the gateway once, and wait for all of the answer."""
+        asked = asyncio.run_coroutine_threadsafe(ask(port, words, stream=False, **more), self._loop)
+        seen = await asyncio.wrap_future(asked)
+        if seen.status != 200 or not seen.whole:
+            raise RuntimeError(f"a turn did not come to its end: {seen}")
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+
+async def counted(work: Callable[[], Awaitable[None]], turns: int = TURNS, warm: int = WARM) -> Counts:
+    """What `work` costs; what it leaves to be done behind it counts for it, too."""
+    for _ in range(warm):
+        await work()
+        await asyncio.sleep(0.02)
+    found: list[tuple[int, int, int]] = []
+    for _ in range(turns):
+        before = TALLY.statements, TALLY.commits, TALLY.calls
+        TALLY.on = True
+        TALLY.said.clear()
+        await work()
+        await asyncio.sleep(0.02)
+        TALLY.on = False
+        found.append((TALLY.statements - before[0], TALLY.commits - before[1], TALLY.calls - before[2]))
+    statements, commits, calls = zip(*found, strict=True)
+    return Counts(statistics.median(statements), statistics.median(commits), statistics.median(calls))
+
+
+def frame() -> dict[str, float]:
+    """What a token costs from the model's bytes to the client's, each in a frame of its own: Python calls and Python instructions.
+
+    Nothing of it waits, so both are exact; instructions also tell a copy, which calls nothing.
+    """
+    from adapters.http.openai import Spoken
+    from agent_core.model.stream.chunks import ChunkReader
+    from agent_core.model.stream.listening import Listening
+    from agent_core.turn.view import view
+    from tests.agent_core.turns import Rig
+    from tests.bench.upstream import TOKEN
+
+    rig, listening, spoken = Rig(), Listening(), Spoken()
+    reader = ChunkReader(1, frozenset(), parse_text_calls=False)
+    payload, words = TOKEN.removeprefix(b"data: ").strip(), iter(f"word{n} " for n in range(10_000, 99_999))
+
+    def token() -> None:
+        passed, _ = listening.take(reader.feed([payload.replace(b"pling ", next(words).encode())], rig.now))
+        for event in passed:
+            rig.turn.feed(event)
+        spoken.new(view(rig.turn, rig.now))
+
+    for _ in range(200):
+        token()
+    before, TALLY.on = TALLY.calls, True
+    for _ in range(100):
+        token()
+    TALLY.on = False
+    return {"calls": (TALLY.calls - before) / 100, "instructions": _instructions(token, 100) / 100}
+
+
+def _instructions(work: Callable[[], None], times: int) -> int:
+    """How many instructions Python carries out."""
+    found = 0
+
+    def traced(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal found
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        found += event == "opcode"
+        return traced
+
+    sys.settrace(traced)
+    try:
+        for _ in range(times):
+            work()
+    finally:
+        sys.settrace(None)
+    return found
+
+
+async def accept_alone(folder: Path) -> Counts:
+    """What it costs to store a message of a conversation that is known, and nothing else."""
+    from agent_core.ports import SystemClock, SystemIds
+    from agent_core.store.inbox.rows import NewMessage
+    from agent_core.store.store import open_store
+
+    clock = SystemClock()
+    async with open_store(folder / "accept.db", clock=clock, ids=SystemIds(clock), version="counting") as store:
+        number = iter(range(1_000_000))
+
+        async def accept() -> None:
+            at = f"m{next(number)}"
+            await store.inbox.accept(NewMessage("api", at, "api/1", "normal", b"{}", clock.now_ms(), None, "s_1"))
+
+        return await counted(accept)
+
+
+async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict[str, dict[str, float]]:
+    """All that is counted; with `only`, a turn alone."""
+    from tests.serving import served
+
+    env = {
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{outside.port}/v1",
+        "OPENAI_API_KEY": "bench",
+        "OUTSPOKEN_MODEL__NAME": "bench",
+    }
+    if not only:
+        async with served(folder, env, patient=True):
+            pass  # the first start of all makes the database
+    TALLY.on = True
+    async with served(folder, env, patient=True) as up:
+        TALLY.on = False
+        start = Counts(TALLY.statements, TALLY.commits, TALLY.calls)
+        port = int(up.url.rsplit(":", 1)[1].strip("/"))
+        plain = await counted(lambda: outside.ask(port, "bench tokens=1"))
+        if "--said" in sys.argv:
+            print("\n".join(words[:200] for words in TALLY.said), file=sys.stderr)
+        found = {"start": start, "turn": plain}
+        if not only:
+            found["tool"] = _each(await counted(lambda: outside.ask(port, "bench tokens=1 tools=2")), plain, 2)
+            found["early turn"] = await counted(lambda: outside.ask(port, "bench tokens=1", session="counted"), 6)
+            for _ in range(LATE):
+                await outside.ask(port, "bench tokens=1", session="counted")
+            found["late turn"] = await counted(lambda: outside.ask(port, "bench tokens=1", session="counted"), 6)
+    if not only:
+        found["accept"] = await accept_alone(folder)
+    return {name: dataclasses.asdict(counts) for name, counts in found.items() if not only or name in only}
+
+
+def _each(more: Counts, less: Counts, times: int) -> Counts:
+    pairs = zip(dataclasses.astuple(more), dataclasses.astuple(less), strict=True)
+    return Counts(*(round((a - b) / times, 2) for a, b in pairs))
+
+
+def _new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def main() -> None:
+    """Entry point. ``--only turn frame`` counts these alone, ``--said`` tells which statements a turn had, ``--plant`` adds creep."""
+    importlib.import_module("gateway.daemon")  # what a start imports is not counted as its work
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--only", nargs="*", default=())
+    asked.add_argument("--said", action="store_true")
+    asked.add_argument("--plant", action="store_true")
+    given = asked.parse_args()
+    if given.plant:
+        plant()
+    outside = Outside()
+    install()
+    try:
+        found = frame_or_all(outside, frozenset(given.only))
+    finally:
+        sys.setprofile(None)
+        outside.close()
+    print(json.dumps(found))
+
+
+def frame_or_all(outside: Outside, only: frozenset[str]) -> dict[str, dict[str, float]]:
+    """What is counted in a loop of its own, and what needs none."""
+    found: dict[str, dict[str, float]] = {}
+    if only != frozenset({"frame"}):
+        with (
+            tempfile.TemporaryDirectory(prefix="outspoken-counting-") as name,
+            Path(name, "log").open("w") as lines,
+            asyncio.Runner(loop_factory=_new_loop()) as runner,
+        ):
+            configure(LogLevel.INFO, LogFormat.JSON, Redactor(()), lines)
+            found = runner.run(measured(Path(name), outside, only))
+    if not only or "frame" in only:
+        found["frame"] = frame()
+    return found
+
+
+if __name__ == "__main__":
+    main()
