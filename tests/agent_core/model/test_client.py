@@ -12,7 +12,7 @@ import pytest
 from agent_core.causes import BreakCause
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.stream.chunks import MAX_CALLS
+from agent_core.model.stream.arriving import MAX_CALLS
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
