@@ -50,7 +50,7 @@ PURE = (
     "agent_core/rules/overlap.py",
     "agent_core/rules/promises.py",
     "agent_core/rules/promising/language.py",
-    "agent_core/rules/promising/later.py",
+    "agent_core/rules/promising/underway.py",
     "agent_core/rules/promising/tongue.py",
     "agent_core/failures/remedies.py",
     "agent_core/rules/replies.py",

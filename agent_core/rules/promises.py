@@ -22,9 +22,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from agent_core.rules.promising.language import LANGUAGES
-from agent_core.rules.promising.later import IS_SET, LATER, keeps_time
 from agent_core.rules.promising.tongue import likely_languages
-from agent_core.rules.promising.underway import begun_in_background, is_under_way
+from agent_core.rules.promising.underway import IS_SET, LATER, begun_in_background, is_under_way, keeps_time
 
 READ_CHARS = 1500
 """Of a reply no more than this is read, beyond counting its code fences."""

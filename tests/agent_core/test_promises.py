@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agent_core.rules.promises import ANSWERED, READ_CHARS, SENTENCE_CHARS, Ending, PromiseSign, Reading, read_ending
 from agent_core.rules.promising.language import LANGUAGES
-from agent_core.rules.promising.later import keeps_time
 from agent_core.rules.promising.tongue import likely_languages
+from agent_core.rules.promising.underway import keeps_time
 from tests.corpora.endings import endings
 
 ENDINGS = [ending.text for half in ("development", "held_out") for ending in endings(half)]

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 _CLAUSE = r"(?:^|[,;:.!…–—(،؛。，、：；·]\s*|\s-\s)"
 _NAMED = re.compile(r"%(any|but|lead)?\{(\w+)\}")
@@ -47,12 +48,24 @@ class Language:
     """Of languages that share one; those that have a script of their own have their code. Latin is empty."""
 
 
+def _read(file: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+
+
+_PHRASES = cast("dict[str, str]", _read("phrases.toml"))
+
+
 def _any_of(words: str) -> str:
     return f"(?:{'|'.join(words.split())})".replace("~", " ")
 
 
+def phrases(name: str) -> re.Pattern[str]:
+    """What `phrases.toml` has of this name."""
+    return re.compile(unicodedata.normalize("NFC", _NEXT_LINE.sub("", _PHRASES[name])))
+
+
 def _family(file: str) -> tuple[Language, ...]:
-    data = tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+    data = _read(file)
     words, patterns = cast("dict[str, str]", data["words"]), cast("dict[str, str]", data.get("patterns", {}))
 
     def named(found: re.Match[str]) -> str:
