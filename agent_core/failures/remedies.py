@@ -23,6 +23,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.messages import GATEWAY_PREFIX
 from agent_core.retry import MODEL
 from agent_core.settings import LadderCounts, Route
+from agent_core.text.worded import Worded
 
 
 class Failure(StrEnum):
@@ -56,16 +57,8 @@ DOUBTING = frozenset({Failure.BEFORE_CONTENT, Failure.EMPTY, Failure.THINKING_ON
 # ---------------------------------------------------------------------- what the model is told
 
 
-class Advice(StrEnum):
+class Advice(Worded):
     """What the gateway tells the model beside the conversation, for one call: each with its words, see `advice_words`."""
-
-    words: str
-
-    def __new__(cls, value: str, words: str) -> Advice:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.words = words
-        return member
 
     CONTINUE = (
         "continue",
