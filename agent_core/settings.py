@@ -186,5 +186,11 @@ class TurnSettings:
         return self.rules >= 7
 
     def tool(self, name: str) -> ToolFacts | None:
-        """The facts of an own tool, or None if there is none of that name."""
         return next((tool for tool in self.tools if tool.name == name), None)
+
+
+def patience(prompt_tokens: int) -> float:
+    """How much the silence limits grow with the prompt: ×1.5 over 50 000 tokens, ×2 over 100 000."""
+    if prompt_tokens > 100_000:
+        return 2.0
+    return 1.5 if prompt_tokens > 50_000 else 1.0

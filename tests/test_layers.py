@@ -45,7 +45,7 @@ PURE = (
     "agent_core/journal/replaywords.py",
     "agent_core/judging/compaction.py",
     "agent_core/judging/ends.py",
-    "agent_core/rules/guardrails.py",
+    "agent_core/rules/loops.py",
     "agent_core/rules/masking.py",
     "agent_core/rules/overlap.py",
     "agent_core/rules/promises.py",

@@ -509,9 +509,7 @@ class ChatPort(Protocol):
         del address, thread, doing, person
         raise _not_here("what the agent does is not shown")
 
-    async def private(self, person: str) -> str:
-        """The private chat with a person."""
-        ...
+    async def private(self, person: str) -> str: ...
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         """The bytes of an attachment."""

@@ -177,7 +177,6 @@ class DiscordGaps:
         return channel, str(self._backlog.cursor(channel, message.id, late=late))
 
     async def stored(self, message: discord.Message, person: str, *, late: bool) -> None:
-        """A message is stored."""
         channel = str(message.channel.id)
         self._backlog.stored(channel, message.id, late=late)
         self._shards[channel] = message.guild.shard_id if message.guild is not None else 0

@@ -184,7 +184,6 @@ class PersonDid:
     """The person's name is known; else only the id."""
 
     def by(self, name: str) -> ChatMessage:
-        """The message with its person's name."""
         origin = self.message.origin
         return replace(self.message, origin=replace(origin, person=replace(origin.person, name=name)))
 

@@ -53,8 +53,6 @@ class Farewell(StrEnum):
 
 @dataclass(eq=False, slots=True)
 class SocketLink:
-    """One socket."""
-
     ws: aiohttp.ClientWebSocketResponse
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
     """It ends, or has ended."""

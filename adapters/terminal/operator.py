@@ -86,7 +86,6 @@ def tables(value: Json) -> list[Table]:
 
 
 def status_lines(body: Table) -> list[str]:
-    """The status in lines for a person."""
     problems = body.get("problems")
     lines = [f"Not ready: {words}" for words in _words(problems)]
     known = {*_words(problems), *(str(alert.get("words")) for alert in tables(body.get("alerts")))}
@@ -211,7 +210,6 @@ NOBODY_ASKED = "Nobody has asked to come in. (Where everybody may talk, nobody h
 
 
 def people_lines(people: Sequence[Table]) -> list[str]:
-    """People in lines for a person."""
     return [_person(one) for one in people] or [NOBODY_ASKED]
 
 
@@ -229,7 +227,6 @@ def delivery_settled(body: Table) -> bool:
 
 
 def delivery_line(body: Table) -> str:
-    """A delivery in a line for a person."""
     match body.get("state"):
         case "sent":
             return "Delivered."

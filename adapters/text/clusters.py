@@ -16,7 +16,6 @@ _CLUSTER = regex.compile(r"\p{RI}{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark
 
 
 def clusters(text: str) -> Iterator[str]:
-    """The clusters of a text, in order."""
     for found in _CLUSTER.finditer(text):
         yield found.group()
 

@@ -1,6 +1,6 @@
 """Composes a turn's model calls: from the turn's wish and the session's memory to a request, and back to events.
 
-The words and the order are decided by `transcript`, sizes by `compaction`, patience by `agent_core.failures.remedies`; this file brings them
+The words and the order are decided by `transcript`, sizes by `compaction`, patience by `agent_core.settings`; this file brings them
 together with the client.
 """
 
@@ -17,7 +17,7 @@ from agent_core.causes import BreakCause
 from agent_core.driver.spending import Spending
 from agent_core.failures.complaints import NOTHING_SAID
 from agent_core.failures.leftout import Suspect, doubted, suspects, without
-from agent_core.failures.remedies import DONE_SECONDS, Remedy, patience
+from agent_core.failures.remedies import DONE_SECONDS, Remedy
 from agent_core.jsonvalue import Json
 from agent_core.judging.compaction import (
     ASSUMED_WINDOW_TOKENS,
@@ -37,7 +37,7 @@ from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.ports import Clock
 from agent_core.rules.promising.done import done_question, read_done
 from agent_core.rules.replies import Finish, finish_of
-from agent_core.settings import CONNECT_SECONDS
+from agent_core.settings import CONNECT_SECONDS, patience
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.text.shown import something_to_see
 from agent_core.turn.effects import AskDone, CallModel

@@ -175,7 +175,6 @@ class Work:
             self._boss.put(lambda at: DriverFailed(at=at, reference=reference))
 
     def cancel(self) -> None:
-        """Cancel all work."""
         for task in self._tasks:
             task.cancel()
 

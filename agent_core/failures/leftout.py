@@ -43,8 +43,6 @@ NOTICE_PREFIX = "[Notice from the gateway"
 
 
 class LeftOutKind(StrEnum):
-    """What is left out."""
-
     PICTURE = "picture"
     SOUND = "sound"
     FILE = "file"

@@ -689,10 +689,3 @@ def _fraction(number: int, seed: int) -> float:
     mixed = (seed ^ (number * 0x9E3779B97F4A7C15)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     mixed ^= mixed >> 31
     return (mixed >> 11) / (1 << 53)
-
-
-def patience(prompt_tokens: int) -> float:
-    """How much the silence limits grow with the prompt: ×1.5 over 50 000 tokens, ×2 over 100 000."""
-    if prompt_tokens > 100_000:
-        return 2.0
-    return 1.5 if prompt_tokens > 50_000 else 1.0

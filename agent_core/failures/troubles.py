@@ -99,7 +99,6 @@ class TurnTroubles:
         self.found.append(trouble)
 
     def chose(self, failure: Failure, remedy: Remedy) -> None:
-        """A remedy for the latest trouble."""
         self.found[-1] = replace(self.found[-1], remedy=remedy)
         self._judging = (failure, remedy)
 

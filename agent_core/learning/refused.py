@@ -27,7 +27,6 @@ class RefusedContents:
         self._known: dict[_Key, Suspect] = {}
 
     def note(self, left: Sequence[LeftOut], messages: Sequence[Message]) -> None:
-        """What was left out of `messages` with success."""
         there = attached(messages)
         for one in left:
             for part in one.parts:

@@ -203,7 +203,6 @@ class QuotaLedger:
         self._whole = max(0, self._whole + more)
 
     def begin_count(self) -> None:
-        """A count of everything begins."""
         self._since, self._touched = 0, set()
 
     def end_count(self, whole: int, found: Mapping[str, Amounts]) -> None:

@@ -198,7 +198,6 @@ def _mention(name: str, text: str) -> int:
 
 
 def _text(refusal: Json) -> str:
-    """All that a refusal says, in one text."""
     if isinstance(refusal, str):
         return refusal[:TEXT_CHARS]
     try:

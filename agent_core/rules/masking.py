@@ -135,7 +135,6 @@ def canonical_arguments(arguments: str) -> str:
 
 
 def _read(text: str) -> dict[str, Json] | list[Json] | None:
-    """A JSON object or list; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -18,9 +18,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
 from urllib.parse import quote, quote_plus
 
 from agent_core.text.alterations import SHORTEST_ALTERED, Alterations, squeezed
@@ -32,9 +31,6 @@ NOTHING_ALTERED = Alterations()
 
 SHORTEST_SECRET = 6
 """Characters. Shorter values would be found inside ordinary words, and a mask there misleads more than it protects."""
-
-DEEPEST = 12
-"""Levels of nesting that are looked into; what is deeper is replaced as a whole."""
 
 _SECRET_NAME = re.compile(
     r"(?:api[_-]?key|access[_-]?key|private[_-]?key|authorization|password|passwd|passphrase|secret|cookie|credential)s?\Z"
@@ -204,14 +200,6 @@ class Redactor:
                 return self._without_known(shaped)
         return text
 
-    def redact_value(self, value: object) -> object:
-        """A copy of `value` without secrets: texts are redacted, whatever stands under a secret's name is masked.
-
-        Mappings, lists, tuples and sets are looked into, `DEEPEST` levels deep. Other objects are given back as they are:
-        who renders them redacts what was rendered.
-        """
-        return self._value(value, DEEPEST)
-
     def _without_known(self, text: str) -> str:
         # `in` and `replace` on literals are memchr-fast; one alternation of all forms was some 30 times slower.
         before = None
@@ -222,24 +210,3 @@ class Redactor:
                     text = text.replace(form, MASK)
             text = self._altered.without(text, MASK)
         return text
-
-    def _value(self, value: object, deeper: int) -> object:
-        if isinstance(value, str):
-            return self.redact(value)
-        if isinstance(value, bytes | bytearray):
-            return self.redact(value.decode("utf-8", "replace"))
-        if isinstance(value, Mapping | list | tuple | set | frozenset):
-            if deeper == 0:
-                return MASK
-            if isinstance(value, Mapping):
-                return self._mapping(cast("Mapping[object, object]", value), deeper - 1)
-            return [self._value(item, deeper - 1) for item in cast("Iterable[object]", value)]
-        return value
-
-    def _mapping(self, value: Mapping[object, object], deeper: int) -> dict[object, object]:
-        out: dict[object, object] = {}
-        for key, item in value.items():
-            name = self.redact(key) if isinstance(key, str) else key
-            hidden = isinstance(key, str) and item is not None and not isinstance(item, bool) and is_secret_name(key)
-            out[name] = MASK if hidden else self._value(item, deeper)
-        return out

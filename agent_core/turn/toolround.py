@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agent_core.failures.exits import Exit, Looped, ending
 from agent_core.limits.quotas import read_full
-from agent_core.rules.guardrails import LoopFinding, Loops
+from agent_core.rules.loops import LoopFinding, Loops
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import FULL, EffectClass, ToolStatus
 from agent_core.turn.events import (
@@ -125,7 +125,6 @@ class ToolRound:
         return found if found is not None and not found.returned else None
 
     def named(self, call: str) -> str:
-        """The tool of a call of this round."""
         return self._by_call[call].name
 
     def misfit(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:

@@ -20,14 +20,13 @@ from agent_core.ports import Clock
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.store import Conflict, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.commandintake import CommandIntake
-from gateway.config import times
 from gateway.config.schedule import Schedule, ScheduleEntry
-from gateway.config.times import BadTime
 from gateway.people.access import PersonStanding
 from gateway.people.members import Members, account_of
 from gateway.people.routing import Command
-from gateway.schedule import schedules
+from gateway.schedule import schedules, times
 from gateway.schedule.schedules import Plan, ScheduleKind, UnreadablePlan
+from gateway.schedule.times import BadTime
 from gateway.sessions.accepting import Accepting
 
 log = structlog.get_logger("schedule")

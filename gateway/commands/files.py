@@ -27,7 +27,6 @@ ALL = "all"
 
 
 def files_command(quotas: Quotas | None) -> Handler:
-    """The command's handler."""
 
     async def files(request: Request) -> CommandReply:
         assert quotas is not None, "chats are served by a gateway that counts"

@@ -69,7 +69,6 @@ class Messages:
         self._clock = clock
 
     async def take(self, inbound: Inbound, cursor: Cursor) -> None:
-        """Take in a message for the model."""
         try:
             ticket = await self._accepting.accept(inbound, cursor=cursor)
         except NotAccepted as refused:

@@ -59,7 +59,6 @@ class PeopleCommands:
         self._clock = clock
 
     def handlers(self) -> Mapping[str, Handler]:
-        """By command."""
         return {"link": self._link, "unlink": self._unlink, "resume": self._resume, LEAVE: self.leave}
 
     def _objection(self, request: Request) -> str:

@@ -11,8 +11,6 @@ from agent_core.turn.view import BubbleKind, View
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """One command."""
-
     name: str
     words: str
     """What it does, in a line."""

@@ -26,13 +26,13 @@ from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
-from gateway.config.times import Rule
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
 from gateway.queues.queues import Queues
 from gateway.schedule import reminding, schedules
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
 from gateway.schedule.schedules import Happening, Plan, ScheduleKind, UnreadablePlan, session_key
+from gateway.schedule.times import Rule
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -8,9 +8,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adapters import platforms
 from adapters.contract.settings import Section, complaint
-from gateway.config import times
-from gateway.config.times import BadTime, Cron, Every, Rule
-from gateway.config.types import IfMissed, named_tables
+from gateway.config.types import named_tables
+from gateway.schedule import times
+from gateway.schedule.times import BadTime, Cron, Every, IfMissed, Rule
 
 
 class ScheduleEntry(Section):

@@ -32,15 +32,6 @@ class Disconnect(StrEnum):
     CANCEL = "cancel"
 
 
-class IfMissed(StrEnum):
-    """What becomes of a scheduled occurrence whose time passed while nothing could be done."""
-
-    RUN = "run"
-    """It runs late."""
-    SKIP = "skip"
-    """It does not run, and the chat is told so."""
-
-
 class LogLevel(StrEnum):
     """From which gravity on events of our own are logged."""
 

@@ -257,7 +257,6 @@ class Explainer:
         return self._told(Candidate(IdKind.TURN, turn), case, f"Turn {turn} of {row.session}.")
 
     async def message(self, row: InboxRow) -> ToldStory:
-        """The story of a stored message."""
         turn = await self._turn_of(row)
         inputs = await self._reads.inbox.inputs(turn.turn) if turn is not None else []
         if row.id not in {one.id for one in inputs}:

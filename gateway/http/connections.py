@@ -97,7 +97,6 @@ class Doorkeeper:
         return Door(self)
 
     def door_of(self, request: web.BaseRequest) -> Door | None:
-        """The door by which a request came."""
         return self._doors.get(request.protocol)
 
     def arrives(self, door: Door) -> asyncio.Protocol | CutOff:

@@ -137,8 +137,6 @@ def each(*sets: Sequence[str] | type[Enum]) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric."""
-
     name: str
     kind: MetricKind
     says: str

@@ -80,7 +80,6 @@ def shown_code(code: str) -> str:
 
 
 def typed_code(words: str) -> str:
-    """The code that a person typed."""
     return "".join(letter for letter in words.upper() if letter.isalnum())
 
 

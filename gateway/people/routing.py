@@ -46,8 +46,6 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class WordsForAgent:
-    """Words for the agent."""
-
     text: str
 
 

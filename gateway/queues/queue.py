@@ -154,7 +154,6 @@ class SessionQueue:
         return inbox_id in self.begun or any(m.inbox_id == inbox_id for m in (*self.waiting, *self.steers))
 
     def ticket_of(self, message: Waiting) -> Ticket:
-        """The ticket of a message of this queue."""
         return Ticket(message.inbox_id, self.session, duplicate=False)
 
     def reword(self, inbound: Inbound) -> None:

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from gateway.config import times
-from gateway.config.times import DURATION, SHORTEST_SECONDS, BadTime, Cron, Every, Once, Rule, moment, zone_of
+from gateway.schedule import times
+from gateway.schedule.times import DURATION, SHORTEST_SECONDS, BadTime, Cron, Every, Once, Rule, moment, zone_of
 
 MOST_WORDS = 1_000
 """Characters of a reminder."""

@@ -20,9 +20,8 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core import storedjson
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
-from gateway.config import times
-from gateway.config.times import MOST_COUNTED, BadTime, Rule, moment, span
-from gateway.config.types import IfMissed
+from gateway.schedule import times
+from gateway.schedule.times import MOST_COUNTED, BadTime, IfMissed, Rule, moment, span
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

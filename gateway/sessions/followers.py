@@ -245,7 +245,6 @@ class Watching:
         return WholeSessionFollower(self, self.queues.at(key.text()))
 
     async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
-        """The messages that a turn answered."""
         return tuple((await self._messages(turn)).get(turn, ()))
 
     async def _messages(self, *turns: str) -> dict[str, list[Waiting]]:

@@ -55,7 +55,6 @@ class SoundnessWatch:
         return len(self.found.complaints) if self.found is not None else 0
 
     def status(self) -> dict[str, Json]:
-        """For `/status`."""
         if self.found is None:
             return {"looked_at": None}
         return {

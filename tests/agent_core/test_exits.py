@@ -22,7 +22,7 @@ from agent_core.failures.exits import EXITS, ExitCode, ending, read
 from agent_core.failures.notices import NotStarted
 from agent_core.failures.remedies import Failure, exit_for
 from agent_core.limits.spend import Budget, Measure
-from agent_core.rules.guardrails import LoopCode
+from agent_core.rules.loops import LoopCode
 from agent_core.storedjson import dumps
 
 ROOT = Path(__file__).parents[2]

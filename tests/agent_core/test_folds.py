@@ -90,7 +90,7 @@ def rules_gone() -> Generator[None]:
     with (
         mock.patch("agent_core.machine.turn.decide", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.decide", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.rules.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.rules.loops.Loops.observe", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.read_ending", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.next_remedy", side_effect=AssertionError("a rule was asked")),

@@ -174,7 +174,7 @@ MUTANTS: dict[str, tuple[str, object]] = {
         "agent_core.judging.judge.read_ending",
         _says(Ending(Reading.PROMISE, PromiseSign.ACT, "x")),
     ),
-    "no loop is found": ("agent_core.rules.guardrails.Loops.observe", _says(None)),
+    "no loop is found": ("agent_core.rules.loops.Loops.observe", _says(None)),
     "no remedy is left": ("agent_core.judging.judge.next_remedy", _says(None)),
     "nothing is prevented": ("agent_core.judging.judge.prevention", _says(mock.Mock(route=0, advice=(), withheld=()))),
     "nothing was said again": (

@@ -29,10 +29,9 @@ from agent_core.failures.remedies import (
     exit_for,
     next_remedy,
     next_route,
-    patience,
     pause_seconds,
 )
-from agent_core.settings import LadderCounts, Route
+from agent_core.settings import LadderCounts, Route, patience
 
 ROOT = Path(__file__).parents[2]
 ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h", "k1"), Route("m2", "h", "k2"))

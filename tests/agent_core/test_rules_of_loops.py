@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-import agent_core.rules.guardrails as guardrails
+import agent_core.rules.loops as guardrails
 import agent_core.rules.masking as masking
 from agent_core.settings import GuardCounts
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_core.failures.exits import ExitCode
-from agent_core.rules.guardrails import LoopFinding, Loops
+from agent_core.rules.loops import LoopFinding, Loops
 from agent_core.settings import GuardCounts
 from tests.corpora.calls import Sequence, sequences
 from tests.corpora.score import Score

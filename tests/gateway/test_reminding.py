@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.config.times import Cron, Every, Once, next_after
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll, confirmed, meaning
+from gateway.schedule.times import Cron, Every, Once, next_after
 from tests.gateway.test_times import ZONES, moments
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
-from gateway.config.times import Cron, Every, Once, Rule, next_after
-from gateway.config.types import IfMissed
 from gateway.schedule.schedules import (
     ON_TIME_MS,
     OccurrenceClaim,
@@ -28,6 +26,7 @@ from gateway.schedule.schedules import (
     scheduled_origin,
     synced,
 )
+from gateway.schedule.times import Cron, Every, IfMissed, Once, Rule, next_after
 from tests.gateway.test_times import FIRST, crons
 
 RULES: st.SearchStrategy[Rule] = st.one_of(

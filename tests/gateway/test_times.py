@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.times import (
+from gateway.schedule.times import (
     MOST_COUNTED,
     BadTime,
     Cron,

@@ -18,9 +18,9 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.failures.notices import RESTORED
 from agent_core.store.database.shape import _upgrade, missing_in
-from gateway.config.times import Once
 from gateway.operate.database import moved_on
 from gateway.schedule.schedules import Plan, reminder
+from gateway.schedule.times import Once
 from migrations import REVISIONS
 from tests.gateway.test_process import daemon, outspoken
 from tests.storage.harm import asked, changed, damage, database_of

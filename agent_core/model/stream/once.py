@@ -116,7 +116,6 @@ class SaidOnce:
         return text
 
     def _begins_so(self, text: str) -> bool:
-        """Whether `text` begins with all that came."""
         if len(text) < self._length:
             return False
         return zlib.crc32(text[: self._length].encode("utf-8", "surrogatepass")) == self._check

@@ -16,7 +16,6 @@ _DONE = phrases("done")
 
 
 def says_done(text: str) -> bool:
-    """Whether this is all that it says."""
     if len(text) > FEW_CHARS:
         return False
     plain = unicodedata.normalize("NFC", text.lower().replace("’", "'")).strip(" \t\r\n*_~`\"'.!。！।۔✅👍")

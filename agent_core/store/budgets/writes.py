@@ -88,7 +88,6 @@ _RESERVATION_CHANGED = (
 
 
 def level_of(row: Row[*tuple[Any, ...]]) -> Level:
-    """A row of `LEVEL_COLUMNS` as a level."""
     return Level(
         spent=Amount(row[3], row[4]),
         held=Amount(row[5], row[6]),

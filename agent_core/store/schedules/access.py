@@ -19,7 +19,6 @@ class ScheduleReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def one(self, schedule: str) -> ScheduleRow | None:
-        """One schedule."""
         found = await self._schedules(t.SCHEDULE.query.where(t.schedules.c.schedule == schedule))
         return found[0] if found else None
 

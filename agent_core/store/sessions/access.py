@@ -27,7 +27,6 @@ class SessionReads(StoreReading):
         return await self._asks.first(t.SESSION.query.where(t.sessions.c.session == session), t.SESSION.make)
 
     async def by_key(self, key: str) -> SessionRow | None:
-        """One session, by its key."""
         return await self._asks.first(t.SESSION.query.where(t.sessions.c.key == key), t.SESSION.make)
 
     async def conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:

@@ -139,7 +139,6 @@ class TroubleReads(StoreReading):
         return [t.INCIDENT.make(row) for row in await self._asks.all(query)]
 
     async def incident(self, incident: str) -> IncidentRow | None:
-        """One incident."""
         found = await self._asks.all(t.INCIDENT.query.where(t.incidents.c.incident == incident))
         return t.INCIDENT.make(found[0]) if found else None
 

@@ -50,7 +50,6 @@ class TurnReads(StoreReading):
         return [JournalRow(r[0], r[1], body, r[3]) for r, body in zip(rows, bodies, strict=True)]
 
     async def one(self, turn: str) -> TurnRow | None:
-        """One turn."""
         return await self._asks.first(t.TURN.query.where(t.turns.c.turn == turn), t.TURN.make)
 
     async def latest(self, session: str, limit: int, before: str | None = None) -> list[TurnRow]:
@@ -62,7 +61,6 @@ class TurnReads(StoreReading):
         return (await self._asks.made(query, t.TURN.make))[::-1]
 
     async def calls(self, turn: str) -> list[ToolCallRow]:
-        """The tool calls of `turn`."""
         query = t.CALL.query.where(t.tool_calls.c.turn == turn).order_by(t.tool_calls.c.call)
         return await self._asks.made(query, t.CALL.make)
 

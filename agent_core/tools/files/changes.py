@@ -95,7 +95,6 @@ def _begins_with(now: Found, state: ContentState) -> bool:
 
 
 def written(change: Change) -> Json:
-    """A change as JSON."""
     value: dict[str, Json] = {"before": _written(change.before), "after": _written(change.after)}
     if change.grows:
         value["grows"] = True

@@ -86,7 +86,6 @@ class Group:
         return self.count or self.evidence
 
     def add(self, seen: SeenFailure) -> None:
-        """Take a failure in."""
         if seen.evidence:
             self.evidence += 1
         else:
@@ -133,7 +132,6 @@ Groups: TypeAlias = dict[str, Group]
 
 
 def add(groups: Groups, seen: SeenFailure) -> None:
-    """Put a failure into its group."""
     group = groups.get(seen.issue.key)
     if group is None:
         group = groups[seen.issue.key] = Group(seen.issue)
@@ -141,7 +139,6 @@ def add(groups: Groups, seen: SeenFailure) -> None:
 
 
 def grouped(failures: Iterable[SeenFailure]) -> Groups:
-    """The groups of these failures."""
     groups: Groups = {}
     for seen in failures:
         add(groups, seen)

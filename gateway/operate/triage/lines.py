@@ -127,7 +127,6 @@ def _event_of(line: bytes) -> Line | None:
 
 
 def failures_of(event: Line, at: int) -> Iterator[SeenFailure]:
-    """The failures that an event tells of."""
     name, level = _text(event, "event"), _text(event, "level")
     if name == "turn.ended":
         yield from _of_turn(event, at)

@@ -325,7 +325,6 @@ class _Body:
 
 
 def _is_calls(value: object) -> bool:
-    """Whether a value is an object or a list of objects."""
     if isinstance(value, list):
         return all(isinstance(each, dict) for each in value)  # pyright: ignore[reportUnknownVariableType] - any JSON
     return isinstance(value, dict)

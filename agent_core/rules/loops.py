@@ -10,7 +10,7 @@ The same call with an effect, again and again and nothing else between, is no pr
 Calls side by side are asked for before any result is known: that several of one reply fail is one failure of their tool, and none if
 another of them worked.
 
-Laws (tests/agent_core/test_guardrails.py): a rule never stops before it has warned; different results never count as no progress.
+Laws (tests/agent_core/test_loops.py): a rule never stops before it has warned; different results never count as no progress.
 """
 
 from __future__ import annotations

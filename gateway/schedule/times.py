@@ -15,6 +15,7 @@ import functools
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import TypeAlias, assert_never
 from zoneinfo import ZoneInfo
 
@@ -26,6 +27,15 @@ MOST_COUNTED = 1_000
 """More missed occurrences than this are told as “more than”."""
 LOOK_BACK_SECONDS = (3 * 3600, 2 * 86_400, 40 * 86_400, 400 * 86_400)
 """How far back the latest occurrence is looked for, in turn: a rule that is dense is found in the first."""
+
+
+class IfMissed(StrEnum):
+    """What becomes of a scheduled occurrence whose time passed while nothing could be done."""
+
+    RUN = "run"
+    """It runs late."""
+    SKIP = "skip"
+    """It does not run, and the chat is told so."""
 
 
 class BadTime(Exception):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.failures.exits import ExitCode
-from agent_core.rules.guardrails import LoopFinding, Loops
+from agent_core.rules.loops import LoopFinding, Loops
 from agent_core.rules.masking import canonical_arguments, mask
 from agent_core.settings import GuardCounts
 
