@@ -15,12 +15,12 @@ from adapters.platforms import GROUP, found, platform_of, platforms
 from gateway.config.keys import template
 from gateway.config.reading import ConfigError, load
 from gateway.observe.logcatalogue import event_of
-from gateway.operate.pages import configuration
 from gateway.operate.triage.issues import event_issue
 from tests.chats.harness import answer, quiet, running
 from tests.chats.model import scripted_model
 from tests.chats.test_schedule import entry, put_back, scheduled
 from tests.gateway.first_run import doctor, outspoken
+from tests.printed import configuration
 from tests.toy.harness import ToyHarness
 from tests.toy.installed import PACKAGE, seen_in
 from tests.toy.server import TOKEN, ToyServer

@@ -1,7 +1,7 @@
 """What is said of a kind of log line beside its call, and the actions that many of them share. Pure.
 
 Why here: a platform's folder says it of the lines that it writes; the gateway's own are in `gateway/observe/logcatalogue.py`. The level and
-the fields stand in the call alone, and the page of all lines reads them there (`gateway/operate/pages/logs.py`).
+the fields stand in the call alone, and the page of all lines reads them there (`tests/printed/logs.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Why: a log line is an interface: people filter by names and fields, and `outspoken triage` groups by them. A call in the source declares
 the event, with its level and its fields; the words stand once, in `logevents.toml` (those of a platform's adapter in its folder).
-``docs/logs.md`` is printed from both (`gateway.operate.pages.logs`), and a test finds a call without words and words without a call.
+``docs/logs.md`` is printed from both (`tests.printed.logs`), and a test finds a call without words and words without a call.
 The words are read when somebody asks for them: a gateway that runs needs none.
 """
 

@@ -2,7 +2,7 @@
 
 Why: a metric is an interface, as a log event is: dashboards and alert rules name it. So all of it stands once, here. What counts
 and serves them is made from it (`gateway.observe.metrics`), ``docs/metrics.md`` is printed from it
-(``python -m gateway.observe.metricscatalogue > docs/metrics.md``), and a test compares it with what a running gateway serves and with what
+(``python -m tests.printed.metrics > docs/metrics.md``), and a test compares it with what a running gateway serves and with what
 ``deploy/`` names. A number comes from a signal (`on`) or is read from the gateway when somebody asks (`read`).
 
 Rules of names. ``outspoken_`` is ours; ``gen_ai_`` follows OpenTelemetry's conventions for generative AI, in Prometheus' spelling. A
@@ -18,7 +18,6 @@ Known to be weak: a metric that is read costs its reading at each scrape, on the
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -444,49 +443,3 @@ CATALOGUE: tuple[Metric, ...] = (*OURS, *PROCESS)
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in CATALOGUE}
 SERIES: Mapping[str, Metric] = {name: metric for metric in CATALOGUE for name in metric.series}
 """By each name that a query can use."""
-
-_HEAD = """# Metrics
-
-Written by `python -m gateway.observe.metricscatalogue > docs/metrics.md` from `gateway/observe/metricscatalogue.py`; a test compares that with what a
-running gateway serves, and with `deploy/grafana-dashboard.json` and `deploy/alert-rules.yaml`.
-
-`GET /metrics` answers in Prometheus' text format, or in OpenMetrics if asked for it. It is guarded as `/status` is: where there is an operators' key
-([console.md](console.md#who-may-see-it)), Prometheus has to send it; without one, only this machine is answered.
-
-```yaml
-scrape_configs:
-  - job_name: outspoken
-    authorization: {credentials_file: /etc/prometheus/operator.key}   # only where there is an operators' key
-    static_configs: [{targets: ["127.0.0.1:8787"]}]
-```
-
-Names and labels are part of the interface; the changelog tells when one changes. No label holds a chat, a person, a conversation or a turn. Should
-there be more than a hundred models, endpoints or tools, further ones are counted as `other`. Counters begin at zero with the process.
-
-`deploy/grafana-dashboard.json` is a dashboard for Grafana (import it, choose the data source), `deploy/alert-rules.yaml` are rules for Prometheus.
-For what the gateway itself tells the operators in a chat, and for `/healthz`, `/readyz`, `/wellz` and `/status`, see [health.md](health.md). Traces are
-there too.
-"""
-
-
-def markdown() -> str:
-    """The page docs/metrics.md."""
-    return "\n".join(_page())
-
-
-def _page() -> Iterator[str]:
-    yield _HEAD
-    for title, metrics in (("The gateway", OURS), ("The process", PROCESS)):
-        yield f"## {title}\n\n| metric | type | labels | what it is |\n|---|---|---|---|"
-        for metric in metrics:
-            labels = ", ".join(f"`{name}`" for name in metric.labels)
-            yield f"| `{metric.name}` | {metric.kind.value} | {labels} | {metric.says} |"
-        yield ""
-    yield "A histogram is asked for by `…_bucket`, `…_sum` and `…_count`.\n"
-    yield "## Labels\n\n| label | meaning |\n|---|---|"
-    for name in sorted(LABELS):
-        yield f"| `{name}` | {LABELS[name]} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(markdown() + "\n")

@@ -121,7 +121,7 @@ from agent_core.turn.events import TurnEnded
 from agent_core.failures.exits import ModelAsleep
 from agent_core.turn.view import exit_view
 from adapters.terminal.ask import _KNOWN
-from gateway.operate.pages.exits import markdown
+from tests.printed.exits import markdown
 from gateway.operate.triage.issues import turn_issue
 
 ended = TurnEnded(at=1, exit=ModelAsleep(hours=2, model="m"))

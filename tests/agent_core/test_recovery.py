@@ -202,7 +202,7 @@ from agent_core.turn.events import RemedyChosen
 from agent_core.causes import BreakCause
 from agent_core.turn.state import Mended, mended_words
 from agent_core.turn.transcript import request_messages
-from gateway.operate.pages.exits import markdown
+from tests.printed.exits import markdown
 from tests.agent_core.turns import Rig
 
 rig = Rig()

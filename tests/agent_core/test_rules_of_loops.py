@@ -14,8 +14,8 @@ from types import ModuleType
 
 import pytest
 
-import agent_core.rules.loops as guardrails
 import agent_core.rules.masking as masking
+from agent_core.rules import loops
 from agent_core.settings import GuardCounts
 
 Call = tuple[str, str, str, bool, bool]
@@ -159,7 +159,7 @@ SIDE_BY_SIDE: dict[str, tuple[list[list[Call]], list[Told]]] = {
 """The same for calls that one reply asked for together."""
 
 
-def run_replies(replies: list[list[Call]], counts: GuardCounts, rules: ModuleType = guardrails) -> list[Told]:
+def run_replies(replies: list[list[Call]], counts: GuardCounts, rules: ModuleType = loops) -> list[Told]:
     return run(
         [call for reply in replies for call in reply],
         counts,
@@ -169,7 +169,7 @@ def run_replies(replies: list[list[Call]], counts: GuardCounts, rules: ModuleTyp
 
 
 def run(
-    calls: list[Call], counts: GuardCounts, rules: ModuleType = guardrails, replies: list[int] | None = None
+    calls: list[Call], counts: GuardCounts, rules: ModuleType = loops, replies: list[int] | None = None
 ) -> list[Told]:
     loops = rules.Loops(counts)
     said: list[Told] = []
@@ -183,7 +183,7 @@ def run(
     return said
 
 
-def otherwise(counts: GuardCounts, rules: ModuleType = guardrails) -> list[str]:
+def otherwise(counts: GuardCounts, rules: ModuleType = loops) -> list[str]:
     """The cases that come out otherwise than they should."""
     alone = [name for name, (calls, expected) in CASES.items() if run(calls, counts, rules) != expected]
     return alone + [
@@ -212,58 +212,58 @@ def test_each_number_is_held(number: str, change: int) -> None:
 
 
 MISTAKES: tuple[tuple[str, str, str], ...] = (
-    ("guardrails", "call.runs + 1 if self._last == key else 1", "call.runs + 1"),
-    ("guardrails", "call.runs + 1 if self._last == key else 1", "1"),
-    ("guardrails", "None if read_only else self._the_same", "self._the_same"),
-    ("guardrails", "if count >= stop", "if count > stop"),
-    ("guardrails", "if count >= warn", "if count > warn"),
-    ("guardrails", "stop=True", "stop=False"),
-    ("guardrails", "0 if ok else 1 if better else call.failures + first", "1 if better else call.failures + first"),
-    ("guardrails", "0 if ok else 1 if better else call.failures + first", "0 if ok else call.failures + first"),
+    ("loops", "call.runs + 1 if self._last == key else 1", "call.runs + 1"),
+    ("loops", "call.runs + 1 if self._last == key else 1", "1"),
+    ("loops", "None if read_only else self._the_same", "self._the_same"),
+    ("loops", "if count >= stop", "if count > stop"),
+    ("loops", "if count >= warn", "if count > warn"),
+    ("loops", "stop=True", "stop=False"),
+    ("loops", "0 if ok else 1 if better else call.failures + first", "1 if better else call.failures + first"),
+    ("loops", "0 if ok else 1 if better else call.failures + first", "0 if ok else call.failures + first"),
     (
-        "guardrails",
+        "loops",
         "0 if ok else 1 if better else call.failures + first",
         "0 if ok else 1 if better else call.failures + 1",
     ),
-    ("guardrails", "0 if tool in self._worked else 1 if better else self._before", "1 if better else self._before"),
+    ("loops", "0 if tool in self._worked else 1 if better else self._before", "1 if better else self._before"),
     (
-        "guardrails",
+        "loops",
         "0 if tool in self._worked else 1 if better else self._before",
         "0 if tool in self._worked else self._before",
     ),
-    ("guardrails", "0 if tool in self._worked else 1", "0 if ok else 1"),
-    ("guardrails", "self._before.get(tool, 0)", "self._failing.get(tool, 0)"),
-    ("guardrails", "self._before.get(tool, 0)", "max(self._before.values(), default=0)"),
-    ("guardrails", "self._worked.add(tool)", "pass"),
-    ("guardrails", "first=key not in self._failed", "first=True"),
-    ("guardrails", "if reply is None or reply != self._reply:", "if reply is None:"),
-    ("guardrails", "dict(self._failing), set(), set()", "dict(self._failing), self._worked, set()"),
-    ("guardrails", "dict(self._failing), set(), set()", "dict(self._failing), set(), self._failed"),
-    ("guardrails", "better = changed and ", "better = "),
-    ("guardrails", "not call.failure.same(now)", "call.failure.same(now)"),
-    ("guardrails", "call.failure = None if ok else now", "pass"),
-    ("guardrails", "call.changes = self._changes\n", "pass\n"),
-    ("guardrails", "changed = call.changes != self._changes", "changed = False"),
-    ("guardrails", "if ok and not read_only and new:", "if ok and not read_only:"),
-    ("guardrails", "if ok and not read_only and new:", "if ok and new:"),
-    ("guardrails", "if ok and not read_only and new:", "if not read_only and new:"),
-    ("guardrails", "counts=ok and read_only", "counts=ok"),
-    ("guardrails", "counts=ok and read_only", "counts=read_only"),
-    ("guardrails", "again = not changed and ", "again = "),
-    ("guardrails", "call.result.same(now)", "not call.result.same(now)"),
-    ("guardrails", "call.same_results + 1 if again else 1", "call.same_results + 1"),
-    ("guardrails", "call.result = now", "pass"),
-    ("guardrails", "(2, 3, 4)", "(3, 4)"),
-    ("guardrails", "(2, 3, 4)", "(2, 4)"),
-    ("guardrails", "(2, 3, 4)", "(2, 3)"),
-    ("guardrails", "(2, 3, 4)", "(2, 3, 4, 5)"),
-    ("guardrails", "-4 * max(self.counts.circles_stop, 2)", "-3 * max(self.counts.circles_stop, 2)"),
-    ("guardrails", "self.key == other.key and self.result.same(other.result)", "self.key == other.key"),
-    ("guardrails", "self.key == other.key and self.result.same(other.result)", "self.result.same(other.result)"),
-    ("guardrails", "all(passed.same(cycle[0]) for passed in cycle)", "False"),
-    ("guardrails", "idle if circle is None else circle", "idle"),
-    ("guardrails", "canonical_arguments(arguments)", "arguments"),
-    ("guardrails", "finding.stop, default", "not finding.stop, default"),
+    ("loops", "0 if tool in self._worked else 1", "0 if ok else 1"),
+    ("loops", "self._before.get(tool, 0)", "self._failing.get(tool, 0)"),
+    ("loops", "self._before.get(tool, 0)", "max(self._before.values(), default=0)"),
+    ("loops", "self._worked.add(tool)", "pass"),
+    ("loops", "first=key not in self._failed", "first=True"),
+    ("loops", "if reply is None or reply != self._reply:", "if reply is None:"),
+    ("loops", "dict(self._failing), set(), set()", "dict(self._failing), self._worked, set()"),
+    ("loops", "dict(self._failing), set(), set()", "dict(self._failing), set(), self._failed"),
+    ("loops", "better = changed and ", "better = "),
+    ("loops", "not call.failure.same(now)", "call.failure.same(now)"),
+    ("loops", "call.failure = None if ok else now", "pass"),
+    ("loops", "call.changes = self._changes\n", "pass\n"),
+    ("loops", "changed = call.changes != self._changes", "changed = False"),
+    ("loops", "if ok and not read_only and new:", "if ok and not read_only:"),
+    ("loops", "if ok and not read_only and new:", "if ok and new:"),
+    ("loops", "if ok and not read_only and new:", "if not read_only and new:"),
+    ("loops", "counts=ok and read_only", "counts=ok"),
+    ("loops", "counts=ok and read_only", "counts=read_only"),
+    ("loops", "again = not changed and ", "again = "),
+    ("loops", "call.result.same(now)", "not call.result.same(now)"),
+    ("loops", "call.same_results + 1 if again else 1", "call.same_results + 1"),
+    ("loops", "call.result = now", "pass"),
+    ("loops", "(2, 3, 4)", "(3, 4)"),
+    ("loops", "(2, 3, 4)", "(2, 4)"),
+    ("loops", "(2, 3, 4)", "(2, 3)"),
+    ("loops", "(2, 3, 4)", "(2, 3, 4, 5)"),
+    ("loops", "-4 * max(self.counts.circles_stop, 2)", "-3 * max(self.counts.circles_stop, 2)"),
+    ("loops", "self.key == other.key and self.result.same(other.result)", "self.key == other.key"),
+    ("loops", "self.key == other.key and self.result.same(other.result)", "self.result.same(other.result)"),
+    ("loops", "all(passed.same(cycle[0]) for passed in cycle)", "False"),
+    ("loops", "idle if circle is None else circle", "idle"),
+    ("loops", "canonical_arguments(arguments)", "arguments"),
+    ("loops", "finding.stop, default", "not finding.stop, default"),
     ("masking", "any(mine", "all(mine"),
     ("masking", "mask(text)), digest(found)", "text), digest(text)"),
     ("masking", "sort_keys=True", "sort_keys=False"),
@@ -289,13 +289,13 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
 
     def plant(where: str = "", old: str = "", wrong: str = "") -> ModuleType:
         made: dict[str, ModuleType] = {}
-        for original in (masking, guardrails):
+        for original in (masking, loops):
             assert original.__file__ is not None
             source = Path(original.__file__).read_text("utf-8")
             if original.__name__.endswith(f".{where}"):
                 assert source.count(old) == 1, f"{old!r} stands {source.count(old)} times in {where}"
                 source = source.replace(old, wrong)
             made[original.__name__] = module(original, source)
-        return made[guardrails.__name__]
+        return made[loops.__name__]
 
     return plant

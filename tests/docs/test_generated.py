@@ -11,23 +11,23 @@ import pytest
 from agent_core.failures.exits import EXITS
 from agent_core.failures.remedies import LADDERS, Failure
 from gateway.config.keys import describe
-from gateway.observe import metricscatalogue
-from gateway.operate.pages import configuration as configpage
-from gateway.operate.pages import exits as exitpage
-from gateway.operate.pages import families as familypage
-from gateway.operate.pages import logs as logpage
-from gateway.operate.pages import turn as turnpage
 from tests import house
+from tests.printed import configuration as configpage
+from tests.printed import exits as exitpage
+from tests.printed import families as familypage
+from tests.printed import logs as logpage
+from tests.printed import metrics as metricpage
+from tests.printed import turn as turnpage
 
 DOCS = Path(__file__).parents[2] / "docs"
 PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
-    "configuration.md": ("gateway.operate.pages.configuration", configpage.markdown),
-    "exits.md": ("gateway.operate.pages.exits", exitpage.markdown),
-    "families.md": ("gateway.operate.pages.families", familypage.markdown),
+    "configuration.md": ("tests.printed.configuration", configpage.markdown),
+    "exits.md": ("tests.printed.exits", exitpage.markdown),
+    "families.md": ("tests.printed.families", familypage.markdown),
     "house.md": ("tests.house", house.page),
-    "logs.md": ("gateway.operate.pages.logs", logpage.markdown),
-    "metrics.md": ("gateway.observe.metricscatalogue", lambda: metricscatalogue.markdown() + "\n"),
-    "turn.md": ("gateway.operate.pages.turn", turnpage.markdown),
+    "logs.md": ("tests.printed.logs", logpage.markdown),
+    "metrics.md": ("tests.printed.metrics", metricpage.markdown),
+    "turn.md": ("tests.printed.turn", turnpage.markdown),
 }
 
 

@@ -94,7 +94,7 @@ ASKED = """
 import json
 from gateway.config.keys import template
 from gateway.config.reading import ConfigError, load, redacted
-from gateway.operate.pages.configuration import markdown
+from tests.printed.configuration import markdown
 
 def told(**env):
     try:

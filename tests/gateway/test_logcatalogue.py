@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.observe.logcatalogue import GENAI, catalogue, our_words
-from gateway.operate.pages.logs import calls_in, lines_written
+from tests.printed.logs import calls_in, lines_written
 
 CATALOGUE = catalogue()
 FIELDS = our_words().fields

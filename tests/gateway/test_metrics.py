@@ -82,12 +82,13 @@ import json
 from types import SimpleNamespace
 from agent_core.signals import LawBroken
 from gateway.observe import metrics, metricscatalogue as m
+from tests.printed.metrics import markdown
 metrics.OURS = tuple(one for one in m.OURS if one.read is None or one.name == "outspoken_beds")
 counted = metrics.Metrics("EUR")
 counted.begin(m.KnownAtStart((), ()))
 counted.read_from(SimpleNamespace(supervisors=(1, 2)))
 counted.on(LawBroken())
-print(json.dumps([m.markdown(), counted.text()[0].decode()]))
+print(json.dumps([markdown(), counted.text()[0].decode()]))
 """
 
 

@@ -18,11 +18,11 @@ from agent_core.failures.exits import EXITS
 from gateway.config.sections import schema
 from gateway.observe.logcatalogue import catalogue
 from gateway.observe.logging import as_json as log_line
-from gateway.operate.pages.logs import lines_written
 from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Issue, SeenFailure, add, grouped, ranked, tried
 from gateway.operate.triage.issues import alike, cause_of, delivery_action, delivery_issue, event_issue, turn_issue
 from gateway.operate.triage.lines import LogReading, sift, stamp_of
 from gateway.operate.triage.report import WIDTH, Report, as_json, text
+from tests.printed.logs import lines_written
 
 NOW = 1_800_000_000_000
 WRITTEN = lines_written()

@@ -1,6 +1,6 @@
 """The page ``docs/exits.md``: every way in which a turn ends, printed from the code that ends turns. Pure.
 
-``python -m gateway.operate.pages.exits > docs/exits.md``; a test compares the two (tests/docs/test_generated.py). The notices are made by
+``python -m tests.printed.exits > docs/exits.md``; a test compares the two (tests/docs/test_generated.py). The notices are made by
 the function that makes those which people read, of an example's facts.
 """
 
@@ -43,7 +43,7 @@ MOST = 100
 
 _HEAD = """# Exits and notices
 
-Written by `python -m gateway.operate.pages.exits > docs/exits.md` from the code that ends turns; a test compares the two.
+Written by `python -m tests.printed.exits > docs/exits.md` from the code that ends turns; a test compares the two.
 
 Every turn ends by exactly one of these exits. All but the clean ones come with a notice: what happened, what was done and what was not, and what to do
 next. A notice is stored with the turn's end before it is shown, on every surface, and never passes for words of the model. The notices here are made

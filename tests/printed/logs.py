@@ -1,6 +1,6 @@
 """Prints docs/logs.md: what the calls in the source say of each log event, and the words of the catalogue.
 
-``python -m gateway.operate.pages.logs > docs/logs.md``. Why from the source: the call is the one declaration of an event, with its level and
+``python -m tests.printed.logs > docs/logs.md``. Why from the source: the call is the one declaration of an event, with its level and
 its fields, so nobody writes them a second time. A call that hides them (`calls_in`) is an error.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gateway.observe.logcatalogue import GENAI, catalogue, our_words
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 LEVELS = ("debug", "info", "warning", "error", "critical")
 BY_LOGGING = ("warning", "error")
 """The levels of a library's own lines, which have no call: `gateway.observe.logging` writes them itself."""
@@ -114,7 +114,7 @@ def _together(calls: list[LogCall]) -> LogCalls:
 
 _HEAD = """# Log events
 
-Written by `python -m gateway.operate.pages.logs > docs/logs.md`: names, levels and fields from the calls in the source, the words from
+Written by `python -m tests.printed.logs > docs/logs.md`: names, levels and fields from the calls in the source, the words from
 `gateway/observe/logevents.toml` and the platforms' `platform.py`.
 
 One event is one line on standard error: JSON (`[log] format = "json"`, or whenever standard error is no terminal), or words for people. Names and

@@ -1,6 +1,6 @@
 """The page ``docs/configuration.md``, printed from the configuration's own classes. Pure.
 
-``python -m gateway.operate.pages.configuration > docs/configuration.md``; a test compares the two (tests/docs/test_generated.py).
+``python -m tests.printed.configuration > docs/configuration.md``; a test compares the two (tests/docs/test_generated.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gateway.config.sections import schema
 
 _HEAD = """# Configuration
 
-Written by `python -m gateway.operate.pages.configuration > docs/configuration.md` from the configuration's own classes; a test compares the two.
+Written by `python -m tests.printed.configuration > docs/configuration.md` from the configuration's own classes; a test compares the two.
 
 All of it has sound defaults: an empty configuration is a working gateway. `outspoken config template` prints this reference as a commented
 `outspoken.toml`, `outspoken config check` says what is wrong in yours, and `outspoken config show` prints what is in force, without secrets.

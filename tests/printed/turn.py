@@ -1,6 +1,6 @@
 """The page ``docs/turn.md``: in which phase a turn takes which event, printed from the tables that the machine is driven by. Pure.
 
-``python -m gateway.operate.pages.turn > docs/turn.md``; a test compares the two (tests/docs/test_generated.py).
+``python -m tests.printed.turn > docs/turn.md``; a test compares the two (tests/docs/test_generated.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent_core.turn.state import Phase
 
 _HEAD = """# The turn's tables
 
-<!-- Printed by `python -m gateway.operate.pages.turn`; do not edit. -->
+<!-- Printed by `python -m tests.printed.turn`; do not edit. -->
 
 The machine (`agent_core/machine/turn.py`) waits for one thing at a time, its *phase*. What it does with an event stands in two tables, which are the
 dispatch itself: `FACTS` for what happens, `JUDGEMENTS` for what was judged of it. The functions are in `agent_core/machine/taking.py`.

@@ -1,6 +1,6 @@
 """The page ``docs/families.md``: in which forms calls and thoughts are read from text, printed from the code that reads them. Pure.
 
-``python -m gateway.operate.pages.families > docs/families.md``; a test compares the two (tests/docs/test_generated.py).
+``python -m tests.printed.families > docs/families.md``; a test compares the two (tests/docs/test_generated.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agent_core.model.stream.thoughts import PAIRS, TAGS
 
 _HEAD = """# Calls and thoughts in the text
 
-<!-- Printed by `python -m gateway.operate.pages.families`; do not edit. -->
+<!-- Printed by `python -m tests.printed.families`; do not edit. -->
 
 A server that does not know a model passes its tool calls and its thoughts on as ordinary text, in the model's own marks. `outspoken` reads them
 as they arrive: calls are run, thoughts are not shown, and nobody sees a mark or half of one. Nothing has to be configured.
