@@ -14,19 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from adapters.text.document import (
-    Block,
-    BulletList,
-    CodeBlock,
-    Heading,
-    Item,
-    OrderedList,
-    Paragraph,
-    Quote,
-    Rule,
-    Table,
-    Text,
-)
+from adapters.text import document as doc
 
 LINES = 60
 CHARS = 3000
@@ -73,10 +61,10 @@ class _Lift:
 
 
 def lift_long_code(
-    blocks: Sequence[Block],
+    blocks: Sequence[doc.Block],
     lines: int = LINES,
     chars: int = CHARS,
-) -> tuple[tuple[Block, ...], tuple[CodeFile, ...]]:
+) -> tuple[tuple[doc.Block, ...], tuple[CodeFile, ...]]:
     """The blocks with a note in place of each code block of more lines or characters, and the files."""
     lift = _Lift(lines, chars)
     return _blocks(lift, blocks), tuple(lift.files)
@@ -87,25 +75,25 @@ def extension(language: str) -> str:
     return _EXTENSIONS.get(language.lower(), "txt")
 
 
-def _blocks(lift: _Lift, blocks: Sequence[Block]) -> tuple[Block, ...]:
+def _blocks(lift: _Lift, blocks: Sequence[doc.Block]) -> tuple[doc.Block, ...]:
     return tuple(_block(lift, block) for block in blocks)
 
 
-def _block(lift: _Lift, block: Block) -> Block:
+def _block(lift: _Lift, block: doc.Block) -> doc.Block:
     match block:
-        case CodeBlock():
+        case doc.CodeBlock():
             return _code(lift, block)
-        case Quote(inside):
-            return Quote(_blocks(lift, inside))
-        case BulletList(items) | OrderedList(_, items):
-            return replace(block, items=tuple(Item(_blocks(lift, item.blocks), item.checked) for item in items))
-        case Paragraph() | Heading() | Table() | Rule():
+        case doc.Quote(inside):
+            return doc.Quote(_blocks(lift, inside))
+        case doc.BulletList(items) | doc.OrderedList(_, items):
+            return replace(block, items=tuple(doc.Item(_blocks(lift, item.blocks), item.checked) for item in items))
+        case doc.Paragraph() | doc.Heading() | doc.Table() | doc.Rule():
             return block
         case _:
             assert_never(block)
 
 
-def _code(lift: _Lift, block: CodeBlock) -> Block:
+def _code(lift: _Lift, block: doc.CodeBlock) -> doc.Block:
     count = block.text.count("\n") + 1
     if count <= lift.lines and len(block.text) <= lift.chars:
         return block
@@ -113,7 +101,7 @@ def _code(lift: _Lift, block: CodeBlock) -> Block:
     name = _unique(_own_name(block.text) or f"code-{number}.{extension(block.language)}", lift.names)
     lift.names.add(name.lower())
     lift.files.append(CodeFile(name, block.language, block.text + "\n"))
-    return Paragraph((Text(f"(code: {name}, {count} {'line' if count == 1 else 'lines'}: see below)"),))
+    return doc.Paragraph((doc.Text(f"(code: {name}, {count} {'line' if count == 1 else 'lines'}: see below)"),))
 
 
 def _own_name(text: str) -> str:

@@ -17,31 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from adapters.text import document as doc
 from adapters.text.clusters import columns, padded
-from adapters.text.document import (
-    Align,
-    Block,
-    Bold,
-    BulletList,
-    Code,
-    CodeBlock,
-    Heading,
-    Image,
-    Inline,
-    Italic,
-    Item,
-    LineBreak,
-    Link,
-    OrderedList,
-    Paragraph,
-    Quote,
-    Rule,
-    SoftBreak,
-    Strike,
-    Table,
-    Text,
-    inline_text,
-)
 from adapters.text.styled import VERBATIM, Span, Style, Styled, trimmed
 
 TABLE_WIDTH = 40
@@ -57,7 +34,7 @@ _FOLLOWABLE = re.compile(
 )
 
 
-def flatten(blocks: Sequence[Block], *, width: int = TABLE_WIDTH, links: bool = True) -> Styled:
+def flatten(blocks: Sequence[doc.Block], *, width: int = TABLE_WIDTH, links: bool = True) -> Styled:
     """The blocks as styled text; without `links`, addresses stand behind their labels."""
     writer = _Writer(width, links)
     _write_blocks(writer, blocks, "", tight=False)
@@ -163,33 +140,33 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
 # --- blocks ---
 
 
-def _write_blocks(writer: _Writer, blocks: Sequence[Block], indent: str, *, tight: bool) -> None:
+def _write_blocks(writer: _Writer, blocks: Sequence[doc.Block], indent: str, *, tight: bool) -> None:
     for number, block in enumerate(blocks):
         if number:
             writer.due(("\n" if tight else "\n\n") + indent)
         _write_block(writer, block, indent)
 
 
-def _write_block(writer: _Writer, block: Block, indent: str) -> None:
+def _write_block(writer: _Writer, block: doc.Block, indent: str) -> None:
     match block:
-        case Paragraph(children):
+        case doc.Paragraph(children):
             _write_inlines(writer, children, indent)
-        case Heading(_, children):
+        case doc.Heading(_, children):
             with writer.styled(Style.BOLD):
                 _write_inlines(writer, children, indent)
-        case CodeBlock(language, text):
+        case doc.CodeBlock(language, text):
             _write_code(writer, text, language if _LANGUAGE.fullmatch(language) else "")
-        case Quote(inside):
+        case doc.Quote(inside):
             writer.due("\n" + indent)
             with writer.styled(Style.QUOTE):
                 _write_blocks(writer, inside, indent, tight=False)
-        case BulletList(items, tight):
+        case doc.BulletList(items, tight):
             _write_list(writer, items, indent, tight=tight, start=None)
-        case OrderedList(start, items, tight):
+        case doc.OrderedList(start, items, tight):
             _write_list(writer, items, indent, tight=tight, start=start)
-        case Table():
+        case doc.Table():
             _write_table(writer, block, indent)
-        case Rule():
+        case doc.Rule():
             writer.write(RULE)
         case _:
             assert_never(block)
@@ -202,7 +179,7 @@ def _write_code(writer: _Writer, text: str, language: str) -> None:
             writer.write(text.rstrip())
 
 
-def _write_list(writer: _Writer, items: Sequence[Item], indent: str, *, tight: bool, start: int | None) -> None:
+def _write_list(writer: _Writer, items: Sequence[doc.Item], indent: str, *, tight: bool, start: int | None) -> None:
     for number, item in enumerate(items):
         if number:
             writer.due(("\n" if tight else "\n\n") + indent)
@@ -215,8 +192,8 @@ def _write_list(writer: _Writer, items: Sequence[Item], indent: str, *, tight: b
         _write_blocks(writer, item.blocks, indent + INDENT, tight=tight)
 
 
-def _write_table(writer: _Writer, table: Table, indent: str) -> None:
-    grid = [[" ".join(inline_text(cell).split()) for cell in row] for row in (table.header, *table.rows)]
+def _write_table(writer: _Writer, table: doc.Table, indent: str) -> None:
+    grid = [[" ".join(doc.inline_text(cell).split()) for cell in row] for row in (table.header, *table.rows)]
     widths = [max(map(columns, column)) for column in zip(*grid, strict=True)]
     if sum(widths) + 3 * (len(widths) - 1) <= writer.width:
         _write_code(writer, "\n".join(_grid_lines(grid, widths, table.aligns)), "")
@@ -224,10 +201,10 @@ def _write_table(writer: _Writer, table: Table, indent: str) -> None:
         _write_records(writer, table, indent)
 
 
-_BEFORE = {Align.NONE: 0.0, Align.LEFT: 0.0, Align.CENTER: 0.5, Align.RIGHT: 1.0}
+_BEFORE = {doc.Align.NONE: 0.0, doc.Align.LEFT: 0.0, doc.Align.CENTER: 0.5, doc.Align.RIGHT: 1.0}
 
 
-def _grid_lines(grid: Sequence[Sequence[str]], widths: Sequence[int], aligns: Sequence[Align]) -> Iterable[str]:
+def _grid_lines(grid: Sequence[Sequence[str]], widths: Sequence[int], aligns: Sequence[doc.Align]) -> Iterable[str]:
     for number, row in enumerate(grid):
         cells = (padded(*cell) for cell in zip(row, widths, map(_BEFORE.__getitem__, aligns), strict=True))
         yield " | ".join(cells).rstrip()
@@ -235,7 +212,7 @@ def _grid_lines(grid: Sequence[Sequence[str]], widths: Sequence[int], aligns: Se
             yield "-+-".join("-" * width for width in widths)
 
 
-def _write_records(writer: _Writer, table: Table, indent: str) -> None:
+def _write_records(writer: _Writer, table: doc.Table, indent: str) -> None:
     """A wide table: for each row, its cells under each other, each behind its column's name."""
     if not table.rows:
         for cell in table.header:
@@ -246,10 +223,10 @@ def _write_records(writer: _Writer, table: Table, indent: str) -> None:
         if number:
             writer.due("\n\n" + indent)
         for name, cell in zip(table.header, row, strict=True):
-            if not inline_text(cell).strip():
+            if not doc.inline_text(cell).strip():
                 continue
             writer.due("\n" + indent)
-            if inline_text(name).strip():
+            if doc.inline_text(name).strip():
                 with writer.styled(Style.BOLD):
                     _write_inlines(writer, name, indent)
                 writer.write(": ")
@@ -259,27 +236,27 @@ def _write_records(writer: _Writer, table: Table, indent: str) -> None:
 # --- inlines ---
 
 
-def _write_inlines(writer: _Writer, inlines: Sequence[Inline], indent: str) -> None:
+def _write_inlines(writer: _Writer, inlines: Sequence[doc.Inline], indent: str) -> None:
     for inline in inlines:
         match inline:
-            case Text(text):
+            case doc.Text(text):
                 writer.write(text)
-            case Bold(children):
+            case doc.Bold(children):
                 with writer.styled(Style.BOLD):
                     _write_inlines(writer, children, indent)
-            case Italic(children):
+            case doc.Italic(children):
                 with writer.styled(Style.ITALIC):
                     _write_inlines(writer, children, indent)
-            case Strike(children):
+            case doc.Strike(children):
                 with writer.styled(Style.STRIKE):
                     _write_inlines(writer, children, indent)
-            case Code(text):
+            case doc.Code(text):
                 _write_inline_code(writer, text)
-            case Link(url, children):
+            case doc.Link(url, children):
                 _write_link(writer, url, children, indent)
-            case Image(url, alt):
-                _write_link(writer, url, (Text(alt or url),), indent)
-            case LineBreak() | SoftBreak():
+            case doc.Image(url, alt):
+                _write_link(writer, url, (doc.Text(alt or url),), indent)
+            case doc.LineBreak() | doc.SoftBreak():
                 writer.due("\n" + indent)
             case _:
                 assert_never(inline)
@@ -293,10 +270,10 @@ def _write_inline_code(writer: _Writer, text: str) -> None:
         writer.write(text)
 
 
-def _write_link(writer: _Writer, url: str, children: Sequence[Inline], indent: str) -> None:
-    label = inline_text(children)
+def _write_link(writer: _Writer, url: str, children: Sequence[doc.Inline], indent: str) -> None:
+    label = doc.inline_text(children)
     if not label.strip():
-        children = (Text(url),)
+        children = (doc.Text(url),)
         label = url
     if writer.has(Style.LINK):
         _write_inlines(writer, children, indent)

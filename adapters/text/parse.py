@@ -21,31 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from adapters.text.document import (
-    Align,
-    Block,
-    Bold,
-    BulletList,
-    Cell,
-    Code,
-    CodeBlock,
-    Heading,
-    Image,
-    Inline,
-    Italic,
-    Item,
-    LineBreak,
-    Link,
-    OrderedList,
-    Paragraph,
-    Quote,
-    Rule,
-    SoftBreak,
-    Strike,
-    Table,
-    Text,
-    inline_text,
-)
+from adapters.text import document as doc
 from adapters.text.growing import heal, hold
 
 DEEPEST_BLOCK = 40
@@ -93,7 +69,7 @@ _BLOCK_READER = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST_B
 _BLOCK_READER.core.ruler.disable("inline")
 
 
-def parse(markdown: str, *, growing: bool = False) -> tuple[Block, ...]:
+def parse(markdown: str, *, growing: bool = False) -> tuple[doc.Block, ...]:
     """The blocks of a text; if it is `growing`, half-written markup at its end is completed or left out."""
     text = _clean(markdown)
     env: dict[str, object] = {}
@@ -107,7 +83,7 @@ def parse(markdown: str, *, growing: bool = False) -> tuple[Block, ...]:
     return blocks if growing else blocks + _unused_definitions(tokens, env)
 
 
-def read(markdown: str, *, growing: bool, plain: bool) -> tuple[Block, ...]:
+def read(markdown: str, *, growing: bool, plain: bool) -> tuple[doc.Block, ...]:
     """The blocks of a text, or, if it is to be `plain`, its paragraphs as they were written."""
     return _as_written(_clean(markdown)) if plain else parse(markdown, growing=growing)
 
@@ -116,19 +92,23 @@ def _clean(markdown: str) -> str:
     return _UNFIT.sub("", _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", markdown)))
 
 
-def _unused_definitions(tokens: Sequence[Token], env: Mapping[str, object]) -> tuple[Block, ...]:
+def _unused_definitions(tokens: Sequence[Token], env: Mapping[str, object]) -> tuple[doc.Block, ...]:
     """Addresses that are defined (`[1]: http://…`) but that no link uses, as a person would miss them: footnotes, sources."""
     defined = cast("Mapping[str, Mapping[str, object]]", env.get("references") or {})
     if not defined:
         return ()
     children = [child for token in tokens for child in token.children or ()]
     used = {child.attrs.get("href", child.attrs.get("src")) for child in children}
-    lines: list[Inline] = []
+    lines: list[doc.Inline] = []
     for label, definition in defined.items():
         url = str(definition["href"])
         if url not in used:
-            lines += [*([LineBreak()] if lines else []), Text(f"[{label.lower()}]: "), Link(url, (Text(url),))]
-    return (Paragraph(tuple(lines)),) if lines else ()
+            lines += [
+                *([doc.LineBreak()] if lines else []),
+                doc.Text(f"[{label.lower()}]: "),
+                doc.Link(url, (doc.Text(url),)),
+            ]
+    return (doc.Paragraph(tuple(lines)),) if lines else ()
 
 
 def _is_finished(text: str) -> bool:
@@ -137,15 +117,15 @@ def _is_finished(text: str) -> bool:
     return found is not None and found.group().count("\n") > 1
 
 
-def _as_written(text: str) -> tuple[Block, ...]:
+def _as_written(text: str) -> tuple[doc.Block, ...]:
     pieces = re.split(r"\n[ \t]*\n", text)
-    return tuple(Paragraph(_lines(piece.strip())) for piece in pieces if piece.strip())
+    return tuple(doc.Paragraph(_lines(piece.strip())) for piece in pieces if piece.strip())
 
 
-def _lines(text: str) -> tuple[Inline, ...]:
-    found: list[Inline] = []
+def _lines(text: str) -> tuple[doc.Inline, ...]:
+    found: list[doc.Inline] = []
     for line in text.split("\n"):
-        found += [SoftBreak(), Text(line)] if found else [Text(line)]
+        found += [doc.SoftBreak(), doc.Text(line)] if found else [doc.Text(line)]
     return tuple(found)
 
 
@@ -154,12 +134,12 @@ class _Frame:
     """A block that is open: its token, and what has been found in it."""
 
     token: Token
-    blocks: list[Block] = field(default_factory=list[Block])
-    inlines: Cell = ()
-    items: list[Item] = field(default_factory=list[Item])
-    cells: list[Cell] = field(default_factory=list[Cell])
-    aligns: list[Align] = field(default_factory=list[Align])
-    rows: list[tuple[Cell, ...]] = field(default_factory=list[tuple[Cell, ...]])
+    blocks: list[doc.Block] = field(default_factory=list[doc.Block])
+    inlines: doc.Cell = ()
+    items: list[doc.Item] = field(default_factory=list[doc.Item])
+    cells: list[doc.Cell] = field(default_factory=list[doc.Cell])
+    aligns: list[doc.Align] = field(default_factory=list[doc.Align])
+    rows: list[tuple[doc.Cell, ...]] = field(default_factory=list[tuple[doc.Cell, ...]])
     loose: bool = False
 
 
@@ -171,7 +151,7 @@ class _Builder:
     def __init__(self) -> None:
         self._stack = [_Frame(Token("root", "", 0))]
 
-    def build(self, tokens: Sequence[Token]) -> tuple[Block, ...]:
+    def build(self, tokens: Sequence[Token]) -> tuple[doc.Block, ...]:
         for token in tokens:
             if token.nesting > 0:
                 self._stack.append(_Frame(token))
@@ -188,11 +168,11 @@ class _Builder:
                 top.inlines = inlines(token.children or [])
             case "fence":
                 words = token.info.split()
-                top.blocks.append(CodeBlock(words[0] if words else "", token.content.rstrip("\n")))
+                top.blocks.append(doc.CodeBlock(words[0] if words else "", token.content.rstrip("\n")))
             case "code_block":
-                top.blocks.append(CodeBlock("", token.content.rstrip("\n")))
+                top.blocks.append(doc.CodeBlock("", token.content.rstrip("\n")))
             case "hr":
-                top.blocks.append(Rule())
+                top.blocks.append(doc.Rule())
             case kind:
                 raise AssertionError(kind)
 
@@ -201,19 +181,19 @@ class _Builder:
         match done.token.type:
             case "paragraph_open":
                 top.loose = top.loose or not done.token.hidden
-                top.blocks.append(Paragraph(done.inlines))
+                top.blocks.append(doc.Paragraph(done.inlines))
             case "heading_open":
-                top.blocks.append(Heading(int(done.token.tag[1:]), done.inlines))
+                top.blocks.append(doc.Heading(int(done.token.tag[1:]), done.inlines))
             case "blockquote_open":
-                top.blocks.append(Quote(tuple(done.blocks)))
+                top.blocks.append(doc.Quote(tuple(done.blocks)))
             case "list_item_open":
                 top.loose = top.loose or done.loose
                 top.items.append(_item(done.blocks))
             case "bullet_list_open":
-                top.blocks.append(BulletList(tuple(done.items), not done.loose))
+                top.blocks.append(doc.BulletList(tuple(done.items), not done.loose))
             case "ordered_list_open":
                 start = int(cast("int", done.token.attrs.get("start", 1)))
-                top.blocks.append(OrderedList(start, tuple(done.items), not done.loose))
+                top.blocks.append(doc.OrderedList(start, tuple(done.items), not done.loose))
             case "table_open":
                 top.blocks.append(_table(done))
             case _:
@@ -225,7 +205,7 @@ def _close_in_table(top: _Frame, done: _Frame) -> None:
         case "th_open" | "td_open":
             top.cells.append(done.inlines)
             style = str(done.token.attrs.get("style", ""))
-            top.aligns.append(Align(style.removeprefix("text-align:")))
+            top.aligns.append(doc.Align(style.removeprefix("text-align:")))
         case "tr_open":
             top.rows.append(tuple(done.cells))
             top.aligns = done.aligns
@@ -238,26 +218,26 @@ def _close_in_table(top: _Frame, done: _Frame) -> None:
             raise AssertionError(kind)
 
 
-def _table(done: _Frame) -> Table:
+def _table(done: _Frame) -> doc.Table:
     columns = len(done.cells)
     rows = tuple(row[:columns] + ((),) * (columns - len(row)) for row in done.rows)
-    return Table(tuple(done.cells), tuple(done.aligns[:columns]), rows)
+    return doc.Table(tuple(done.cells), tuple(done.aligns[:columns]), rows)
 
 
-def _item(blocks: Sequence[Block]) -> Item:
+def _item(blocks: Sequence[doc.Block]) -> doc.Item:
     """An item; one whose first text begins with a box is a task."""
     match blocks:
-        case [Paragraph((Text(text), *more)), *others] if found := _TASK.match(text + ("…" if more else "")):
+        case [doc.Paragraph((doc.Text(text), *more)), *others] if found := _TASK.match(text + ("…" if more else "")):
             rest = text[found.end() :]
-            inside: tuple[Inline, ...] = ((Text(rest),) if rest else ()) + tuple(more)
-            return Item((Paragraph(inside), *others), found.group(1) != " ")
+            inside: tuple[doc.Inline, ...] = ((doc.Text(rest),) if rest else ()) + tuple(more)
+            return doc.Item((doc.Paragraph(inside), *others), found.group(1) != " ")
         case _:
-            return Item(tuple(blocks))
+            return doc.Item(tuple(blocks))
 
 
-def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
+def inlines(tokens: Sequence[Token]) -> tuple[doc.Inline, ...]:
     """The inlines of an inline token's children."""
-    stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
+    stack: list[tuple[Token | None, list[doc.Inline]]] = [(None, [])]
     for token in tokens:
         if token.nesting > 0:
             stack.append((token, []))
@@ -271,42 +251,42 @@ def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
     return tuple(stack[0][1])
 
 
-def _add(target: list[Inline], *new: Inline) -> None:
+def _add(target: list[doc.Inline], *new: doc.Inline) -> None:
     """Append, joining neighbouring texts and leaving out empty ones."""
     for inline in new:
-        if isinstance(inline, Text):
+        if isinstance(inline, doc.Text):
             if not inline.text:
                 continue
             last = target[-1] if target else None
-            if isinstance(last, Text):
-                target[-1] = Text(last.text + inline.text)
+            if isinstance(last, doc.Text):
+                target[-1] = doc.Text(last.text + inline.text)
                 continue
         target.append(inline)
 
 
-def _styled(opener: Token, children: tuple[Inline, ...]) -> Inline:
+def _styled(opener: Token, children: tuple[doc.Inline, ...]) -> doc.Inline:
     match opener.type:
         case "strong_open":
-            return Bold(children)
+            return doc.Bold(children)
         case "em_open":
-            return Italic(children)
+            return doc.Italic(children)
         case "s_open":
-            return Strike(children)
+            return doc.Strike(children)
         case "link_open":
-            return Link(str(opener.attrs.get("href", "")), children)
+            return doc.Link(str(opener.attrs.get("href", "")), children)
         case kind:
             raise AssertionError(kind)
 
 
-def _single(token: Token) -> Inline:
+def _single(token: Token) -> doc.Inline:
     match token.type:
         case "code_inline":
-            return Code(token.content)
+            return doc.Code(token.content)
         case "hardbreak":
-            return LineBreak()
+            return doc.LineBreak()
         case "softbreak":
-            return SoftBreak()
+            return doc.SoftBreak()
         case "image":
-            return Image(str(token.attrs.get("src", "")), inline_text(inlines(token.children or [])))
+            return doc.Image(str(token.attrs.get("src", "")), doc.inline_text(inlines(token.children or [])))
         case _:
-            return Text(token.content)
+            return doc.Text(token.content)

@@ -26,30 +26,12 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from adapters.contract.chat import Cause, Fate
+from agent_core import signals as sig
 from agent_core.causes import BreakCause
 from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import NANOS
 from agent_core.limits.quotas import QuotaKind as Kept
 from agent_core.limits.spend import Budget, Measure
-from agent_core.signals import (
-    Committed,
-    ConnectionCut,
-    FirstSign,
-    LawBroken,
-    MessageTaken,
-    ModelCalled,
-    PartSent,
-    RequestRefused,
-    SendFailed,
-    Signal,
-    SpendStopped,
-    Spent,
-    TooFast,
-    ToolRan,
-    TurnBegan,
-    TurnClosed,
-    TurnedAway,
-)
 from gateway.chats.supervisor import AdapterState
 from gateway.limits.alerts import AlertKind
 from gateway.limits.patience import CutOff
@@ -74,7 +56,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 Amount: TypeAlias = tuple[float, *tuple[str, ...]]
 """A number, and the values of its labels but for those that are the same for the whole gateway (`GATEWAYS_OWN`)."""
-Told: TypeAlias = Signal | LoopLate
+Told: TypeAlias = sig.Signal | LoopLate
 
 
 class MetricKind(StrEnum):
@@ -242,23 +224,23 @@ def _seconds(began_ms: int, ended_ms: int) -> float:
     return max(0, ended_ms - began_ms) / 1000
 
 
-def _call(call: ModelCalled) -> tuple[str, str]:
+def _call(call: sig.ModelCalled) -> tuple[str, str]:
     return call.endpoint, call.model
 
 
-def _tokens(call: ModelCalled) -> Iterator[Amount]:
+def _tokens(call: sig.ModelCalled) -> Iterator[Amount]:
     for kind, tokens in (("input", call.input_tokens), ("output", call.output_tokens)):
         if tokens:
             yield tokens, *_call(call), kind
 
 
-def _troubles(turn: TurnClosed) -> Iterator[Amount]:
+def _troubles(turn: sig.TurnClosed) -> Iterator[Amount]:
     for one in turn.troubles:
         if one.code != ExitCode.ANSWERED.value:  # that one says that an earlier one is over
             yield 1, one.code, one.cause, one.endpoint, one.model
 
 
-def _remedies(turn: TurnClosed) -> Iterator[Amount]:
+def _remedies(turn: sig.TurnClosed) -> Iterator[Amount]:
     for one in turn.troubles:
         if one.code != ExitCode.ANSWERED.value and one.rung:
             yield 1, one.code, one.rung, one.outcome
@@ -269,7 +251,7 @@ def _stalls(known: KnownAtStart) -> Iterator[tuple[str, ...]]:
         yield from each((endpoint.label,), endpoint.models or ("",), STALLED)
 
 
-def _stored(commit: Committed) -> str:
+def _stored(commit: sig.Committed) -> str:
     return OUTCOMES[0] if commit.stored else OUTCOMES[1]
 
 
@@ -302,68 +284,68 @@ def _kept(parts: GatewayParts) -> Iterator[Amount]:
 OURS: tuple[Metric, ...] = (
     # ------------------------------------------------------------------ messages and turns
     _counter("outspoken_messages_total", "Messages that were stored for the first time.",
-             on(MessageTaken, lambda s: [(1, _platform(s.account), s.lane)]), "platform", "lane",
+             on(sig.MessageTaken, lambda s: [(1, _platform(s.account), s.lane)]), "platform", "lane",
              begin=lambda k: each(k.surfaces, (NORMAL_LANE, COMMAND_LANE, REFUSED_LANE)), unwatched=True),
     _counter("outspoken_turned_away_total", "Messages that were not taken because too many waited.",
-             on(TurnedAway, lambda s: [(1, _platform(s.account))]), "surface", begin=lambda k: each(k.surfaces)),
+             on(sig.TurnedAway, lambda s: [(1, _platform(s.account))]), "surface", begin=lambda k: each(k.surfaces)),
     _counter("outspoken_connections_cut_total", "Connections that were not taken, or were ended for keeping us waiting.",
-             on(ConnectionCut, lambda s: [(1, s.why)]), "cause", begin=lambda _: each(CutOff)),
+             on(sig.ConnectionCut, lambda s: [(1, s.why)]), "cause", begin=lambda _: each(CutOff)),
     _counter("outspoken_requests_refused_total", "Requests of the API that were not taken.",
-             on(RequestRefused, lambda s: [(1, str(s.status))]), "http_status", unwatched=True),
+             on(sig.RequestRefused, lambda s: [(1, str(s.status))]), "http_status", unwatched=True),
     _counter("outspoken_turns_total", "Turns that ended.",
-             on(TurnClosed, lambda s: [(1, s.exit, s.surface)]), "exit", "surface", begin=lambda k: each(ExitCode, k.surfaces)),
+             on(sig.TurnClosed, lambda s: [(1, s.exit, s.surface)]), "exit", "surface", begin=lambda k: each(ExitCode, k.surfaces)),
     _histogram("outspoken_turn_wait_seconds", "From a message's arrival to the beginning of its turn.", PATIENCE,
-               on(TurnBegan, lambda s: [(s.waited_ms / 1000, s.surface)]), "surface", begin=lambda k: each(k.surfaces)),
+               on(sig.TurnBegan, lambda s: [(s.waited_ms / 1000, s.surface)]), "surface", begin=lambda k: each(k.surfaces)),
     _histogram("outspoken_turn_first_sign_seconds",
                "On chats: from a turn's beginning until the platform showed something of it (typing, a status, text).", PATIENCE,
-               on(FirstSign, lambda s: [(s.after_ms / 1000, s.surface)]), "platform", begin=lambda k: each(k.platforms)),
+               on(sig.FirstSign, lambda s: [(s.after_ms / 1000, s.surface)]), "platform", begin=lambda k: each(k.platforms)),
     _histogram("outspoken_turn_first_content_seconds",
                "From a turn's beginning to the first content of the model (text, thoughts, a tool's call).", PATIENCE,
-               on(TurnClosed, lambda s: [(_seconds(s.began_at, s.content_at), s.surface)] if s.content_at else []), "surface",
+               on(sig.TurnClosed, lambda s: [(_seconds(s.began_at, s.content_at), s.surface)] if s.content_at else []), "surface",
                begin=lambda k: each(k.surfaces)),
     _histogram("outspoken_turn_seconds", "From a turn's beginning to its end.", TURNS_TAKE,
-               on(TurnClosed, lambda s: [(_seconds(s.began_at, s.ended_at), s.surface)]), "surface", begin=lambda k: each(k.surfaces)),
+               on(sig.TurnClosed, lambda s: [(_seconds(s.began_at, s.ended_at), s.surface)]), "surface", begin=lambda k: each(k.surfaces)),
     _histogram("outspoken_tool_seconds", "How long tools ran.", TOOLS,
-               on(ToolRan, lambda s: [(_seconds(s.began_at, s.ended_at), s.tool, s.status)]), "tool", "status"),
+               on(sig.ToolRan, lambda s: [(_seconds(s.began_at, s.ended_at), s.tool, s.status)]), "tool", "status"),
     _counter("outspoken_laws_broken_total", "Turns that broke a law of the machine: a mistake in the program, each.",
-             on(LawBroken, lambda _: [(1,)])),
+             on(sig.LawBroken, lambda _: [(1,)])),
     # ------------------------------------------------------------------ models
     _counter("outspoken_troubles_total", "Failures in turns that ended, cured ones included.",
-             on(TurnClosed, _troubles), "exit", "cause", "endpoint", "model"),
+             on(sig.TurnClosed, _troubles), "exit", "cause", "endpoint", "model"),
     _counter("outspoken_remedies_total", "Remedies that were tried for them, and what came of it.",
-             on(TurnClosed, _remedies), "exit", "remedy", "outcome"),
+             on(sig.TurnClosed, _remedies), "exit", "remedy", "outcome"),
     _counter("outspoken_model_stalls_total",
              "Calls that were given up because the model was silent: `no_content` from the beginning, `stalled` in the middle.",
-             on(ModelCalled, lambda s: [(1, *_call(s), s.error)] if s.error in STALLED else []), "endpoint", "model", "cause",
+             on(sig.ModelCalled, lambda s: [(1, *_call(s), s.error)] if s.error in STALLED else []), "endpoint", "model", "cause",
              begin=_stalls),
     _histogram("gen_ai_client_operation_duration_seconds", "Calls of models, each try by itself.", CALLS,
-               on(ModelCalled, lambda s: [(_seconds(s.began_at, s.ended_at), *_call(s), s.error)]), *_GENAI, "error_type"),
+               on(sig.ModelCalled, lambda s: [(_seconds(s.began_at, s.ended_at), *_call(s), s.error)]), *_GENAI, "error_type"),
     _histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "From a call's beginning to its first content.", CALLS,
-               on(ModelCalled, lambda s: [(_seconds(s.began_at, s.content_at), *_call(s))] if s.content_at else []), *_GENAI),
+               on(sig.ModelCalled, lambda s: [(_seconds(s.began_at, s.content_at), *_call(s))] if s.content_at else []), *_GENAI),
     _histogram("gen_ai_client_token_usage", "Tokens of a call, where the provider told them.", TOKENS,
-               on(ModelCalled, _tokens), *_GENAI, "gen_ai_token_type"),
+               on(sig.ModelCalled, _tokens), *_GENAI, "gen_ai_token_type"),
     _gauge("outspoken_open_incidents", "Failures that several conversations meet just now.",
            lambda p: [(len(p.hub.learning.open_incidents),)]),
     # ------------------------------------------------------------------ spending
     _counter("outspoken_spent_tokens_total", "Tokens that were counted for budgets (only if there are any).",
-             on(Spent, lambda s: [(s.tokens, s.model, str(s.estimated).lower())]), "model", "estimated", unwatched=True),
+             on(sig.Spent, lambda s: [(s.tokens, s.model, str(s.estimated).lower())]), "model", "estimated", unwatched=True),
     _counter("outspoken_spent_money_total", "What they cost, in the currency.",
-             on(Spent, lambda s: [(s.nanos / NANOS, s.model)]), "model", "currency"),
+             on(sig.Spent, lambda s: [(s.nanos / NANOS, s.model)]), "model", "currency"),
     _counter("outspoken_spend_stopped_total", "Calls that were not made, because a budget is used up.",
-             on(SpendStopped, lambda s: [(1, s.budget, s.measure)]), "budget", "measure", begin=lambda _: each(Budget, Measure)),
+             on(sig.SpendStopped, lambda s: [(1, s.budget, s.measure)]), "budget", "measure", begin=lambda _: each(Budget, Measure)),
     _gauge("outspoken_budget_used_ratio",
            "How full a budget of everybody is, 1 being its limit; as of the last look, a few seconds ago.", _budgets, "budget", "measure"),
     # ------------------------------------------------------------------ delivery
     _histogram("outspoken_delivery_lag_seconds", "From when a part of an answer was to be seen until it was delivered.", LAGS,
-               on(PartSent, lambda s: [(_seconds(s.wanted_at, s.sent_at), s.platform)]), "platform", begin=lambda k: each(k.platforms)),
+               on(sig.PartSent, lambda s: [(_seconds(s.wanted_at, s.sent_at), s.platform)]), "platform", begin=lambda k: each(k.platforms)),
     _counter("outspoken_delivery_retries_total", "Calls to a platform that failed and are made again.",
-             on(SendFailed, lambda s: [] if s.final else [(1, s.platform, s.fate, s.cause)]), "platform", "fate", "cause",
+             on(sig.SendFailed, lambda s: [] if s.final else [(1, s.platform, s.fate, s.cause)]), "platform", "fate", "cause",
              begin=lambda k: each(k.platforms, Fate, Cause)),
     _counter("outspoken_delivery_failed_total", "Parts that a platform refused for good.",
-             on(SendFailed, lambda s: [(1, s.platform, s.cause)] if s.final else []), "platform", "cause",
+             on(sig.SendFailed, lambda s: [(1, s.platform, s.cause)] if s.final else []), "platform", "cause",
              begin=lambda k: each(k.platforms, Cause)),
     _counter("outspoken_delivery_pause_seconds_total", "Pauses that a platform asked for.",
-             on(TooFast, lambda s: [(s.seconds, s.platform)]), "platform", begin=lambda k: each(k.platforms)),
+             on(sig.TooFast, lambda s: [(s.seconds, s.platform)]), "platform", begin=lambda k: each(k.platforms)),
     _gauge("outspoken_undelivered_parts", "Parts that are not as they should be yet.",
            lambda p: ((parts, name) for name, parts in p.outbox.surfaces.unsent_by_platform().items()), "platform"),
     _gauge("outspoken_oldest_undelivered_seconds", "How long the oldest of them waits that is to stay; 0 if none waits.",
@@ -402,9 +384,9 @@ OURS: tuple[Metric, ...] = (
              lambda p: [(p.keeper.set_aside[kind], kind.value) for kind in Left], "left"),
     # ------------------------------------------------------------------ the store, the process
     _histogram("outspoken_store_commit_seconds", "How long commits took; one holds all that had queued up.", COMMITS,
-               on(Committed, lambda s: [(s.seconds, _stored(s))]), "outcome", begin=lambda _: each(OUTCOMES)),
+               on(sig.Committed, lambda s: [(s.seconds, _stored(s))]), "outcome", begin=lambda _: each(OUTCOMES)),
     _counter("outspoken_store_operations_total", "Writes in them.",
-             on(Committed, lambda s: [(s.operations, _stored(s))]), "outcome", begin=lambda _: each(OUTCOMES)),
+             on(sig.Committed, lambda s: [(s.operations, _stored(s))]), "outcome", begin=lambda _: each(OUTCOMES)),
     _gauge("outspoken_store_waiting_writes", "Writes that wait for their commit.", lambda p: [(p.store.waiting,)]),
     _counter("outspoken_store_reopened_total", "How often the database's connection was made anew after an error.",
              lambda p: [(p.store.figures.reopened,)], unwatched=True),
