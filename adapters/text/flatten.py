@@ -1,6 +1,6 @@
 """Blocks to styled text, as a chat shows it: no markup, few indentations, readable on a narrow screen.
 
-Theory. Two steps. `_Writer` takes text piece by piece, knows which styles are open, and puts in the white space between two
+Theory. Two steps. `_Flattener` takes text piece by piece, knows which styles are open, and puts in the white space between two
 blocks only when something follows it, so that empty blocks leave no gap. Then `_apart` keeps spans from standing where
 Telegram, the strictest platform, rejects or drops them.
 
@@ -36,7 +36,7 @@ _FOLLOWABLE = re.compile(
 
 def flatten(blocks: Sequence[doc.Block], *, width: int = TABLE_WIDTH, links: bool = True) -> Styled:
     """The blocks as styled text; without `links`, addresses stand behind their labels."""
-    writer = _Writer(width, links)
+    writer = _Flattener(width, links)
     _write_blocks(writer, blocks, "", tight=False)
     return writer.done()
 
@@ -56,7 +56,7 @@ class _Open:
     end: int = -1
 
 
-class _Writer:
+class _Flattener:
     """Text so far, what is open, and the white space that is due before the next piece."""
 
     __slots__ = ("_length", "_open", "_pending", "_pieces", "_spans", "links", "width")
@@ -140,14 +140,14 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
 # --- blocks ---
 
 
-def _write_blocks(writer: _Writer, blocks: Sequence[doc.Block], indent: str, *, tight: bool) -> None:
+def _write_blocks(writer: _Flattener, blocks: Sequence[doc.Block], indent: str, *, tight: bool) -> None:
     for number, block in enumerate(blocks):
         if number:
             writer.due(("\n" if tight else "\n\n") + indent)
         _write_block(writer, block, indent)
 
 
-def _write_block(writer: _Writer, block: doc.Block, indent: str) -> None:
+def _write_block(writer: _Flattener, block: doc.Block, indent: str) -> None:
     match block:
         case doc.Paragraph(children):
             _write_inlines(writer, children, indent)
@@ -172,14 +172,14 @@ def _write_block(writer: _Writer, block: doc.Block, indent: str) -> None:
             assert_never(block)
 
 
-def _write_code(writer: _Writer, text: str, language: str) -> None:
+def _write_code(writer: _Flattener, text: str, language: str) -> None:
     if text.strip():
         writer.due("\n")
         with writer.styled(Style.PRE, language):
             writer.write(text.rstrip())
 
 
-def _write_list(writer: _Writer, items: Sequence[doc.Item], indent: str, *, tight: bool, start: int | None) -> None:
+def _write_list(writer: _Flattener, items: Sequence[doc.Item], indent: str, *, tight: bool, start: int | None) -> None:
     for number, item in enumerate(items):
         if number:
             writer.due(("\n" if tight else "\n\n") + indent)
@@ -192,7 +192,7 @@ def _write_list(writer: _Writer, items: Sequence[doc.Item], indent: str, *, tigh
         _write_blocks(writer, item.blocks, indent + INDENT, tight=tight)
 
 
-def _write_table(writer: _Writer, table: doc.Table, indent: str) -> None:
+def _write_table(writer: _Flattener, table: doc.Table, indent: str) -> None:
     grid = [[" ".join(doc.inline_text(cell).split()) for cell in row] for row in (table.header, *table.rows)]
     widths = [max(map(columns, column)) for column in zip(*grid, strict=True)]
     if sum(widths) + 3 * (len(widths) - 1) <= writer.width:
@@ -212,7 +212,7 @@ def _grid_lines(grid: Sequence[Sequence[str]], widths: Sequence[int], aligns: Se
             yield "-+-".join("-" * width for width in widths)
 
 
-def _write_records(writer: _Writer, table: doc.Table, indent: str) -> None:
+def _write_records(writer: _Flattener, table: doc.Table, indent: str) -> None:
     """A wide table: for each row, its cells under each other, each behind its column's name."""
     if not table.rows:
         for cell in table.header:
@@ -236,7 +236,7 @@ def _write_records(writer: _Writer, table: doc.Table, indent: str) -> None:
 # --- inlines ---
 
 
-def _write_inlines(writer: _Writer, inlines: Sequence[doc.Inline], indent: str) -> None:
+def _write_inlines(writer: _Flattener, inlines: Sequence[doc.Inline], indent: str) -> None:
     for inline in inlines:
         match inline:
             case doc.Text(text):
@@ -262,7 +262,7 @@ def _write_inlines(writer: _Writer, inlines: Sequence[doc.Inline], indent: str) 
                 assert_never(inline)
 
 
-def _write_inline_code(writer: _Writer, text: str) -> None:
+def _write_inline_code(writer: _Flattener, text: str) -> None:
     if writer.has(Style.LINK) or not text.strip():
         writer.write(text)
         return
@@ -270,7 +270,7 @@ def _write_inline_code(writer: _Writer, text: str) -> None:
         writer.write(text)
 
 
-def _write_link(writer: _Writer, url: str, children: Sequence[doc.Inline], indent: str) -> None:
+def _write_link(writer: _Flattener, url: str, children: Sequence[doc.Inline], indent: str) -> None:
     label = doc.inline_text(children)
     if not label.strip():
         children = (doc.Text(url),)

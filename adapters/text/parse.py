@@ -130,7 +130,7 @@ def _lines(text: str) -> tuple[doc.Inline, ...]:
 
 
 @dataclass(slots=True)
-class _Frame:
+class _OpenBlock:
     """A block that is open: its token, and what has been found in it."""
 
     token: Token
@@ -149,12 +149,12 @@ class _Builder:
     __slots__ = ("_stack",)
 
     def __init__(self) -> None:
-        self._stack = [_Frame(Token("root", "", 0))]
+        self._stack = [_OpenBlock(Token("root", "", 0))]
 
     def build(self, tokens: Sequence[Token]) -> tuple[doc.Block, ...]:
         for token in tokens:
             if token.nesting > 0:
-                self._stack.append(_Frame(token))
+                self._stack.append(_OpenBlock(token))
             elif token.nesting < 0:
                 self._close(self._stack.pop())
             else:
@@ -176,7 +176,7 @@ class _Builder:
             case kind:
                 raise AssertionError(kind)
 
-    def _close(self, done: _Frame) -> None:
+    def _close(self, done: _OpenBlock) -> None:
         top = self._stack[-1]
         match done.token.type:
             case "paragraph_open":
@@ -200,7 +200,7 @@ class _Builder:
                 _close_in_table(top, done)
 
 
-def _close_in_table(top: _Frame, done: _Frame) -> None:
+def _close_in_table(top: _OpenBlock, done: _OpenBlock) -> None:
     match done.token.type:
         case "th_open" | "td_open":
             top.cells.append(done.inlines)
@@ -218,7 +218,7 @@ def _close_in_table(top: _Frame, done: _Frame) -> None:
             raise AssertionError(kind)
 
 
-def _table(done: _Frame) -> doc.Table:
+def _table(done: _OpenBlock) -> doc.Table:
     columns = len(done.cells)
     rows = tuple(row[:columns] + ((),) * (columns - len(row)) for row in done.rows)
     return doc.Table(tuple(done.cells), tuple(done.aligns[:columns]), rows)

@@ -91,11 +91,11 @@ PROMISED_CHARS = 400
 
 def judged(events: Sequence[ev.Event]) -> list[ev.Event]:
     """The events of a journal, with the judgements that it does not hold. Raises `agent_core.failures.errors.ProtocolError`."""
-    return _Reading(events).all()
+    return _WalkThrough(events).all()
 
 
 @dataclass(slots=True)
-class _Reading:
+class _WalkThrough:
     events: Sequence[ev.Event]
     turn: Turn = field(default_factory=Turn)
     out: list[ev.Event] = field(default_factory=list[ev.Event])

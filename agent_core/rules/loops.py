@@ -40,7 +40,7 @@ class LoopFinding:
 
 
 @dataclass(slots=True)
-class _Call:
+class _CallsMade:
     """One tool with one set of arguments."""
 
     failures: int = 0
@@ -70,7 +70,7 @@ class Loops:
     """The memory of the four rules for one turn."""
 
     counts: GuardCounts
-    _calls: dict[str, _Call] = field(default_factory=dict[str, _Call])
+    _calls: dict[str, _CallsMade] = field(default_factory=dict[str, _CallsMade])
     _failing: dict[str, int] = field(default_factory=dict[str, int])
     _reply: int = -1
     _before: dict[str, int] = field(default_factory=dict[str, int])
@@ -95,7 +95,7 @@ class Loops:
             self._before, self._worked, self._failed = dict(self._failing), set(), set()
         key = digest(f"{tool}\0{canonical_arguments(arguments)}")
         new = key not in self._calls
-        call = self._calls.setdefault(key, _Call(changes=self._changes))
+        call = self._calls.setdefault(key, _CallsMade(changes=self._changes))
         now = UndisguisedResult(result)
         changed = call.changes != self._changes
         better = changed and call.failure is not None and not call.failure.same(now)
@@ -124,7 +124,7 @@ class Loops:
         reply = (sorted(self._before.items()), sorted(self._worked), sorted(self._failed))
         return digest(repr((calls, sorted(self._failing.items()), reply, self._changes, self._trail)))
 
-    def _failing_call(self, call: _Call, tool: str, *, ok: bool, better: bool, first: bool) -> LoopFinding | None:
+    def _failing_call(self, call: _CallsMade, tool: str, *, ok: bool, better: bool, first: bool) -> LoopFinding | None:
         call.failures = 0 if ok else 1 if better else call.failures + first
         return self._judge(
             ExitCode.REPEATING_FAILING_CALL,
@@ -151,7 +151,7 @@ class Loops:
         )
 
     def _no_progress(
-        self, call: _Call, tool: str, now: UndisguisedResult, *, changed: bool, counts: bool
+        self, call: _CallsMade, tool: str, now: UndisguisedResult, *, changed: bool, counts: bool
     ) -> LoopFinding | None:
         if not counts:
             return None
@@ -168,7 +168,7 @@ class Loops:
             "use it, or do something else.",
         )
 
-    def _the_same_effect(self, call: _Call, tool: str) -> LoopFinding | None:
+    def _the_same_effect(self, call: _CallsMade, tool: str) -> LoopFinding | None:
         """What has an effect may be meant more than once, and its results differ (a file grows): so it is warned of twice as late, and stopped six times as late (a key that is pressed)."""
         return self._judge(
             ExitCode.NO_PROGRESS,

@@ -53,7 +53,7 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-class _Mode(Enum):
+class _Removing(Enum):
     HOLDING = auto()
     TRIMMING = auto()
     """A repetition is gone; the white space after it may be on screen already."""
@@ -95,27 +95,27 @@ class OverlapRemover:
         """Of the continuation so far, without white space before it."""
         self._trim_at = 0
         """How much of the trailing white space was dropped from the continuation; -1: all white space is."""
-        self._mode = _Mode.HOLDING if self._body else _Mode.PASSING
+        self._mode = _Removing.HOLDING if self._body else _Removing.PASSING
 
     def feed(self, text: str) -> str:
         """The text that can be appended now that `text` has come; empty while that is undecided."""
         match self._mode:
-            case _Mode.PASSING:
+            case _Removing.PASSING:
                 return text
-            case _Mode.TRIMMING:
+            case _Removing.TRIMMING:
                 return self._trim(text)
-            case _Mode.HOLDING:
+            case _Removing.HOLDING:
                 return self._hold(text)
             case _:
                 assert_never(self._mode)
 
     def finish(self) -> str:
         """The continuation is over: what was held back and is no repetition."""
-        if self._mode is not _Mode.HOLDING:
-            self._mode = _Mode.PASSING
+        if self._mode is not _Removing.HOLDING:
+            self._mode = _Removing.PASSING
             return ""
         result = self._decide(ended=True)
-        self._mode = _Mode.PASSING
+        self._mode = _Removing.PASSING
         return result
 
     def _hold(self, text: str) -> str:
@@ -166,12 +166,12 @@ class OverlapRemover:
         self._held = []
         end = self._end_of_repetition(said, lead, ended=ended)
         if end is None:
-            self._mode = _Mode.PASSING
+            self._mode = _Removing.PASSING
             return lead + said
         if end:
-            self._mode = _Mode.TRIMMING if self._trailing else _Mode.PASSING
+            self._mode = _Removing.TRIMMING if self._trailing else _Removing.PASSING
             return self._trim(said[end:]) if self._trailing else said[end:]
-        self._mode = _Mode.PASSING
+        self._mode = _Removing.PASSING
         if self._same_start < RESTART_CHARS:
             return lead + said
         if ended and self._same_start == len(said):
@@ -218,7 +218,7 @@ class OverlapRemover:
         """Drop the white space that `partial` ends with already; if it is of another kind, drop all of it."""
         for place, char in enumerate(text):
             if char not in _WHITE or self._trim_at == len(self._trailing):
-                self._mode = _Mode.PASSING
+                self._mode = _Removing.PASSING
                 return text[place:]
             if self._trim_at >= 0:
                 self._trim_at = self._trim_at + 1 if char == self._trailing[self._trim_at] else -1

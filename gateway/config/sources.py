@@ -47,9 +47,9 @@ class ConfigProblem:
 class UnreadableSource(Exception):
     """A source could not be read. Carries the problem in words."""
 
-    def __init__(self, problem: ConfigProblem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+    def __init__(self, where: str, what: str, fix: str = "") -> None:
+        self.problem = ConfigProblem(where, what, fix)
+        super().__init__(str(self.problem))
 
 
 def read_text(path: Path) -> str:
@@ -58,34 +58,26 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise UnreadableSource(
-            ConfigProblem(str(path), "there is no such file.", "Create it, or correct the name.")
-        ) from None
+        raise UnreadableSource(str(path), "there is no such file.", "Create it, or correct the name.") from None
     except ValueError:
-        raise UnreadableSource(
-            ConfigProblem(repr(str(path)), "cannot be the name of a file.", "Correct the name.")
-        ) from None
+        raise UnreadableSource(repr(str(path)), "cannot be the name of a file.", "Correct the name.") from None
     except OSError as error:
         words = (error.strerror or type(error).__name__).lower()
-        raise UnreadableSource(ConfigProblem(str(path), f"cannot be read: {words}.")) from None
+        raise UnreadableSource(str(path), f"cannot be read: {words}.") from None
     if len(raw) > MAX_FILE_BYTES:
-        raise UnreadableSource(
-            ConfigProblem(str(path), f"is larger than {MAX_FILE_BYTES} bytes, so it is hardly the right file.")
-        )
+        raise UnreadableSource(str(path), f"is larger than {MAX_FILE_BYTES} bytes, so it is hardly the right file.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise UnreadableSource(
-            ConfigProblem(f"{path}:{line}", "is not UTF-8 text.", "Save the file as UTF-8.")
-        ) from None
+        raise UnreadableSource(f"{path}:{line}", "is not UTF-8 text.", "Save the file as UTF-8.") from None
 
 
 def read_value_file(path: Path) -> str:
     """What stands in a file that holds one value: its text without white space around it. `UnreadableSource` if there is none."""
     text = read_text(path).strip()
     if not text:
-        raise UnreadableSource(ConfigProblem(str(path), "is empty.", "Write the value into it."))
+        raise UnreadableSource(str(path), "is empty.", "Write the value into it.")
     return text
 
 
@@ -177,9 +169,9 @@ class TomlFile(TomlConfigSettingsSource):
             line, column = (found.group(1), found.group(2)) if found else (None, None)
             place = f"{self.path}:{line}:{column}" if line else f"{self.path}:{text.count(chr(10)) + 1}"
             what = f"is not valid TOML: {_POSITION.sub('', words)}."
-            raise UnreadableSource(ConfigProblem(place, what, 'Texts need quotation marks: name = "gpt-5".')) from None
+            raise UnreadableSource(place, what, 'Texts need quotation marks: name = "gpt-5".') from None
         except RecursionError:
-            raise UnreadableSource(ConfigProblem(str(self.path), "is nested too deeply.")) from None
+            raise UnreadableSource(str(self.path), "is nested too deeply.") from None
         self._lines = toml_lines(text)
         return values
 

@@ -70,7 +70,7 @@ class SlotStage(StrEnum):
 
 
 @dataclass(slots=True)
-class _Slot:
+class _Admitted:
     person: str
     stage: SlotStage
 
@@ -87,7 +87,7 @@ class Admission(Generic[K]):
         """In order."""
         self._claims: dict[K, tuple[_Rank, SlotClaim]] = {}
         self._keys: dict[int, K] = {}
-        self._given: dict[K, _Slot] = {}
+        self._given: dict[K, _Admitted] = {}
         self._beginning = 0
         self._held: Counter[str] = Counter()
         """Slots by person."""
@@ -157,7 +157,7 @@ class Admission(Generic[K]):
     def _give(self, key: K) -> None:
         claim = self._leave_line(key)
         assert claim is not None
-        self._given[key] = _Slot(claim.person, SlotStage.BEGINNING)
+        self._given[key] = _Admitted(claim.person, SlotStage.BEGINNING)
         self._held[claim.person] += 1
         self._beginning += 1
 

@@ -137,7 +137,7 @@ class Traces:
     def __init__(self, provider: TracerProvider) -> None:
         from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
-        class Given(RandomIdGenerator):
+        class GivenIds(RandomIdGenerator):
             """Gives the ids that a turn's own span is to have."""
 
             trace = span = 0
@@ -150,7 +150,7 @@ class Traces:
                 given, self.span = self.span, 0
                 return given or super().generate_span_id()
 
-        self._ids = provider.id_generator = Given()
+        self._ids = provider.id_generator = GivenIds()
         self._tracer = provider.get_tracer("outspoken", program_version())
         self._parents: OrderedDict[str, TraceParent] = OrderedDict()
 
