@@ -73,7 +73,7 @@ def test_no_label_can_hold_a_chat_a_person_or_a_conversation() -> None:
     assert not {"chat", "person", "session", "conversation", "turn", "origin", "account", "user"} & set(LABELS)
 
 
-ADDED = """    _counter("outspoken_naps_total", "Naps that were taken.", on(LawBroken, lambda _: [(1, "long")]), "cause",
+ADDED = """    _counter("outspoken_naps_total", "Naps that were taken.", on(sig.LawBroken, lambda _: [(1, "long")]), "cause",
              begin=lambda _: each(("short",)), unwatched=True),
     _gauge("outspoken_beds", "Beds that are free.", lambda p: [(len(p.supervisors),)], unwatched=True),
 """
