@@ -14,7 +14,6 @@ from sqlalchemy import Row, func, select, text
 from agent_core.limits.budgets import Level
 from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
-from agent_core.store.budgets import writes as sqlbudgets
 from agent_core.store.budgets.rows import DAILY
 from agent_core.store.database.asks import StoreReading
 
@@ -144,9 +143,9 @@ class Overview(StoreReading):
     async def pots(self, now: int, limit: int) -> list[PotLevel]:
         """The budgets whose window runs now and that something was put into, the fullest first."""
         c = t.budgets.c
-        query = select(*sqlbudgets.LEVEL_COLUMNS).where(c.until > now, c.scope.not_like(f"{DAILY}%"))
-        found = await self._asks.all(query.order_by(c.spent_tokens.desc(), c.scope).limit(limit))
-        return [PotLevel(str(row[0]), int(row[2]), sqlbudgets.level_of(row)) for row in found]
+        query = t.POT.query.where(c.until > now, c.scope.not_like(f"{DAILY}%"))
+        fullest = query.order_by(c.spent_tokens.desc(), c.scope).limit(limit)
+        return [PotLevel(pot.scope, pot.until, pot.level) for pot in await self._asks.made(fullest, t.POT.make)]
 
     async def memories(self, of: Collection[str] = ()) -> list[tuple[str, str, int, int]]:
         """How much is remembered, by (scope, kind): bytes of names and texts, and how many entries. In all, or under the scopes that are

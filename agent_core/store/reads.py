@@ -14,7 +14,7 @@ from agent_core.store.inbox.access import InboxReads
 from agent_core.store.inbox.unread import UnreadReads
 from agent_core.store.keeping.forgetting import Forgotten
 from agent_core.store.keeping.retaining import Retaining
-from agent_core.store.memory import MemoryReads
+from agent_core.store.memory.access import MemoryReads
 from agent_core.store.overview import Overview
 from agent_core.store.people.access import PeopleReads
 from agent_core.store.schedules.access import ScheduleReads

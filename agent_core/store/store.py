@@ -52,12 +52,8 @@ from agent_core.store.inbox.unread import UnreadStore
 from agent_core.store.keeping.forgetting import Forgotten
 from agent_core.store.keeping.keeping import Keeping
 from agent_core.store.keeping.retaining import Retaining
-from agent_core.store.memory import StoredMemory
-from agent_core.store.ops import (
-    DeleteMemory,
-    PutMemory,
-    Touch,
-)
+from agent_core.store.memory.access import StoredMemory
+from agent_core.store.memory.ops import DeleteMemory, PutMemory
 from agent_core.store.overview import Overview
 from agent_core.store.people.access import People
 from agent_core.store.reads import Reads
@@ -65,6 +61,7 @@ from agent_core.store.schedules.access import Schedules
 from agent_core.store.sessions import takeups, upkeep
 from agent_core.store.sessions.access import Sessions
 from agent_core.store.sessions.asides import Asides
+from agent_core.store.sessions.ops import Touch
 from agent_core.store.sessions.takeups import Left
 from agent_core.store.troubles.access import Troubles
 from agent_core.store.turns.access import Turns

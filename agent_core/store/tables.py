@@ -16,21 +16,22 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
-    LargeBinary,
     MetaData,
-    Table,
     Text,
     UniqueConstraint,
     text,
 )
 
 from agent_core.store.audit import AuditRow
+from agent_core.store.budgets.rows import PotRow, ReservationRow
 from agent_core.store.database.mapping import Int, mapped
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, GateRow
-from agent_core.store.inbox.rows import InboxRow, UnreadRow
+from agent_core.store.inbox.rows import CursorRow, InboxRow, InputRow, UnreadRow
+from agent_core.store.keeping.rows import ForgetRow, PieceRow
+from agent_core.store.memory.rows import MemoryRow
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
-from agent_core.store.sessions.rows import SessionRow
+from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
 from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
 
@@ -44,17 +45,8 @@ metadata = MetaData(
 )
 
 
-nodes = Table(
-    "nodes",
-    metadata,
-    Column("node", Int, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("started_at", Int, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("boot_id", Text, nullable=False),
-    Column("ended_at", Int),
-)
-"""`ended_at`: it ended in order; what it left open was left on purpose."""
+NODE = mapped(metadata, "nodes", NodeRow, key=["node"], unique=["name"])
+nodes = NODE.table
 
 SESSION = mapped(
     metadata,
@@ -74,14 +66,8 @@ Index(
     postgresql_where=text("quarantined is not null"),
 )
 
-cursors = Table(
-    "cursors",
-    metadata,
-    Column("account", Text, primary_key=True),
-    Column("channel", Text, primary_key=True),
-    Column("last_seen", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
+CURSOR = mapped(metadata, "cursors", CursorRow, key=["account", "channel"], rowid=False)
+cursors = CURSOR.table
 
 UNREAD = mapped(
     metadata,
@@ -150,12 +136,15 @@ Index(
     postgresql_where=text("exit = 'internal_error'"),
 )
 
-turn_inputs = Table(
-    "turn_inputs",
+INPUT = mapped(
     metadata,
-    Column("inbox", Int, ForeignKey("inbox.id"), primary_key=True, autoincrement=False),
-    Column("turn", Text, ForeignKey("turns.turn"), nullable=False, index=True),
+    "turn_inputs",
+    InputRow,
+    key=["inbox"],
+    foreign={"inbox": "inbox.id", "turn": "turns.turn"},
+    indexed=["turn"],
 )
+turn_inputs = INPUT.table
 
 EVENT = mapped(
     metadata,
@@ -166,19 +155,15 @@ EVENT = mapped(
 )
 journal = EVENT.table
 
-pieces = Table(
-    "pieces",
+PIECE = mapped(
     metadata,
-    Column("piece", Int, primary_key=True),
-    Column("digest", LargeBinary, nullable=False, unique=True),
-    Column("form", Text, nullable=False),
-    Column("stored", LargeBinary, nullable=False),
-    Column("how", Text, nullable=False),
-    Column("size", Int, nullable=False),
-    Column("refs", Int, nullable=False),
-    Column("at", Int, nullable=False),
+    "pieces",
+    PieceRow,
+    key=[],
+    besides=[Column("piece", Int, primary_key=True)],
+    unique=["digest"],
 )
-"""What is large in the bodies of messages and journals, once; see `packing`. `refs` counts the gaps that it fills."""
+pieces = PIECE.table
 Index(
     "old_files",
     pieces.c.at,
@@ -209,6 +194,7 @@ PART = mapped(
         Column("suspicion", Int, nullable=False, server_default="0"),
     ],
     indexed=["origin"],
+    identity=["surface", "origin", "bubble", "part"],
 )
 deliveries = PART.table
 Index(
@@ -277,6 +263,7 @@ PLACE = mapped(
     Index(None, "account", "person"),
     key=["place"],
     rowid=False,
+    fixed=True,
 )
 places = PLACE.table
 """Private chats, by the key of the session that they have of their own, and whose they are."""
@@ -319,6 +306,7 @@ AUDIT = mapped(
     AuditRow,
     key=["audit"],
     rowid=False,
+    fixed=True,
 )
 audit = AUDIT.table
 """What was done by hand. Ids are made so that they sort by time."""
@@ -332,52 +320,22 @@ GATE = mapped(
 )
 gates = GATE.table
 
-memory = Table(
-    "memory",
-    metadata,
-    Column("scope", Text, primary_key=True),
-    Column("kind", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    Column("value", LargeBinary, nullable=False),
-    Column("at", Int, nullable=False),
-    sqlite_with_rowid=False,
-)
+MEMORY = mapped(metadata, "memory", MemoryRow, key=["scope", "kind", "name"], rowid=False)
+memory = MEMORY.table
 
-budgets = Table(
-    "budgets",
-    metadata,
-    Column("scope", Text, primary_key=True),
-    Column("window", Int, primary_key=True, autoincrement=False),
-    Column("until", Int, nullable=False),
-    Column("spent_tokens", Int, nullable=False),
-    Column("spent_nanos", Int, nullable=False),
-    Column("held_tokens", Int, nullable=False),
-    Column("held_nanos", Int, nullable=False),
-    Column("estimated_tokens", Int, nullable=False),
-    Column("estimated_nanos", Int, nullable=False),
-    Column("calls", Int, nullable=False),
-    Column("warned", Int, nullable=False),
-    Column("at", Int, nullable=False),
-    sqlite_with_rowid=False,
-)
+POT = mapped(metadata, "budgets", PotRow, key=["scope", "window"], rowid=False)
+budgets = POT.table
 Index("budgets_by_end", budgets.c.until)
 
-reservations = Table(
-    "reservations",
+RESERVATION = mapped(
     metadata,
-    Column("call", Text, primary_key=True),
-    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
-    Column("node", Int, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("pots", Text, nullable=False),
-    Column("held_tokens", Int, nullable=False),
-    Column("held_nanos", Int, nullable=False),
-    Column("used_tokens", Int, nullable=False),
-    Column("used_nanos", Int, nullable=False),
-    Column("estimated", Int, nullable=False),
-    Column("at", Int, nullable=False),
-    sqlite_with_rowid=False,
+    "reservations",
+    ReservationRow,
+    key=["call"],
+    foreign={"session": "sessions.session"},
+    rowid=False,
 )
+reservations = RESERVATION.table
 Index(
     "open_reservations",
     reservations.c.node,
@@ -412,16 +370,5 @@ OCCURRENCE = mapped(
 )
 occurrences = OCCURRENCE.table
 
-forgets = Table(
-    "forgets",
-    metadata,
-    Column("forget", Text, primary_key=True),
-    Column("who", Text, nullable=False),
-    Column("stage", Text, nullable=False),
-    Column("after", Text, nullable=False),
-    Column("told", Text, nullable=False),
-    Column("at", Int, nullable=False),
-    Column("done_at", Int),
-    sqlite_with_rowid=False,
-)
-"""People who are to be forgotten, and how far that is. `after`: behind what the stage goes on; `told`: what was counted, as JSON."""
+FORGET = mapped(metadata, "forgets", ForgetRow, key=["forget"], rowid=False)
+forgets = FORGET.table

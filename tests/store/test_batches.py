@@ -15,26 +15,17 @@ from sqlalchemy import Connection, insert, select
 from agent_core.limits.budgets import Amount, Pot
 from agent_core.limits.spend import Budget
 from agent_core.store import tables as t
+from agent_core.store.batch.facts import Op
+from agent_core.store.batch.transaction import carry_out
+from agent_core.store.budgets.ops import Reserve, Settle
 from agent_core.store.database.lines import _sqlite_engine
 from agent_core.store.database.ownership import Who
-from agent_core.store.database.writer import carry_out
-from agent_core.store.decide import Result
 from agent_core.store.errors import StoreError
+from agent_core.store.inbox.ops import Accept, Drop, MoveCursor
 from agent_core.store.inbox.rows import NewMessage
-from agent_core.store.ops import (
-    Accept,
-    Append,
-    Claim,
-    Close,
-    DeleteMemory,
-    Drop,
-    MoveCursor,
-    Op,
-    PutMemory,
-    Reserve,
-    Settle,
-    Start,
-)
+from agent_core.store.memory.ops import DeleteMemory, PutMemory
+from agent_core.store.sessions.ops import Claim
+from agent_core.store.turns.ops import Append, Close, Start
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow
 
 
@@ -55,19 +46,19 @@ def _rows(first: int, count: int, body: bytes) -> tuple[JournalRow, ...]:
     return tuple(JournalRow(first + number, "k", body, 1) for number in range(count))
 
 
-def _accept(key: str, name: str, cursor: bool) -> Op:
+def _accept(key: str, name: str, cursor: bool) -> Op[object]:
     return Accept(NewMessage("bot", name, key, "chat", b"hi", 1, ("room", name) if cursor else None, f"s_{key}"))
 
 
-def _start(session: str, epoch: int, turn: str, ids: list[int], body: bytes) -> Op:
+def _start(session: str, epoch: int, turn: str, ids: list[int], body: bytes) -> Op[object]:
     return Start(session, epoch, turn, tuple(ids), (JournalRow(0, "k", body, 1),), 1, 2)
 
 
-def _intend(session: str, turn: str, rows: tuple[JournalRow, ...], call: str) -> Op:
+def _intend(session: str, turn: str, rows: tuple[JournalRow, ...], call: str) -> Op[object]:
     return Append(session, 1, turn, rows, intended=(IntendedCall(call, "shell", "effect", "key"),))
 
 
-def _finish(session: str, turn: str, call: str, state: CallState) -> Op:
+def _finish(session: str, turn: str, call: str, state: CallState) -> Op[object]:
     return Append(session, 1, turn, (), finished=(FinishedCall(call, state),))
 
 
@@ -85,7 +76,7 @@ POTS = st.lists(
 AMOUNTS = st.sampled_from([Amount(10, 1), Amount(10, 1), Amount(30, 2)])
 MODEL_CALLS = st.sampled_from(["k0", "k1", "k2"])
 ROWS = st.builds(_rows, st.integers(0, 3), st.integers(0, 3), BODIES)
-OPS: st.SearchStrategy[Op] = st.one_of(
+OPS: st.SearchStrategy[Op[object]] = st.one_of(
     st.builds(_accept, KEYS, st.sampled_from(["m0", "m1", "m2", "m3"]), st.booleans()),
     st.builds(Claim, SESSIONS),
     st.builds(_start, SESSIONS, EPOCHS, TURNS, st.lists(st.integers(1, 4), max_size=2), BODIES),
@@ -100,7 +91,7 @@ OPS: st.SearchStrategy[Op] = st.one_of(
     st.builds(Settle, SESSIONS, EPOCHS, MODEL_CALLS, AMOUNTS, st.booleans(), POTS, st.just(2)),
     st.builds(DeleteMemory, st.just("me"), st.just("fact"), st.sampled_from(["p", "q"])),
 )
-BEGINNING: tuple[Op, ...] = (
+BEGINNING: tuple[Op[object], ...] = (
     Accept(NewMessage("bot", "m0", "a", "chat", b"hi", 1, None, "s_a")),
     Accept(NewMessage("bot", "m1", "b", "chat", b"hi", 1, None, "s_b")),
     Claim("s_a"),
@@ -109,7 +100,7 @@ BEGINNING: tuple[Op, ...] = (
 """So that most of what follows has something to be about."""
 
 
-def _many(begun: bool, ops: list[Op]) -> list[Op]:
+def _many(begun: bool, ops: list[Op[object]]) -> list[Op[object]]:
     return [*(BEGINNING if begun else ()), *ops]
 
 
@@ -151,13 +142,15 @@ def content(conn: Connection) -> dict[str, list[tuple[object, ...]]]:
     return {table.name: sorted(map(tuple, conn.execute(select(table))), key=repr) for table in t.metadata.sorted_tables}
 
 
-def told(outcomes: Sequence[tuple[Result, StoreError | None]]) -> list[object]:
+def told(outcomes: Sequence[tuple[object, StoreError | None]]) -> list[object]:
     return [(result, type(refusal), str(refusal)) for result, refusal in outcomes]
 
 
 @settings(max_examples=60, deadline=None)
 @given(MANY, st.data())
-def test_how_operations_are_grouped_changes_neither_answers_nor_tables(ops: list[Op], data: st.DataObject) -> None:
+def test_how_operations_are_grouped_changes_neither_answers_nor_tables(
+    ops: list[Op[object]], data: st.DataObject
+) -> None:
     cut = data.draw(st.integers(0, len(ops)))
     with database() as together, database() as apart:
         first = [*carry_out(together, [(op, None) for op in ops[:cut]], WHO)]
@@ -169,7 +162,7 @@ def test_how_operations_are_grouped_changes_neither_answers_nor_tables(ops: list
 
 @settings(max_examples=60, deadline=None)
 @given(MANY)
-def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list[Op]) -> None:
+def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list[Op[object]]) -> None:
     with database() as conn, database() as trial:
         sound = [
             op
@@ -185,7 +178,7 @@ def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list
 
 @settings(max_examples=50, deadline=None)
 @given(MANY, OPS)
-def test_a_refused_operation_leaves_no_trace(ops: list[Op], last: Op) -> None:
+def test_a_refused_operation_leaves_no_trace(ops: list[Op[object]], last: Op[object]) -> None:
     with database() as conn:
         carry_out(conn, [(op, None) for op in ops], WHO)
         before = content(conn)

@@ -9,8 +9,8 @@ import pytest
 
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxState
-from agent_core.store.ops import Close
 from agent_core.store.store import Conflict, Fenced, Rejected, Store
+from agent_core.store.turns.ops import Close
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, TurnState
 from agent_core.tools.base import MemoryStore
 from tests.store.support import IDS, FakeClock, message, opened, row, session_of, started, turn_of

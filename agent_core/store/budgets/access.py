@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import select
-
 from agent_core.limits.budgets import Amount, BudgetRefused, Granted, Level, Pot, Settled
 from agent_core.store import tables as t
-from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.budgets.ops import Reserve, Settle
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.keys import among
 from agent_core.store.database.node import Writing
-from agent_core.store.ops import (
-    Reserve,
-    Settle,
-)
 
 
 class BudgetReads(StoreReading):
@@ -26,8 +20,8 @@ class BudgetReads(StoreReading):
         if not pots:
             return {}
         these = among((t.budgets.c.scope, t.budgets.c.window), sorted(pots))
-        found = await self._asks.all(select(*sqlbudgets.LEVEL_COLUMNS).where(these))
-        return {(str(row[0]), int(row[1])): sqlbudgets.level_of(row) for row in found}
+        found = await self._asks.made(t.POT.query.where(these), t.POT.make)
+        return {(pot.scope, pot.window): pot.level for pot in found}
 
 
 class Budgets(BudgetReads, Writing):
@@ -37,14 +31,10 @@ class Budgets(BudgetReads, Writing):
         self, session: str, epoch: int, call: str, amount: Amount, pots: Sequence[Pot], at: int
     ) -> Granted | BudgetRefused:
         """Promises: `amount` is held for `call` in all `pots`, or, if one of them is full, in none; only now may the model be called."""
-        answer = await self._writer.submit(Reserve(session, epoch, call, amount, tuple(pots), at))
-        assert isinstance(answer, Granted | BudgetRefused)
-        return answer
+        return await self._writer.submit(Reserve(session, epoch, call, amount, tuple(pots), at))
 
     async def settle(
         self, session: str, epoch: int, call: str, used: Amount, pots: Sequence[Pot], at: int, *, estimated: bool
     ) -> Settled:
         """Promises: nothing is held for `call` any more, and what it used is spent. Raises Fenced if it is settled otherwise already."""
-        answer = await self._writer.submit(Settle(session, epoch, call, used, estimated, tuple(pots), at))
-        assert isinstance(answer, Settled)
-        return answer
+        return await self._writer.submit(Settle(session, epoch, call, used, estimated, tuple(pots), at))

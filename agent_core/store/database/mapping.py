@@ -9,7 +9,7 @@ Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be hand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from types import NoneType
@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 from sqlalchemy import (
     BigInteger,
     Column,
+    Connection,
     ForeignKey,
     Insert,
     Integer,
@@ -33,6 +34,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
@@ -50,7 +52,25 @@ def later(value: T) -> T:
     return field(default=value, metadata={LATER: value})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Fact(Generic[R]):
+    """A row, and what is made of it."""
+
+    row: R
+    stored: R | None = None
+    """As it was read; None if it is new."""
+
+    @property
+    def new(self) -> bool:
+        """It was not there."""
+        return self.stored is None
+
+    def change(self, **changes: object) -> None:
+        """From now on it is like this."""
+        self.row = replace(self.row, **changes)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
 class Mapped(Generic[R]):
     """A class of rows and its table."""
 
@@ -65,6 +85,10 @@ class Mapped(Generic[R]):
     insert: Insert
     query: Select[*tuple[Any, ...]]
     """The columns of all rows; a question narrows it, and may add others behind them."""
+    identity: tuple[str, ...]
+    """By which of its columns a row is known again when it is put."""
+    fixed: bool
+    """What is there stays as it is when it is put again."""
 
     def make(self, found: Row[*tuple[Any, ...]]) -> R:
         """A row of `query`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
@@ -72,7 +96,11 @@ class Mapped(Generic[R]):
         for place, read in self.readers:
             if values[place] is not None:
                 values[place] = read(values[place])
-        return self.row(**dict(zip((*self.names, *self.elsewhere), values, strict=False)))
+        return self.row(*values)
+
+    def key(self, one: R) -> tuple[object, ...]:
+        """By what a row is known again."""
+        return tuple(getattr(one, name) for name in self.identity)
 
     def values(self, one: R, **more: object) -> dict[str, object]:
         """What is stored of a row, by column; and `more` of what the table has besides."""
@@ -89,6 +117,26 @@ class Mapped(Generic[R]):
         }
         return tuple(name for name in self.names if name in found)
 
+    def add(self, conn: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Store these, each as `values` gives it. Nothing of them is there."""
+        if rows:
+            conn.execute(self.insert, rows)
+
+    def put(self, conn: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Store these, whether they are there or not."""
+        if rows:
+            conn.execute(_upsert(self.table, self.identity, self.fixed, conn.dialect.name), rows)
+
+    def add_new(self, conn: Connection, facts: Iterable[Fact[R]]) -> None:
+        """Store what is new."""
+        self.add(conn, [self.values(fact.row) for fact in facts if fact.stored is None])
+
+    def store_changed(self, conn: Connection, facts: Iterable[Fact[R]]) -> None:
+        """Write the columns that differ in any of the rows; what did not change in one of these is written as it was read."""
+        pairs = [(fact.stored, fact.row) for fact in facts if fact.stored is not None and fact.stored != fact.row]
+        if names := self.differing(pairs):
+            conn.execute(self.update(names), [self.change(row, names) for _, row in pairs])
+
     def update(self, names: Sequence[str]) -> Update:
         """Sets these columns of the rows that `change` gives."""
         return _update(self.table, tuple(names))
@@ -103,6 +151,15 @@ class Mapped(Generic[R]):
 def _update(table: Table, names: tuple[str, ...]) -> Update:
     named = (column == bindparam(f"which_{column.name}") for column in table.primary_key)
     return update(table).where(*named).values({name: bindparam(f"new_{name}") for name in names})
+
+
+@cache
+def _upsert(table: Table, identity: tuple[str, ...], fixed: bool, dialect: str) -> Insert:
+    made = (postgresql if dialect == "postgresql" else sqlite).insert(table)
+    if fixed:
+        return made.on_conflict_do_nothing(index_elements=identity)
+    changed = {column.name: made.excluded[column.name] for column in table.c if column.name not in identity}
+    return made.on_conflict_do_update(index_elements=identity, set_=changed)
 
 
 def stored(value: object) -> object:
@@ -124,11 +181,14 @@ def mapped(
     unique: Sequence[str] = (),
     indexed: Sequence[str] = (),
     rowid: bool = True,
+    fixed: bool = False,
+    identity: Sequence[str] = (),
 ) -> Mapped[R]:
-    """The table of these rows."""
+    """The table of these rows; they are known again by their key, unless another `identity` is named."""
     hints = get_type_hints(row)
     metadatas = {one.name: one.metadata for one in fields(row)}  # type: ignore[arg-type]
     names = tuple(one.name for one in fields(row) if one.name not in elsewhere)  # type: ignore[arg-type]
+    assert tuple(one.name for one in fields(row)) == (*names, *elsewhere), f"{name}: what comes from elsewhere is last"  # type: ignore[arg-type]
     composite = len(key) + sum(column.primary_key for column in besides) > 1
     columns: list[Column[Any]] = []
     readers: list[tuple[int, Callable[[Any], object]]] = []
@@ -151,7 +211,15 @@ def mapped(
         )
     table = Table(name, metadata, *besides, *columns, *more, sqlite_with_rowid=rowid)
     return Mapped(
-        row, table, names, tuple(elsewhere), tuple(readers), insert(table), select(*(table.c[one] for one in names))
+        row,
+        table,
+        names,
+        tuple(elsewhere),
+        tuple(readers),
+        insert(table),
+        select(*(table.c[one] for one in names)),
+        tuple(identity or key),
+        fixed,
     )
 
 

@@ -17,19 +17,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 import structlog
 from sqlalchemy import Connection
 
 from agent_core.retry import STORAGE_REOPENED
-from agent_core.store import sql
+from agent_core.store.batch.facts import Op
+from agent_core.store.batch.transaction import Outcome, carry_out
 from agent_core.store.database.lines import Line
+from agent_core.store.database.ownership import Who
 from agent_core.store.database.trouble import Blame, blame, for_want_of_room, in_words
-from agent_core.store.decide import Result, decide
-from agent_core.store.errors import Damaged, Rejected, StorageFull, StorageUnavailable, StoreError
-from agent_core.store.facts import needs
-from agent_core.store.ops import Op, pieces_of, size_bytes
+from agent_core.store.errors import Damaged, Rejected, StorageFull, StorageUnavailable
 
 T = TypeVar("T")
 log = structlog.get_logger("storage")
@@ -43,17 +42,13 @@ MOMENT_TRIES = 5
 """How often a batch is decided anew because another node was quicker."""
 
 
-Outcome: TypeAlias = "tuple[Result, StoreError | None]"
-"""An operation's answer, or why it was refused."""
-
-
 @dataclass(slots=True)
 class _Queued:
     """An operation and who waits for it."""
 
-    op: Op
-    answer: asyncio.Future[Result]
-    previous: Result = None
+    op: Op[object]
+    answer: asyncio.Future[object]
+    previous: object = None
     """What an attempt whose outcome is not known had answered."""
 
 
@@ -79,24 +74,10 @@ class Figures:
     reopened: int = 0
 
 
-def carry_out(conn: Connection, ops: Sequence[tuple[Op, Result]], who: sql.Who) -> list[Outcome]:
-    """Read the facts, decide each operation in order, write what they changed. One transaction is open on `conn`."""
-    facts = sql.load(conn, needs(op for op, _ in ops), who)
-    facts.offered = {piece.digest: piece for op, _ in ops for piece in pieces_of(op)}
-    outcomes: list[Outcome] = []
-    for op, previous in ops:
-        try:
-            outcomes.append((decide(facts, op, previous), None))
-        except StoreError as refusal:
-            outcomes.append((None, refusal))
-    sql.store(conn, facts)
-    return outcomes
-
-
 class Writer:
     """`start` it, `submit` and `alone` from anywhere, `close` it at the end."""
 
-    def __init__(self, line: Line, who: sql.Who, capacity: int = QUEUE_OPS) -> None:
+    def __init__(self, line: Line, who: Who, capacity: int = QUEUE_OPS) -> None:
         self.figures = Figures()
         self.on_commit: Callable[[int, float, bool], None] | None = None
         """Told of each batch that was tried: how many operations, how many seconds, whether it is stored."""
@@ -121,11 +102,11 @@ class Writer:
         """Begin to write. `close` must follow."""
         self._task = asyncio.create_task(self._run(), name="store-writer")
 
-    async def submit(self, op: Op) -> Result:
+    async def submit(self, op: Op[T]) -> T:
         """Queue `op`, wait for its commit, return its answer. Raises StoreError."""
         item = _Queued(op, asyncio.get_running_loop().create_future())
         await self._wait(item)
-        return item.answer.result()
+        return cast("T", item.answer.result())
 
     async def alone(self, body: Callable[[Connection], T]) -> T:
         """Run `body` in a transaction of its own, when its turn comes. It must be repeatable. Raises StoreError."""
@@ -193,7 +174,7 @@ class Writer:
         if isinstance(first, _Alone):
             return [first]
         batch = [first]
-        size = size_bytes(first.op)
+        size = _bytes(first.op)
         while len(batch) < BATCH_OPS and size < BATCH_BYTES and not self._queue.empty():
             item = self._queue.get_nowait()
             if item is None:
@@ -203,7 +184,7 @@ class Writer:
                 self._held = item
                 break
             batch.append(item)
-            size += size_bytes(item.op)
+            size += _bytes(item.op)
         return batch
 
     async def _commit(self, batch: Sequence[_Item]) -> None:
@@ -346,6 +327,10 @@ class Writer:
             f"The database {self._line.shown} cannot be written: {in_words(error)}. Nothing can be acknowledged until "
             "that is mended (is the disk full, the server up, the file locked by another program?)."
         )
+
+
+def _bytes(op: Op[object]) -> int:
+    return op.weight() + sum(len(piece.content) for piece in op.cut_out())
 
 
 def _rejected(what: str, error: Exception) -> Rejected:

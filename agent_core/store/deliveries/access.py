@@ -13,12 +13,8 @@ from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
+from agent_core.store.deliveries.ops import Act, PutDeliveries, PutGate
 from agent_core.store.deliveries.rows import AdapterStateRow, Delivery, DeliveryRow, DeliveryState, FailedPart, GateRow
-from agent_core.store.ops import (
-    Act,
-    PutDeliveries,
-    PutGate,
-)
 from agent_core.store.sessions import upkeep
 from agent_core.store.turns.rows import (
     TurnState,

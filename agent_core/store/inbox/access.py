@@ -12,20 +12,11 @@ from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed
+from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
-from agent_core.store.ops import (
-    Accept,
-    Drop,
-    MoveCursor,
-    Reword,
-)
+from agent_core.store.inbox.sql import MESSAGES
 
 _NEW = InboxState.NEW.value
-
-
-_MESSAGES = t.MESSAGE.query.add_columns(t.turn_inputs.c.turn).select_from(
-    t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id)
-)
 
 
 class InboxReads(StoreReading):
@@ -33,7 +24,7 @@ class InboxReads(StoreReading):
 
     async def pending(self, session: str) -> list[InboxRow]:
         """The messages of `session` that no turn has taken yet, in order of arrival."""
-        query = _MESSAGES.where(t.inbox.c.session == session, t.inbox.c.state == _NEW).order_by(t.inbox.c.arrival)
+        query = MESSAGES.where(t.inbox.c.session == session, t.inbox.c.state == _NEW).order_by(t.inbox.c.arrival)
         return await self._messages(query)
 
     async def sessions_with_pending(self) -> list[str]:
@@ -46,16 +37,16 @@ class InboxReads(StoreReading):
         """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
         if not turns:
             return []  # asked for none of them, SQLite would read the whole table
-        query = _MESSAGES.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
+        query = MESSAGES.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
         return await self._messages(query)
 
     async def one(self, inbox_id: int) -> InboxRow | None:
         """One message, by its id."""
-        return next(iter(await self._messages(_MESSAGES.where(t.inbox.c.id == inbox_id))), None)
+        return next(iter(await self._messages(MESSAGES.where(t.inbox.c.id == inbox_id))), None)
 
     async def by_key(self, account: str, platform_key: str) -> InboxRow | None:
         """One message, by the platform's own id."""
-        named = _MESSAGES.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
+        named = MESSAGES.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
         return next(iter(await self._messages(named)), None)
 
     async def cursor(self, account: str, channel: str) -> str | None:
@@ -103,7 +94,7 @@ class InboxReads(StoreReading):
 
     async def between(self, first: int, last: int, sessions: Sequence[str] = (), *, ends: str = "") -> list[InboxRow]:
         """Messages by number, the ends included: of these sessions, if some are named; with a key that ends so, if one is given."""
-        query = _MESSAGES.where(t.inbox.c.id >= first, t.inbox.c.id <= last)
+        query = MESSAGES.where(t.inbox.c.id >= first, t.inbox.c.id <= last)
         if sessions:
             query = query.where(t.inbox.c.session.in_(sessions))
         if ends:
@@ -114,7 +105,7 @@ class InboxReads(StoreReading):
         """Messages of an account by their keys, or by what the key begins with."""
         named = t.inbox.c.platform_key.in_(keys)
         which = or_(named, self._asks.begins(t.inbox.c.platform_key, prefix)) if prefix else named
-        return await self._messages(_MESSAGES.where(t.inbox.c.account == account, which).limit(20))
+        return await self._messages(MESSAGES.where(t.inbox.c.account == account, which).limit(20))
 
     async def dropped(self, since_ms: int) -> list[DroppedMessage]:
         """Messages that came at or after a time and were not run."""
@@ -141,10 +132,7 @@ class Inbox(InboxReads, Writing):
         """
         stored = await packed(message.body)
         message = replace(message, body=stored.body)
-        op = Accept(message, claims=self._node.ownership.lease_ok(), pieces=stored.pieces)
-        accepted = await self._writer.submit(op)
-        assert isinstance(accepted, Accepted)
-        return accepted
+        return await self._writer.submit(Accept(message, claims=self._node.ownership.lease_ok(), pieces=stored.pieces))
 
     async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:
         """Promises: reading of `channel` goes on after `last_seen`; for what was read and is no message to accept."""
@@ -156,8 +144,7 @@ class Inbox(InboxReads, Writing):
         """Promises: a message that no turn has taken yet now reads like this, and what is new in it counts for the day. False if it is too
         late, or unknown. Raises `NoRoomToday`."""
         stored = await packed(body)
-        op = Reword(account, platform_key, stored.body, stored.pieces, charges, at)
-        return await self._writer.submit(op) is True
+        return await self._writer.submit(Reword(account, platform_key, stored.body, stored.pieces, charges, at))
 
     async def drop(self, inbox_id: int, reason: str) -> None:
         """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""

@@ -86,6 +86,23 @@ class InboxRow:
     """Which has taken it."""
 
 
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """A message is part of a turn."""
+
+    inbox: int
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class CursorRow:
+    """How far an adapter has read a channel."""
+
+    account: str
+    channel: str
+    last_seen: str
+
+
 KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
 """Platforms redeliver for days; within this time a repeated message is known again."""
 

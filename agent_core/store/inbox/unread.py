@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
-from agent_core.store.inbox.rows import UnreadRow, UnreadState
+from agent_core.store.inbox.rows import CursorRow, UnreadRow, UnreadState
 
 _KEYS = ("account", "platform_key")
 
@@ -32,10 +32,7 @@ def keep(row: UnreadRow, cursor: tuple[str, str] | None) -> Callable[[Connection
         if not known:
             conn.execute(insert(t.unread), t.UNREAD.values(row))
         if cursor is not None:
-            channel = (t.cursors.c.account == row.account) & (t.cursors.c.channel == cursor[0])
-            if conn.execute(update(t.cursors).where(channel).values(last_seen=cursor[1])).rowcount == 0:
-                values = {"account": row.account, "channel": cursor[0], "last_seen": cursor[1]}
-                conn.execute(insert(t.cursors), values)
+            t.CURSOR.put(conn, [t.CURSOR.values(CursorRow(row.account, *cursor))])
         return not known
 
     return body

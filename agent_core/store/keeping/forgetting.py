@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, literal, or_, select, update
 
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import FILE_SCOPE
@@ -20,6 +20,7 @@ from agent_core.store.database.keys import among, begins, padded
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
 from agent_core.store.keeping.retaining import drop_journals
+from agent_core.store.keeping.rows import ForgetRow
 from agent_core.store.people.rows import PersonState
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
 
@@ -84,8 +85,8 @@ class Forgotten(StoreReading):
     async def jobs(self) -> list[ForgettingJob]:
         """All of which it is known, the oldest first."""
         f = t.forgets.c
-        rows = await self._asks.all(select(f.forget, f.who, f.at, f.done_at).order_by(f.at, f.forget))
-        return [ForgettingJob(r[0], tuple(sorted(people_of(r[1]))), r[2], r[3]) for r in rows]
+        rows = await self._asks.made(t.FORGET.query.order_by(f.at, f.forget), t.FORGET.make)
+        return [ForgettingJob(one.forget, tuple(sorted(people_of(one.who))), one.at, one.done_at) for one in rows]
 
     async def unnamed_messages(self, limit: int, after: int) -> list[tuple[int, str, str, bytes]]:
         """Messages of an older version, whose writer stands in the body only: (number, account, turn, body)."""
@@ -181,7 +182,7 @@ def begin(job: ForgettingJob) -> Callable[[Connection], None]:
         f = t.forgets.c
         if conn.execute(select(f.forget).where(f.forget == job.forget)).first() is None:
             who = orjson.dumps(sorted(job.who)).decode()
-            conn.execute(insert(t.forgets).values(forget=job.forget, who=who, stage="", after="", told="", at=job.at))
+            t.FORGET.add(conn, [t.FORGET.values(ForgetRow(job.forget, who, stage="", after="", told="", at=job.at))])
 
     return body
 

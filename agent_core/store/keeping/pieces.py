@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, delete, insert, select, update
+from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, delete, select, update
 
 from agent_core.store import tables as t
 from agent_core.store.database.keys import padded
 from agent_core.store.keeping.packing import MARK, Piece, PieceForm, missing, needed, piece_of, squeezed, unpacked
+from agent_core.store.keeping.rows import PieceRow
 
 PIECES_LOCK = 0x6F757473_00000002 - (1 << 63)
 """Advisory lock on PostgreSQL; far from those of the nodes."""
@@ -28,7 +29,6 @@ GONE, PLAIN, COMPRESSED = "gone", "plain", "zlib"
 
 _p = t.pieces.c
 _KNOWN = select(_p.digest, _p.how).where(_p.digest.in_(bindparam("keys", expanding=True)))
-_NEW = insert(t.pieces)
 _now = bindparam("now", type_=BigInteger)
 _MORE = update(t.pieces).where(_p.digest == bindparam("which")).values(refs=_p.refs + bindparam("more"))
 _TOUCHED = update(t.pieces).where(_p.digest.in_(bindparam("keys", expanding=True)), _p.at < _now).values(at=_now)
@@ -56,8 +56,7 @@ def add(conn: Connection, offered: Mapping[bytes, Piece], bodies: Iterable[bytes
         if known:
             conn.execute(_MORE, [{"which": digest, "more": wanted[digest]} for digest in sorted(known)])
         fresh = [offered[digest] for digest in sorted(wanted) if digest not in known]
-        if fresh:
-            conn.execute(_NEW, [_values(piece, wanted[piece.digest], at) for piece in fresh])
+        t.PIECE.add(conn, [_values(piece, wanted[piece.digest], at) for piece in fresh])
         wanted = Counter(digest for piece in fresh for digest in piece.below)
     _seen_again(conn, [piece for piece in offered.values() if piece.form is PieceForm.BYTES], at)
 
@@ -69,7 +68,9 @@ def _seen_again(conn: Connection, files: Sequence[Piece], at: int) -> None:
         conn.execute(_TOUCHED, {"keys": keys, "now": at})
         again = [bytes(row[0]) for row in conn.execute(_KNOWN, {"keys": keys}) if row[1] == GONE]
         for digest in again:
-            conn.execute(_BACK, _content("new_", by_digest[digest]) | {"which": digest})
+            stored, compressed = squeezed(by_digest[digest])
+            how = COMPRESSED if compressed else PLAIN
+            conn.execute(_BACK, {"which": digest, "new_stored": stored, "new_how": how})
 
 
 def release(conn: Connection, bodies: Iterable[bytes]) -> int:
@@ -113,14 +114,10 @@ def read(row: Row[*tuple[Any, ...]]) -> Piece:
     return piece_of(bytes(row[0]), row[1], bytes(row[2]), compressed=row[3] == COMPRESSED)
 
 
-def _content(prefix: str, piece: Piece) -> dict[str, object]:
-    stored, compressed = squeezed(piece)
-    return {f"{prefix}stored": stored, f"{prefix}how": COMPRESSED if compressed else PLAIN}
-
-
 def _values(piece: Piece, refs: int, at: int) -> dict[str, object]:
-    values: dict[str, object] = {"digest": piece.digest, "form": piece.form.value, "refs": refs, "at": at}
-    return values | {"size": len(piece.content)} | _content("", piece)
+    stored, compressed = squeezed(piece)
+    how = COMPRESSED if compressed else PLAIN
+    return t.PIECE.values(PieceRow(piece.digest, piece.form, stored, how, len(piece.content), refs, at))
 
 
 def _alone(conn: Connection) -> None:

@@ -14,7 +14,8 @@ from typing import TypeAlias
 from sqlalchemy import Column, ColumnElement, Connection, Table, and_, case, delete, exists, func, select, tuple_
 
 from agent_core.store import tables as t
-from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.budgets.rows import ReservationState
+from agent_core.store.budgets.sql import KEEP_POTS_MS
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.ownership import Who
 from agent_core.store.deliveries.rows import DeliveryState
@@ -134,13 +135,13 @@ def kinds(old: Old) -> list[PrunedTable]:
     """What is walked, in this order."""
     messages = old.messages if old.messages is not None else NEVER_MS
     failures = old.failures if old.failures is not None else NEVER_MS
-    pots = messages - sqlbudgets.KEEP_POTS_MS
+    pots = messages - KEEP_POTS_MS
     of_turns = _b.held_tokens == 0
     return [
         PrunedTable("messages", t.inbox, (_i.id,), _i.received_at, messages, _ended, first=_message_bodies),
         PrunedTable("parts", t.deliveries, (_d.id,), _d.at, messages, _settled),
         PrunedTable("failures", t.troubles, (t.troubles.c.turn, t.troubles.c.number), t.troubles.c.at, failures, _any(t.troubles.c.at)),
-        PrunedTable("", t.reservations, (_r.call,), _r.at, messages, _r.state == sqlbudgets.SETTLED),
+        PrunedTable("", t.reservations, (_r.call,), _r.at, messages, _r.state == ReservationState.SETTLED.value),
         PrunedTable("", t.budgets, (_b.scope, _b.window), _b.at, messages, of_turns, _b.until == 0, sorted_by_time=False),
         PrunedTable("", t.budgets, (_b.until, _b.scope, _b.window), _b.until, pots, _any(_b.until), _b.until > 0),
     ]  # fmt: skip

@@ -5,12 +5,8 @@ from __future__ import annotations
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
-from agent_core.store.ops import (
-    PutPerson,
-    PutPlace,
-    Unlink,
-)
 from agent_core.store.people import links
+from agent_core.store.people.ops import PutPerson, PutPlace, Unlink
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow, Redeemed
 
 

@@ -9,9 +9,7 @@ from sqlalchemy import Select, func, select
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
-from agent_core.store.ops import (
-    PutSchedule,
-)
+from agent_core.store.schedules.ops import PutSchedule
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow, ScheduleState
 
 

@@ -10,12 +10,9 @@ from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
 from agent_core.store.database.node import Writing
 from agent_core.store.deliveries.rows import DeliveryRow
-from agent_core.store.ops import (
-    Claim,
-    Respond,
-)
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions import upkeep
+from agent_core.store.sessions.ops import Claim, Respond
 from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionRow
 
 
@@ -87,9 +84,7 @@ class Sessions(SessionReads, Writing):
         Raises OwnedElsewhere if a living node owns it, LeaseLost, Conflict.
         """
         self._node.must_live()
-        epoch = await self._writer.submit(Claim(session))
-        assert isinstance(epoch, int)
-        return epoch
+        return await self._writer.submit(Claim(session))
 
     async def respond(
         self,

@@ -8,6 +8,19 @@ from agent_core.store.database.mapping import later
 
 
 @dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A process that has opened the store."""
+
+    node: int
+    name: str
+    started_at: int
+    version: str
+    boot_id: str
+    ended_at: int | None = None
+    """It ended in order; what it left open was left on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRow:
     """A stored session."""
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, func, select, text, update
 
 from agent_core.store import tables as t
-from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.budgets import sql as budgets
 from agent_core.store.database.asks import Rows, StoreReading, around
 from agent_core.store.database.keys import padded
 from agent_core.store.database.node import Writing
@@ -235,7 +235,7 @@ def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Cha
     """Make those of `sessions` whose owner is dead this node's, and take up what `charges` names of them.
 
     A turn that is taken up gets the row from `make_row` at the end of its journal. What dead nodes held of budgets is settled, as
-    `sqlbudgets.release` says.
+    `budgets.release` says.
     """
     earlier: list[TakeUp] = []
 
@@ -251,11 +251,8 @@ def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Cha
                     continue
                 row, epoch = make_row(turn, last + 1, epochs[session]), epochs[session]
                 turns.append(OpenTurn(turn, session, epoch))
-                rows.append(
-                    {"turn": turn, "seq": last + 1, "epoch": epoch, "kind": row.kind, "body": row.body, "at": row.at}
-                )
-        if rows:
-            conn.execute(insert(t.journal), rows)
+                rows.append(t.EVENT.values(row, turn=turn, epoch=epoch))
+        t.EVENT.add(conn, rows)
         charge(conn, charges)
         earlier[:] = [TakeUp(epochs, turns)]
         return earlier[0]
@@ -278,7 +275,7 @@ def charge(conn: Connection, charges: Charges) -> None:
 def _own(conn: Connection, who: Who, sessions: Collection[str]) -> dict[str, int]:
     """Take the sessions whose owner is dead, or that have none; the epochs of all that are this node's then."""
     found = [row for some in padded(sorted(sessions)) for row in conn.execute(_SESSIONS, {"keys": some}).all()]
-    held = sqlbudgets.holders(conn)
+    held = budgets.holders(conn)
     others = ({int(owner) for _, owner, _ in found if owner is not None} | held) - {who.node}
     dead = who.dead(conn, others) if others else frozenset[int]()
     epochs: dict[str, int] = {}
@@ -292,7 +289,7 @@ def _own(conn: Connection, who: Who, sessions: Collection[str]) -> dict[str, int
     if changes:
         conn.execute(_OWNED, list(changes.values()))
     if held & dead:
-        sqlbudgets.release(conn, held & dead, who.node)
+        budgets.release(conn, held & dead, who.node)
     return epochs
 
 

@@ -7,7 +7,7 @@ own work and gives the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from agent_core.store import tables as t
 from agent_core.store.deliveries.rows import AdapterStateRow
+from agent_core.store.sessions.rows import NodeRow
 from agent_core.store.turns.rows import JournalRow
 
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
@@ -51,12 +52,8 @@ def register(conn: Connection, arrival: Arrival) -> int:
     known = select(t.nodes.c.node).where(t.nodes.c.name == arrival.name)
     found = conn.execute(known).scalar_one_or_none()
     if found is None:
-        values = {
-            "name": arrival.name,
-            "started_at": arrival.started_at,
-            "version": arrival.version,
-            "boot_id": boot_id(),
-        }
+        values = t.NODE.values(NodeRow(0, arrival.name, arrival.started_at, arrival.version, boot_id()))
+        del values["node"]  # the database numbers them
         conn.execute(insert(t.nodes), values)
         found = conn.execute(known).scalar_one()
     return int(found)
@@ -68,7 +65,7 @@ def note_adapter(row: AdapterStateRow) -> Callable[[Connection], None]:
     def body(conn: Connection) -> None:
         c = t.adapter_states.c
         if conn.execute(select(c.at).where(c.account == row.account, c.at == row.at)).first() is None:
-            conn.execute(insert(t.adapter_states), asdict(row))
+            t.ADAPTER_STATE.add(conn, [t.ADAPTER_STATE.values(row)])
 
     return body
 

@@ -11,9 +11,7 @@ from sqlalchemy import Row, func, select
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
-from agent_core.store.ops import (
-    PutIncident,
-)
+from agent_core.store.troubles.ops import PutIncident
 from agent_core.store.troubles.rows import (
     FORESEEN,
     FailedTurn,
@@ -148,7 +146,7 @@ class Troubles(TroubleReads, Writing):
 
     async def put_incident(self, incident: IncidentRow) -> bool:
         """Promises: the incident is stored as it is. Answers whether it opens or closes by this."""
-        return await self._writer.submit(PutIncident(incident)) is True
+        return await self._writer.submit(PutIncident(incident))
 
 
 def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:

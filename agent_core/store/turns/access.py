@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy import ColumnElement, and_, func, or_, select, text
 
@@ -12,14 +13,10 @@ from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed_rows
 from agent_core.store.deliveries.rows import DeliveryRow
-from agent_core.store.ops import (
-    Append,
-    Close,
-    Start,
-)
 from agent_core.store.troubles.rows import (
     TroubleRow,
 )
+from agent_core.store.turns.ops import Append, Close, Start
 from agent_core.store.turns.rows import (
     FinishedCall,
     IntendedCall,
@@ -33,9 +30,6 @@ from agent_core.store.turns.rows import (
 TURNS_A_QUERY = 100
 
 
-_JOURNAL = select(t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at)
-
-
 _OPEN = TurnState.OPEN.value
 
 
@@ -44,10 +38,10 @@ class TurnReads(StoreReading):
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
-        query = _JOURNAL.where(t.journal.c.turn == turn, t.journal.c.seq > after).order_by(t.journal.c.seq)
-        rows = await self._asks.all(query)
-        bodies = await self._asks.whole([bytes(row[2]) for row in rows])
-        return [JournalRow(r[0], r[1], body, r[3]) for r, body in zip(rows, bodies, strict=True)]
+        query = t.EVENT.query.where(t.journal.c.turn == turn, t.journal.c.seq > after).order_by(t.journal.c.seq)
+        rows = await self._asks.made(query, t.EVENT.make)
+        bodies = await self._asks.whole([row.body for row in rows])
+        return [replace(row, body=body) for row, body in zip(rows, bodies, strict=True)]
 
     async def one(self, turn: str) -> TurnRow | None:
         return await self._asks.first(t.TURN.query.where(t.turns.c.turn == turn), t.TURN.make)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
-
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
-from agent_core.store.ops import DeleteMemory, PutMemory
+from agent_core.store.memory.ops import DeleteMemory, PutMemory
 
 
 class MemoryReads(StoreReading):
@@ -15,12 +13,9 @@ class MemoryReads(StoreReading):
 
     async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""
-        query = (
-            select(t.memory.c.name, t.memory.c.value, t.memory.c.at)
-            .where(t.memory.c.scope == scope, t.memory.c.kind == kind)
-            .order_by(t.memory.c.at, t.memory.c.name)
-        )
-        return [(str(r[0]), bytes(r[1]).decode(), int(r[2])) for r in await self._asks.all(query)]
+        mine = t.MEMORY.query.where(t.memory.c.scope == scope, t.memory.c.kind == kind)
+        found = await self._asks.made(mine.order_by(t.memory.c.at, t.memory.c.name), t.MEMORY.make)
+        return [(one.name, one.value.decode(), one.at) for one in found]
 
 
 class StoredMemory(MemoryReads, Writing):
@@ -32,4 +27,4 @@ class StoredMemory(MemoryReads, Writing):
 
     async def delete(self, scope: str, kind: str, name: str) -> bool:
         """Remove one entry; True if it was there."""
-        return await self._writer.submit(DeleteMemory(scope, kind, name)) is True
+        return await self._writer.submit(DeleteMemory(scope, kind, name))

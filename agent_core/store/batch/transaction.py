@@ -1,0 +1,87 @@
+"""A batch in one transaction: read, decide, write, with a fixed number of statements, however many operations there are.
+
+The functions take a synchronous SQLAlchemy `Connection` inside a transaction; on SQLite it is the writer's own, on PostgreSQL
+asyncpg behind `AsyncConnection.run_sync`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from sqlalchemy import Connection
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import Facts, Needs, Op
+from agent_core.store.budgets import sql as budgets
+from agent_core.store.database.ownership import Who
+from agent_core.store.deliveries import sql as deliveries
+from agent_core.store.errors import StoreError
+from agent_core.store.inbox import sql as inbox
+from agent_core.store.keeping import pieces
+from agent_core.store.memory import sql as memory
+from agent_core.store.people import sql as people
+from agent_core.store.schedules import sql as schedules
+from agent_core.store.sessions import sql as sessions
+from agent_core.store.troubles import sql as troubles
+from agent_core.store.turns import sql as turns
+
+Outcome: TypeAlias = "tuple[object, StoreError | None]"
+"""An operation's answer, or why it was refused."""
+
+
+def carry_out(conn: Connection, ops: Sequence[tuple[Op[object], object]], who: Who) -> list[Outcome]:
+    """Read the facts, decide each operation in order, write what they changed. One transaction is open on `conn`."""
+    wanted = Needs()
+    for op, _ in ops:
+        op.need(wanted)
+    facts = _load(conn, wanted, who)
+    facts.offered = {piece.digest: piece for op, _ in ops for piece in op.cut_out()}
+    outcomes: list[Outcome] = []
+    for op, previous in ops:
+        try:
+            outcomes.append((op.decide(facts, previous), None))
+        except StoreError as refusal:
+            outcomes.append((None, refusal))
+    _store(conn, facts)
+    return outcomes
+
+
+def _load(conn: Connection, wanted: Needs, who: Who) -> Facts:
+    """Every row that `wanted` names: sessions first, which orders those who lock."""
+    facts = Facts(who.node)
+    sessions.load(conn, wanted, facts, who)
+    turns.load(conn, wanted, facts)
+    inbox.load(conn, wanted, facts)
+    memory.load(conn, wanted, facts)
+    troubles.load(conn, wanted, facts)
+    schedules.load(conn, wanted, facts)
+    budgets.load(conn, wanted, facts)
+    return facts
+
+
+def _store(conn: Connection, facts: Facts) -> None:
+    """Write what is new or other. The order satisfies foreign keys."""
+    _store_pieces(conn, facts)
+    sessions.store(conn, facts)
+    turns.store(conn, facts)
+    inbox.store(conn, facts)
+    deliveries.store(conn, facts)
+    people.store(conn, facts)
+    troubles.store(conn, facts)
+    schedules.store(conn, facts)
+    memory.store(conn, facts)
+    budgets.store(conn, facts)
+
+
+def _store_pieces(conn: Connection, facts: Facts) -> None:
+    """What the bodies need that this batch adds; what is worded anew gives up what it needed before."""
+    reworded = [m for m in facts.inbox.values() if m.stored is not None and m.stored.body != m.row.body]
+    if reworded:
+        pieces.release(conn, [m.stored.body for m in reworded if m.stored is not None])
+    if facts.offered:
+        events = [added.row for added in facts.added(t.EVENT)]
+        told = [*(m.row for m in facts.inbox.values() if m.new), *(m.row for m in reworded)]
+        bodies = [*(event.body for event in events), *(m.body for m in told)]
+        at = max([*(event.at for event in events), *(m.received_at for m in told)], default=0)
+        pieces.add(conn, facts.offered, bodies, at)

@@ -1,0 +1,150 @@
+"""What is written of messages: they are accepted, worded anew, dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import Facts, Needs, Op, Pieces, SessionFact
+from agent_core.store.budgets.ops import charge
+from agent_core.store.budgets.rows import Charge
+from agent_core.store.database.mapping import Fact
+from agent_core.store.errors import Conflict
+from agent_core.store.inbox.rows import Accepted, CursorRow, InboxRow, InboxState, NewMessage
+from agent_core.store.schedules.ops import check_claim, claim_occurrence
+from agent_core.store.sessions.rows import SessionRow
+
+
+@dataclass(frozen=True, slots=True)
+class Accept(Op[Accepted]):
+    message: NewMessage
+    claims: bool = True
+    """A session that is made for the message is this node's at once: one commit less until its turn can begin."""
+    pieces: Pieces = ()
+
+    def need(self, wanted: Needs) -> None:
+        message = self.message
+        wanted.session_keys.add(message.session_key)
+        wanted.messages.add((message.account, message.platform_key))
+        wanted.pots.update(key for one in message.charges for key in one.keys)
+        if message.claim is not None:
+            wanted.schedules.add(message.claim.schedule.schedule)
+
+    def decide(self, facts: Facts, previous: object) -> Accepted:
+        message = self.message
+        name = (message.account, message.platform_key)
+        found = facts.messages.get(name)
+        if found is not None:
+            if isinstance(previous, Accepted) and previous.inbox_id == found.row.id:
+                if not previous.duplicate:  # it was this very offer that stored it, and a batch is repeated as a whole
+                    _move_cursor(facts, message)
+                return previous
+            return Accepted(found.row.id, found.row.session, found.row.arrival, True, found.row.state, found.row.turn)
+        if message.claim is not None:
+            check_claim(facts, message.claim)
+        session = facts.sessions_by_key.get(message.session_key)
+        charges = [one for one in message.charges if session is None or not one.new_session]
+        charge(facts, charges, message.received_at)
+        if session is None:
+            session = self._new_session(facts)
+        number = facts.free_ids.pop()
+        row = InboxRow(
+            id=number,
+            account=message.account,
+            platform_key=message.platform_key,
+            session=session.row.session,
+            arrival=number,  # ids only grow, so they give the order inside the session as well
+            lane=message.lane,
+            body=message.body,
+            state=InboxState.DROPPED if message.refused else InboxState.NEW,
+            reason=message.refused or None,
+            received_at=message.received_at,
+            person=message.person,
+        )
+        facts.messages[name] = facts.inbox[number] = Fact(row)
+        _move_cursor(facts, message)
+        if message.claim is not None:
+            claim_occurrence(facts, message.claim, number)
+        epoch = session.row.epoch if self.claims and session.row.owner == facts.node else 0
+        return Accepted(number, session.row.session, number, False, row.state, None, epoch)
+
+    def _new_session(self, facts: Facts) -> SessionFact:
+        message, at = self.message, self.message.received_at
+        owner, epoch = (facts.node, 1) if self.claims else (None, 0)
+        made = SessionRow(message.new_session_id, message.session_key, owner, epoch, created_at=at, last_at=at)
+        session = SessionFact(made)
+        facts.sessions_by_key[made.key] = facts.sessions[made.session] = session
+        return session
+
+    def weight(self) -> int:
+        return len(self.message.body)
+
+    def cut_out(self) -> Pieces:
+        return self.pieces
+
+
+def _move_cursor(facts: Facts, message: NewMessage) -> None:
+    if message.cursor is not None:
+        facts.put(t.CURSOR, CursorRow(message.account, *message.cursor))
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCursor(Op[None]):
+    account: str
+    channel: str
+    last_seen: str
+
+    def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        facts.put(t.CURSOR, CursorRow(self.account, self.channel, self.last_seen))
+
+
+@dataclass(frozen=True, slots=True)
+class Reword(Op[bool]):
+    """A waiting message was edited where it came from. The answer is whether it was in time."""
+
+    account: str
+    platform_key: str
+    body: bytes
+    pieces: Pieces = ()
+    charges: tuple[Charge, ...] = ()
+    """What it counts for as it is now; what counted before is among it."""
+    at: int = 0
+
+    def need(self, wanted: Needs) -> None:
+        wanted.rewordings.add((self.account, self.platform_key))
+        wanted.pots.update(key for one in self.charges for key in one.keys)
+
+    def decide(self, facts: Facts, previous: object) -> bool:  # noqa: ARG002 - repeating it says the same
+        message = facts.messages.get((self.account, self.platform_key))
+        if message is None or message.row.state is not InboxState.NEW:
+            return False
+        charge(facts, self.charges, self.at)
+        message.change(body=self.body)
+        return True
+
+    def weight(self) -> int:
+        return len(self.body)
+
+    def cut_out(self) -> Pieces:
+        return self.pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Op[None]):
+    inbox_id: int
+    reason: str
+
+    def need(self, wanted: Needs) -> None:
+        wanted.inbox.add(self.inbox_id)
+
+    def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        message = facts.inbox.get(self.inbox_id)
+        if message is None:
+            raise Conflict(f"There is no message {self.inbox_id} to drop.")
+        if message.row.state is InboxState.DROPPED:
+            return
+        if message.row.state is not InboxState.NEW:
+            raise Conflict(
+                f"Message {self.inbox_id} is {message.row.state} (turn {message.row.turn}); only a new one can be dropped."
+            )
+        message.change(state=InboxState.DROPPED, reason=self.reason)

@@ -1,0 +1,67 @@
+"""Messages of a batch, read and written."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Connection, bindparam, cast, func, select, update
+from sqlalchemy.dialects import postgresql
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import Facts, Needs
+from agent_core.store.database.keys import among, padded
+from agent_core.store.database.mapping import Fact
+from agent_core.store.inbox.rows import InboxState
+
+MESSAGES = t.MESSAGE.query.add_columns(t.turn_inputs.c.turn).select_from(
+    t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id)
+)
+"""All messages, each with the turn that has taken it."""
+_BY_ID = (
+    MESSAGES.where(t.inbox.c.id.in_(bindparam("keys", expanding=True)))
+    .order_by(t.inbox.c.id)
+    .with_for_update(key_share=True, of=t.inbox)
+)
+_BY_KEY = MESSAGES.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
+_HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
+_NEXT_IDS = select(func.nextval(cast(func.pg_get_serial_sequence("inbox", "id"), postgresql.REGCLASS))).select_from(
+    func.generate_series(1, bindparam("count", type_=BigInteger))
+)
+_DONE = (
+    update(t.inbox)
+    .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
+    .values(state=InboxState.DONE.value)
+)
+
+
+def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
+    """Messages by their numbers and by their platforms' keys, and numbers for those that are new."""
+    by_id = ((_BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
+    by_key = ((_BY_KEY, list(keys)) for keys in padded(wanted.messages | wanted.rewordings))
+    for statement, keys in (*by_id, *by_key):
+        for row in conn.execute(statement, {"keys": keys}):
+            found = t.MESSAGE.make(row)
+            fact = facts.inbox.get(found.id) or Fact(found, found)
+            facts.inbox[found.id] = facts.messages[found.account, found.platform_key] = fact
+    for fact in facts.inbox.values():
+        if fact.row.turn is not None:
+            facts.taken.setdefault(fact.row.turn, []).append(fact)
+    facts.free_ids = _free_ids(conn, sum(key not in facts.messages for key in wanted.messages))
+
+
+def _free_ids(conn: Connection, count: int) -> list[int]:
+    """`count` unused numbers, the lowest last. On SQLite the one writer counts on; PostgreSQL's sequence serves all nodes."""
+    if count == 0:
+        return []
+    if conn.dialect.name == "sqlite":
+        highest = conn.execute(_HIGHEST_ID).scalar_one()
+        return list(range(highest + count, highest, -1))
+    return sorted(conn.execute(_NEXT_IDS, {"count": count}).scalars(), reverse=True)
+
+
+def store(conn: Connection, facts: Facts) -> None:
+    """Messages that are new or other, what turns have taken, and how far channels were read."""
+    t.MESSAGE.add_new(conn, facts.inbox.values())
+    t.MESSAGE.store_changed(conn, facts.inbox.values())
+    t.INPUT.add(conn, facts.rows_added(t.INPUT))
+    if facts.closed_turns:
+        conn.execute(_DONE, [{"which": turn} for turn in facts.closed_turns])
+    t.CURSOR.put(conn, facts.rows_put(t.CURSOR))

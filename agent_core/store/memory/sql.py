@@ -1,0 +1,27 @@
+"""Memory of a batch, read and written."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import Facts, Needs
+from agent_core.store.database.keys import among, padded
+
+_key = (t.memory.c.scope, t.memory.c.kind, t.memory.c.name)
+_KNOWN = select(*_key).where(among(_key, bindparam("keys", expanding=True)))
+_GONE = delete(t.memory).where(*(column == bindparam(f"which_{column.name}") for column in _key))
+
+
+def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
+    """Which entries are there."""
+    for keys in padded(wanted.memory):
+        facts.memory.update((row[0], row[1], row[2]) for row in conn.execute(_KNOWN, {"keys": keys}))
+
+
+def store(conn: Connection, facts: Facts) -> None:
+    """What is gone, and what is remembered."""
+    if facts.memory_gone:
+        names = [f"which_{column.name}" for column in _key]
+        conn.execute(_GONE, [dict(zip(names, entry, strict=True)) for entry in facts.memory_gone])
+    t.MEMORY.put(conn, facts.rows_put(t.MEMORY))

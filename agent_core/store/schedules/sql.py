@@ -1,0 +1,27 @@
+"""Schedules of a batch, read and written."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import Facts, Needs
+from agent_core.store.database.keys import padded
+
+_SCHEDULES = (
+    t.SCHEDULE.query.where(t.schedules.c.schedule.in_(bindparam("keys", expanding=True)))
+    .order_by(t.schedules.c.schedule)
+    .with_for_update()
+)
+
+
+def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
+    """Schedules, locked."""
+    for keys in padded(sorted(wanted.schedules)):
+        facts.schedules.update((row[0], t.SCHEDULE.make(row)) for row in conn.execute(_SCHEDULES, {"keys": keys}))
+
+
+def store(conn: Connection, facts: Facts) -> None:
+    """Schedules as they are to be, and occurrences that are claimed."""
+    t.SCHEDULE.put(conn, sorted(facts.rows_put(t.SCHEDULE), key=lambda row: str(row["schedule"])))
+    t.OCCURRENCE.add(conn, facts.rows_added(t.OCCURRENCE))

@@ -1,0 +1,89 @@
+"""What is written of sessions and nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_core.store.batch.facts import Facts, Needs, Op, parts_bytes
+from agent_core.store.deliveries.ops import deliver
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.errors import Conflict, OwnedElsewhere
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.schedules.ops import put_schedules
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions.rows import SessionChange
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Op[int]):
+    """The answer is the epoch."""
+
+    session: str
+
+    def need(self, wanted: Needs) -> None:
+        wanted.sessions.add(self.session)
+        wanted.claims.add(self.session)
+
+    def decide(self, facts: Facts, previous: object) -> int:  # noqa: ARG002 - repeating it says the same
+        session = facts.session(self.session)
+        if session.row.owner == facts.node:
+            return session.row.epoch
+        if session.row.owner is not None and session.row.owner not in facts.dead:
+            raise OwnedElsewhere(session.row.session, session.row.owner)
+        session.change(owner=facts.node, epoch=session.row.epoch + 1)
+        return session.row.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Respond(Op[None]):
+    """A command was carried out: its message is done, and what it changes and answers is there."""
+
+    session: str
+    epoch: int
+    inbox_id: int
+    """0: only the change; the message is done later."""
+    change: SessionChange
+    deliveries: tuple[DeliveryRow, ...]
+    schedules: tuple[ScheduleRow, ...] = ()
+    """Schedules that it makes or changes."""
+
+    def need(self, wanted: Needs) -> None:
+        wanted.sessions.add(self.session)
+        wanted.inbox.update({self.inbox_id} - {0})
+        wanted.schedules.update(row.schedule for row in self.schedules)
+        if self.change.undo is not None:
+            wanted.turns.add(self.change.undo)
+
+    def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        session = facts.owned(self.session, self.epoch)
+        message = facts.inbox.get(self.inbox_id)
+        if self.inbox_id and (message is None or message.row.session != self.session):
+            raise Conflict(f"There is no message {self.inbox_id} in session {self.session} to respond to.")
+        if message is not None and message.row.state is InboxState.DONE:
+            return
+        if message is not None and message.row.state is not InboxState.NEW:
+            raise Conflict(f"Message {self.inbox_id} is {message.row.state}; it cannot be responded to.")
+        put_schedules(facts, self.schedules)
+        undone = facts.turns.get(self.change.undo) if self.change.undo is not None else None
+        if undone is not None:
+            undone.change(undone=True)
+        if self.change.forget:
+            session.change(since=session.last_number)
+        if self.change.policy is not None:
+            session.change(policy=self.change.policy)
+        if self.change.place is not None:
+            facts.pointed[self.change.place.place] = self.change.place.continues
+        if message is not None:
+            message.change(state=InboxState.DONE)
+        deliver(facts, self.session, self.epoch, self.deliveries)
+
+    def weight(self) -> int:
+        return parts_bytes(self.deliveries)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch(Op[None]):
+    """Writes this node's own row, a little differently each time: the proof that a write gets through."""
+
+    def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        facts.touched = True

@@ -1,0 +1,60 @@
+"""Sessions of a batch, read and written.
+
+Session rows are locked in the order of their keys, so that two writers on PostgreSQL do not deadlock; SQLite has one writer and ignores
+the locking clauses.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, func, literal_column, select, update
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import Facts, Needs, SessionFact
+from agent_core.store.database.keys import padded
+from agent_core.store.database.ownership import Who
+
+_open_turn = (
+    select(t.turns.c.turn)
+    .where(t.turns.c.session == t.sessions.c.session, t.turns.c.state == literal_column("'open'"))
+    .scalar_subquery()
+)
+_last_number = (
+    select(func.coalesce(func.max(t.turns.c.number), 0))
+    .where(t.turns.c.session == t.sessions.c.session)
+    .scalar_subquery()
+)
+_SESSION = t.SESSION.query.add_columns(_last_number, _open_turn)
+_BY_ID = (
+    _SESSION.where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
+    .order_by(t.sessions.c.session)
+    .with_for_update(key_share=True, of=t.sessions)
+)
+_BY_KEY = _SESSION.where(t.sessions.c.key.in_(bindparam("keys", expanding=True)))
+_TOUCH = (
+    update(t.nodes)
+    .where(t.nodes.c.node == bindparam("which"))
+    .values(started_at=t.nodes.c.started_at + 1 - 2 * (t.nodes.c.started_at % 2))
+)
+"""Flips the last bit of a millisecond: SQLite writes no page whose content stays the same, so such a write would prove nothing."""
+
+
+def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> None:
+    """Sessions by their ids and by their keys, and which of their owners are dead where that matters."""
+    for statement, names in ((_BY_ID, sorted(wanted.sessions)), (_BY_KEY, wanted.session_keys)):
+        for keys in padded(names):
+            for row in conn.execute(statement, {"keys": keys}):
+                # A session found both by its id and by its key must be one record.
+                found = t.SESSION.make(row)
+                fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
+                facts.sessions[found.session] = facts.sessions_by_key[found.key] = fact
+    claimed = (facts.sessions[session] for session in wanted.claims if session in facts.sessions)
+    owners = {fact.row.owner for fact in claimed if fact.row.owner is not None and fact.row.owner != who.node}
+    facts.dead = who.dead(conn, owners) if owners else frozenset()
+
+
+def store(conn: Connection, facts: Facts) -> None:
+    """Sessions that are new or other."""
+    t.SESSION.add_new(conn, facts.sessions.values())
+    t.SESSION.store_changed(conn, facts.sessions.values())
+    if facts.touched:
+        conn.execute(_TOUCH, {"which": facts.node})

@@ -1,0 +1,285 @@
+"""What is written of turns: they are started, their journals grow, and they are closed.
+
+Law: a turn's journal has no holes, and nothing is added to it once the turn is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import (
+    CallFact,
+    Facts,
+    InboxFact,
+    Needs,
+    Op,
+    Pieces,
+    SessionFact,
+    TurnFact,
+    bytes_of,
+    parts_bytes,
+)
+from agent_core.store.database.mapping import Fact
+from agent_core.store.deliveries.ops import deliver
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.errors import Conflict, Fenced
+from agent_core.store.inbox.rows import InboxState, InputRow
+from agent_core.store.troubles.rows import TroubleRow
+from agent_core.store.turns.rows import (
+    CallState,
+    FinishedCall,
+    IntendedCall,
+    JournalRow,
+    ToolCallRow,
+    TurnRow,
+    TurnState,
+)
+
+LAST_AT_STEP_MS = 60_000
+"""`last_at` is kept to the minute, so that most commits need not write the session's page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Op[None]):
+    session: str
+    epoch: int
+    turn: str
+    inbox_ids: tuple[int, ...]
+    rows: tuple[JournalRow, ...]
+    opened_at: int
+    deadline: int
+    pieces: Pieces = ()
+
+    def need(self, wanted: Needs) -> None:
+        wanted.of_turn(self.session, self.turn, self.rows)
+        wanted.starts.add(self.turn)
+        wanted.inbox.update(self.inbox_ids)
+
+    def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        session = facts.owned(self.session, self.epoch)
+        known = facts.turns.get(self.turn)
+        if known is not None:
+            same = known.row.session == self.session and facts.inputs.get(self.turn) == frozenset(self.inbox_ids)
+            if same and all(facts.journal.get((self.turn, row.seq)) == row for row in self.rows):
+                return
+            raise Fenced(f"Turn {self.turn} is stored already, and with other content. Start a turn under a new id.")
+        if session.open_turn is not None:
+            raise Conflict(
+                f"Session {self.session} still has turn {session.open_turn} open; close it before {self.turn} starts."
+            )
+        if [row.seq for row in self.rows] != list(range(len(self.rows))):
+            raise Conflict(f"The journal of turn {self.turn} must begin with row 0, not {self.rows[0].seq}.")
+        if len(set(self.inbox_ids)) != len(self.inbox_ids):
+            raise Conflict(f"Turn {self.turn} names a message twice: {self.inbox_ids}.")
+        messages = [self._startable(facts, inbox_id) for inbox_id in self.inbox_ids]
+        for message in messages:
+            message.change(state=InboxState.TAKEN, turn=self.turn)
+            facts.taken.setdefault(self.turn, []).append(message)
+            facts.add(t.INPUT, InputRow(message.row.id, self.turn))
+        session.open_turn = self.turn
+        session.last_number += 1
+        _seen(session, self.opened_at)
+        made = TurnRow(
+            turn=self.turn,
+            session=self.session,
+            number=session.last_number,
+            state=TurnState.OPEN,
+            exit=None,
+            opened_at=self.opened_at,
+            closed_at=None,
+            deadline=self.deadline,
+            people=askers("", messages),
+        )
+        facts.turns[self.turn] = TurnFact(made)
+        facts.inputs[self.turn] = frozenset(self.inbox_ids)
+        _add_rows(facts, facts.turns[self.turn], self.epoch, self.rows)
+
+    def _startable(self, facts: Facts, inbox_id: int) -> InboxFact:
+        message = facts.inbox.get(inbox_id)
+        if message is None:
+            raise Conflict(f"There is no message {inbox_id} for turn {self.turn} to start with.")
+        if message.row.session != self.session:
+            raise Conflict(f"Message {inbox_id} is of session {message.row.session}, not of {self.session}.")
+        if message.row.state is not InboxState.NEW:
+            raise Conflict(
+                f"Message {inbox_id} is {message.row.state} (turn {message.row.turn}); turn {self.turn} cannot take it."
+            )
+        return message
+
+    def weight(self) -> int:
+        return bytes_of(self.rows)
+
+    def cut_out(self) -> Pieces:
+        return self.pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Append(Op[None]):
+    """Also `intend` and `finish_call`: rows, and the calls whose state they change, in one commit."""
+
+    session: str
+    epoch: int
+    turn: str
+    rows: tuple[JournalRow, ...]
+    intended: tuple[IntendedCall, ...] = ()
+    finished: tuple[FinishedCall, ...] = ()
+    pieces: Pieces = ()
+
+    def need(self, wanted: Needs) -> None:
+        wanted.of_turn(self.session, self.turn, self.rows)
+        wanted.calls.update((self.turn, call.call) for call in (*self.intended, *self.finished))
+
+    def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        facts.owned(self.session, self.epoch)
+        turn = _turn(facts, self.turn, self.session)
+        fresh = _fresh_rows(facts, turn, self.rows)
+        opened = [made for call in self.intended if (made := self._intended(facts, call)) is not None]
+        moved = [(call, done) for done in self.finished if (call := self._unfinished(facts, done)) is not None]
+        if opened and turn.row.state is TurnState.CLOSED:
+            raise Conflict(f"Turn {self.turn} is closed ({turn.row.exit}); it can run no tool any more.")
+        _add_rows(facts, turn, self.epoch, fresh)
+        for made in opened:
+            facts.calls[made.row.turn, made.row.call] = made
+        for call, done in moved:
+            call.change(state=done.state, result_ref=done.result_ref)
+
+    def _intended(self, facts: Facts, call: IntendedCall) -> CallFact | None:
+        """A record for a call that is new; None if this very call is stored already."""
+        known = facts.calls.get((self.turn, call.call))
+        if known is None:
+            return Fact(ToolCallRow(self.turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None))
+        if (known.row.tool, known.row.effect, known.row.key) != (call.tool, call.effect, call.key):
+            raise Fenced(
+                f"Call {call.call} of turn {self.turn} is stored already, for tool {known.row.tool}. It must not run again."
+            )
+        return None
+
+    def _unfinished(self, facts: Facts, done: FinishedCall) -> CallFact | None:
+        """The record of a call that gets its outcome now; None if it has this very outcome already."""
+        name, state = done.call, done.state
+        if state is CallState.INTENDED:
+            raise Conflict(f"Call {name} of turn {self.turn} cannot go back to 'intended'.")
+        known = facts.calls.get((self.turn, name))
+        if known is None:
+            raise Conflict(f"Call {name} of turn {self.turn} was never intended, so it cannot be {state}.")
+        if known.row.state is state:
+            return None
+        if known.row.state is not CallState.INTENDED:
+            raise Fenced(f"Call {name} of turn {self.turn} is {known.row.state} already and cannot become {state}.")
+        return known
+
+    def weight(self) -> int:
+        return bytes_of(self.rows)
+
+    def cut_out(self) -> Pieces:
+        return self.pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Close(Op[None]):
+    session: str
+    epoch: int
+    turn: str
+    rows: tuple[JournalRow, ...]
+    exit: str
+    closed_at: int
+    deliveries: tuple[DeliveryRow, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    heard: tuple[int, ...] = ()
+    """Messages that were put into the running turn, beside those that it began with."""
+    troubles: tuple[TroubleRow, ...] = ()
+    pieces: Pieces = ()
+
+    def need(self, wanted: Needs) -> None:
+        wanted.of_turn(self.session, self.turn, self.rows)
+        wanted.inbox.update(self.heard)
+
+    def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        session = facts.owned(self.session, self.epoch)
+        turn = _turn(facts, self.turn, self.session)
+        if turn.row.state is TurnState.CLOSED and turn.row.exit != self.exit:
+            raise Fenced(
+                f"Turn {self.turn} ended already, with {turn.row.exit}; it cannot end with {self.exit} as well."
+            )
+        fresh = _fresh_rows(facts, turn, self.rows)
+        if turn.row.state is TurnState.CLOSED:
+            return
+        _add_rows(facts, turn, self.epoch, fresh)
+        turn.change(
+            state=TurnState.CLOSED,
+            exit=self.exit,
+            closed_at=self.closed_at,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+        )
+        session.open_turn = None
+        _seen(session, self.closed_at)
+        facts.closed_turns.append(self.turn)
+        for message in facts.taken.get(self.turn, ()):
+            message.change(state=InboxState.DONE)
+        for inbox_id in self.heard:
+            heard = facts.inbox.get(inbox_id)
+            if heard is not None and heard.row.state is InboxState.NEW:
+                heard.change(state=InboxState.DONE)
+                turn.change(people=askers(turn.row.people, [heard]))
+        for row in self.troubles:
+            named = replace(row, conversation=row.conversation or self.session)
+            facts.add(t.TROUBLE, named, turn=self.turn, session=self.session)
+        deliver(facts, self.session, self.epoch, self.deliveries)
+
+    def weight(self) -> int:
+        return bytes_of(self.rows) + parts_bytes(self.deliveries)
+
+    def cut_out(self) -> Pieces:
+        return self.pieces
+
+
+def askers(known: str, messages: Sequence[InboxFact]) -> str:
+    """Who asked a turn, as it is stored, with those who wrote `messages`."""
+    people = [tuple(one) for one in orjson.loads(known or "[]")]
+    people += [(message.row.account, message.row.person) for message in messages if message.row.person]
+    return orjson.dumps(list(dict.fromkeys(people))).decode() if people else ""
+
+
+def _turn(facts: Facts, turn: str, session: str) -> TurnFact:
+    found = facts.turns.get(turn)
+    if found is None:
+        raise Conflict(f"There is no turn {turn}; start it first.")
+    if found.row.session != session:
+        raise Conflict(f"Turn {turn} is of session {found.row.session}, not of {session}.")
+    return found
+
+
+def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> list[JournalRow]:
+    """The rows that are not stored yet. Raises Fenced if a stored one differs, Conflict at a hole or after the end."""
+    fresh: list[JournalRow] = []
+    for row in rows:
+        if row.seq > turn.last_seq:
+            expected = turn.last_seq + 1 + len(fresh)
+            if row.seq != expected:
+                raise Conflict(f"Row {row.seq} of turn {turn.row.turn} would leave a hole; the next row is {expected}.")
+            fresh.append(row)
+        elif facts.journal.get((turn.row.turn, row.seq)) != row:
+            raise Fenced(
+                f"Row {row.seq} of turn {turn.row.turn} is stored already, with other content: someone else wrote it."
+            )
+    if fresh and turn.row.state is TurnState.CLOSED:
+        raise Conflict(f"Turn {turn.row.turn} is closed ({turn.row.exit}); nothing can be added to its journal.")
+    return fresh
+
+
+def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
+    for row in rows:
+        facts.add(t.EVENT, row, turn=turn.row.turn, epoch=epoch)
+        facts.journal[turn.row.turn, row.seq] = row
+        turn.last_seq = row.seq
+
+
+def _seen(session: SessionFact, at: int) -> None:
+    if at - session.row.last_at >= LAST_AT_STEP_MS:
+        session.change(last_at=at)

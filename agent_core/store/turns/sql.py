@@ -1,0 +1,53 @@
+"""Turns, their journals and their calls of a batch, read and written."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from agent_core.store import tables as t
+from agent_core.store.batch.facts import Facts, Needs, TurnFact
+from agent_core.store.database.keys import among, padded
+from agent_core.store.database.mapping import Fact
+
+_last_seq = (
+    select(func.coalesce(func.max(t.journal.c.seq), -1)).where(t.journal.c.turn == t.turns.c.turn).scalar_subquery()
+)
+_TURNS = t.TURN.query.add_columns(_last_seq).where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
+_CALLS = t.CALL.query.where(among((t.tool_calls.c.turn, t.tool_calls.c.call), bindparam("keys", expanding=True)))
+_JOURNAL = t.EVENT.query.add_columns(t.journal.c.turn).where(
+    among((t.journal.c.turn, t.journal.c.seq), bindparam("keys", expanding=True))
+)
+_INPUTS = t.INPUT.query.where(t.turn_inputs.c.turn.in_(bindparam("keys", expanding=True)))
+
+
+def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
+    """Turns and calls; of journals and inputs only what is stored and is brought again: only that needs its content compared."""
+    for keys in padded(wanted.turns):
+        for row in conn.execute(_TURNS, {"keys": keys}):
+            found = t.TURN.make(row)
+            facts.turns[found.turn] = TurnFact(found, found, row[-1])
+    for keys in padded(wanted.calls):
+        for row in conn.execute(_CALLS, {"keys": keys}):
+            call = t.CALL.make(row)
+            facts.calls[call.turn, call.call] = Fact(call, call)
+    again = {key for key in wanted.rows if key[0] in facts.turns and key[1] <= facts.turns[key[0]].last_seq}
+    for keys in padded(again):
+        for row in conn.execute(_JOURNAL, {"keys": keys}):
+            event = t.EVENT.make(row)
+            facts.journal[row[-1], event.seq] = event
+    started = wanted.starts & facts.turns.keys()
+    inputs: dict[str, set[int]] = {turn: set() for turn in started}
+    for keys in padded(started):
+        for row in conn.execute(_INPUTS, {"keys": keys}):
+            taken = t.INPUT.make(row)
+            inputs[taken.turn].add(taken.inbox)
+    facts.inputs.update((turn, frozenset(ids)) for turn, ids in inputs.items())
+
+
+def store(conn: Connection, facts: Facts) -> None:
+    """What is new or other; a turn is closed before the next one opens."""
+    t.TURN.store_changed(conn, facts.turns.values())
+    t.TURN.add_new(conn, facts.turns.values())
+    t.EVENT.add(conn, facts.rows_added(t.EVENT))
+    t.CALL.add_new(conn, facts.calls.values())
+    t.CALL.store_changed(conn, facts.calls.values())
