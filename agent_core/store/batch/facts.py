@@ -48,7 +48,7 @@ CallFact: TypeAlias = Fact[ToolCallRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Given(Generic[R]):
+class GivenRow(Generic[R]):
     """A row as an operation gives it, whatever is stored."""
 
     row: R
@@ -84,9 +84,9 @@ class Facts:
     free_ids: list[int] = field(default_factory=list[int])
     """Unused inbox ids, the next one last."""
 
-    given: dict[str, list[Given[Any]]] = field(default_factory=dict[str, list[Given[Any]]])
+    given: dict[str, list[GivenRow[Any]]] = field(default_factory=dict[str, list[GivenRow[Any]]])
     """Rows that are new, by table."""
-    puts: dict[str, dict[Key, Given[Any]]] = field(default_factory=dict[str, dict[Key, Given[Any]]])
+    puts: dict[str, dict[Key, GivenRow[Any]]] = field(default_factory=dict[str, dict[Key, GivenRow[Any]]])
     """Rows as they are to be, whether they are there or not, by table and identity."""
     pointed: dict[str, str | None] = field(default_factory=dict[str, str | None])
     """By place: what goes on there from now on."""
@@ -116,18 +116,18 @@ class Facts:
 
     def add(self, mapped: Mapped[R], row: R, **more: object) -> None:
         """This row is new."""
-        self.given.setdefault(mapped.table.name, []).append(Given(row, more))
+        self.given.setdefault(mapped.table.name, []).append(GivenRow(row, more))
 
-    def added(self, mapped: Mapped[R]) -> list[Given[R]]:
+    def added(self, mapped: Mapped[R]) -> list[GivenRow[R]]:
         """The new rows of a table."""
-        return cast("list[Given[R]]", self.given.get(mapped.table.name, []))
+        return cast("list[GivenRow[R]]", self.given.get(mapped.table.name, []))
 
     def put(self, mapped: Mapped[R], row: R, **more: object) -> None:
         """From now on it is like this, whether it is there or not."""
         rows = self.puts.setdefault(mapped.table.name, {})
         key = mapped.key(row)
         if not (mapped.fixed and key in rows):
-            rows[key] = Given(row, more)
+            rows[key] = GivenRow(row, more)
 
     def rows_put(self, mapped: Mapped[R]) -> list[dict[str, object]]:
         """What is put into a table, as it is stored."""

@@ -9,7 +9,7 @@ FORESEEN = "foreseen"
 """What stands in the place of a row's cause if nothing failed: a remedy was tried beforehand, and this is what became of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TroubleRow:
     """A failure of a closed turn with the remedy that was chosen for it; or, with code ``answered``, that one is over."""
 
@@ -39,7 +39,7 @@ class IncidentState(StrEnum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class IncidentRow:
     """One fingerprint that several conversations have met."""
 
