@@ -26,7 +26,7 @@ from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
 
 R = TypeVar("R")
 Answer_co = TypeVar("Answer_co", covariant=True)
-Key: TypeAlias = "tuple[object, ...]"
+Key: TypeAlias = "tuple[str | int, ...]"
 Pieces: TypeAlias = tuple[Piece, ...]
 """What was cut out of the bodies of an operation."""
 
@@ -84,9 +84,11 @@ class Facts:
     free_ids: list[int] = field(default_factory=list[int])
     """Unused inbox ids, the next one last."""
 
-    given: dict[str, list[GivenRow[Any]]] = field(default_factory=dict[str, list[GivenRow[Any]]])
+    given: dict[Mapped[Any], list[GivenRow[Any]]] = field(default_factory=dict[Mapped[Any], list[GivenRow[Any]]])
     """Rows that are new, by table."""
-    puts: dict[str, dict[Key, GivenRow[Any]]] = field(default_factory=dict[str, dict[Key, GivenRow[Any]]])
+    puts: dict[Mapped[Any], dict[Key, GivenRow[Any]]] = field(
+        default_factory=dict[Mapped[Any], dict[Key, GivenRow[Any]]]
+    )
     """Rows as they are to be, whether they are there or not, by table and identity."""
     pointed: dict[str, str | None] = field(default_factory=dict[str, str | None])
     """By place: what goes on there from now on."""
@@ -116,26 +118,18 @@ class Facts:
 
     def add(self, mapped: Mapped[R], row: R, **more: object) -> None:
         """This row is new."""
-        self.given.setdefault(mapped.table.name, []).append(GivenRow(row, more))
+        self.given.setdefault(mapped, []).append(GivenRow(row, more))
 
     def added(self, mapped: Mapped[R]) -> list[GivenRow[R]]:
         """The new rows of a table."""
-        return cast("list[GivenRow[R]]", self.given.get(mapped.table.name, []))
+        return cast("list[GivenRow[R]]", self.given.get(mapped, []))
 
     def put(self, mapped: Mapped[R], row: R, **more: object) -> None:
         """From now on it is like this, whether it is there or not."""
-        rows = self.puts.setdefault(mapped.table.name, {})
+        rows = self.puts.setdefault(mapped, {})
         key = mapped.key(row)
         if not (mapped.fixed and key in rows):
             rows[key] = GivenRow(row, more)
-
-    def rows_put(self, mapped: Mapped[R]) -> list[dict[str, object]]:
-        """What is put into a table, as it is stored."""
-        return [mapped.values(one.row, **one.more) for one in self.puts.get(mapped.table.name, {}).values()]
-
-    def rows_added(self, mapped: Mapped[R]) -> list[dict[str, object]]:
-        """What is new in a table, as it is stored."""
-        return [mapped.values(one.row, **one.more) for one in self.added(mapped)]
 
 
 @dataclass(slots=True)

@@ -7,13 +7,14 @@ asyncpg behind `AsyncConnection.run_sync`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op
 from agent_core.store.budgets import sql as budgets
+from agent_core.store.database.mapping import Mapped
 from agent_core.store.database.ownership import Who
 from agent_core.store.deliveries import sql as deliveries
 from agent_core.store.errors import StoreError
@@ -28,6 +29,9 @@ from agent_core.store.turns import sql as turns
 
 Outcome: TypeAlias = "tuple[object, StoreError | None]"
 """An operation's answer, or why it was refused."""
+_ADDED = (t.INPUT, t.EVENT, t.TROUBLE)
+_PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE, t.CURSOR, t.MEMORY)
+"""In this order, so that two writers on PostgreSQL lock alike. Parts have a statement of their own."""
 
 
 def carry_out(conn: Connection, ops: Sequence[tuple[Op[object], object]], who: Who) -> list[Outcome]:
@@ -66,12 +70,21 @@ def _store(conn: Connection, facts: Facts) -> None:
     sessions.store(conn, facts)
     turns.store(conn, facts)
     inbox.store(conn, facts)
+    _add(conn, facts, _ADDED)
     deliveries.store(conn, facts)
-    people.store(conn, facts)
-    troubles.store(conn, facts)
-    schedules.store(conn, facts)
     memory.store(conn, facts)
+    for mapped in _PUT:
+        if rows := facts.puts.get(mapped):
+            mapped.put(conn, [mapped.values(rows[key].row) for key in sorted(rows)])
+    _add(conn, facts, (t.OCCURRENCE,))
+    people.store(conn, facts)
     budgets.store(conn, facts)
+
+
+def _add(conn: Connection, facts: Facts, tables: Sequence[Mapped[Any]]) -> None:
+    for mapped in tables:
+        if rows := facts.given.get(mapped):
+            mapped.add(conn, [mapped.values(one.row, **one.more) for one in rows])
 
 
 def _store_pieces(conn: Connection, facts: Facts) -> None:

@@ -53,6 +53,8 @@ def _load_pots(conn: Connection, keys: Collection[tuple[str, int]], facts: Facts
 
 def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or other, in the order of its keys."""
+    if not facts.pots and not facts.reservations:
+        return
     pots = [facts.pots[key] for key in sorted(facts.pots)]
     reservations = [facts.reservations[call] for call in sorted(facts.reservations)]
     t.POT.add_new(conn, pots)

@@ -98,7 +98,7 @@ class Mapped(Generic[R]):
                 values[place] = read(values[place])
         return self.row(*values)
 
-    def key(self, one: R) -> tuple[object, ...]:
+    def key(self, one: R) -> tuple[str | int, ...]:
         """By what a row is known again."""
         return tuple(getattr(one, name) for name in self.identity)
 

@@ -36,8 +36,6 @@ def _put(dialect: str) -> Insert:
 
 
 def store(conn: Connection, facts: Facts) -> None:
-    """Parts and gates as they are to be, and what was done by hand."""
-    if parts := facts.rows_put(t.PART):
-        conn.execute(_put(conn.dialect.name), parts)
-    t.GATE.put(conn, facts.rows_put(t.GATE))
-    t.AUDIT.put(conn, facts.rows_put(t.AUDIT))
+    """Parts as they are to be."""
+    if parts := facts.puts.get(t.PART):
+        conn.execute(_put(conn.dialect.name), [t.PART.values(one.row, **one.more) for one in parts.values()])

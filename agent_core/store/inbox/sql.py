@@ -58,10 +58,9 @@ def _free_ids(conn: Connection, count: int) -> list[int]:
 
 
 def store(conn: Connection, facts: Facts) -> None:
-    """Messages that are new or other, what turns have taken, and how far channels were read."""
-    t.MESSAGE.add_new(conn, facts.inbox.values())
-    t.MESSAGE.store_changed(conn, facts.inbox.values())
-    t.INPUT.add(conn, facts.rows_added(t.INPUT))
+    """Messages that are new or other."""
+    if facts.inbox:
+        t.MESSAGE.add_new(conn, facts.inbox.values())
+        t.MESSAGE.store_changed(conn, facts.inbox.values())
     if facts.closed_turns:
         conn.execute(_DONE, [{"which": turn} for turn in facts.closed_turns])
-    t.CURSOR.put(conn, facts.rows_put(t.CURSOR))

@@ -43,7 +43,7 @@ class DeleteMemory(Op[bool]):
         entry = (self.scope, self.kind, self.name)
         there = entry in facts.memory
         facts.memory.discard(entry)
-        facts.puts.get(t.memory.name, {}).pop(entry, None)
+        facts.puts.get(t.MEMORY, {}).pop(entry, None)
         if there:
             facts.memory_gone.add(entry)
         return previous if isinstance(previous, bool) else there

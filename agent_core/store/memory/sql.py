@@ -20,8 +20,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
 
 
 def store(conn: Connection, facts: Facts) -> None:
-    """What is gone, and what is remembered."""
+    """What is gone."""
     if facts.memory_gone:
         names = [f"which_{column.name}" for column in _key]
         conn.execute(_GONE, [dict(zip(names, entry, strict=True)) for entry in facts.memory_gone])
-    t.MEMORY.put(conn, facts.rows_put(t.MEMORY))

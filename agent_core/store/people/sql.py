@@ -39,9 +39,7 @@ _PLACES_PARTED = (
 
 
 def store(conn: Connection, facts: Facts) -> None:
-    """What is known of people, and what goes on in their chats."""
-    t.PERSON.put(conn, facts.rows_put(t.PERSON))
-    t.PLACE.put(conn, facts.rows_put(t.PLACE))
+    """What goes on in people's chats."""
     if facts.pointed:
         conn.execute(_POINTED, [{"which": place, "new_continues": other} for place, other in facts.pointed.items()])
     if facts.unlinked:

@@ -1,4 +1,4 @@
-"""Schedules of a batch, read and written."""
+"""Schedules of a batch, read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,3 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Schedules, locked."""
     for keys in padded(sorted(wanted.schedules)):
         facts.schedules.update((row[0], t.SCHEDULE.make(row)) for row in conn.execute(_SCHEDULES, {"keys": keys}))
-
-
-def store(conn: Connection, facts: Facts) -> None:
-    """Schedules as they are to be, and occurrences that are claimed."""
-    t.SCHEDULE.put(conn, sorted(facts.rows_put(t.SCHEDULE), key=lambda row: str(row["schedule"])))
-    t.OCCURRENCE.add(conn, facts.rows_added(t.OCCURRENCE))

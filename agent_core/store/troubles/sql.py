@@ -1,4 +1,4 @@
-"""Failures and incidents of a batch, read and written."""
+"""Incidents of a batch, read."""
 
 from __future__ import annotations
 
@@ -18,9 +18,3 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Which incidents are open about these fingerprints."""
     for keys in padded(wanted.incidents):
         facts.open_incidents.update((row[0], row[1]) for row in conn.execute(_OPEN, {"keys": keys}))
-
-
-def store(conn: Connection, facts: Facts) -> None:
-    """Failures that are new, and incidents as they are now."""
-    t.TROUBLE.add(conn, facts.rows_added(t.TROUBLE))
-    t.INCIDENT.put(conn, facts.rows_put(t.INCIDENT))

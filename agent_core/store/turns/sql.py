@@ -46,8 +46,9 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
 
 def store(conn: Connection, facts: Facts) -> None:
     """What is new or other; a turn is closed before the next one opens."""
-    t.TURN.store_changed(conn, facts.turns.values())
-    t.TURN.add_new(conn, facts.turns.values())
-    t.EVENT.add(conn, facts.rows_added(t.EVENT))
-    t.CALL.add_new(conn, facts.calls.values())
-    t.CALL.store_changed(conn, facts.calls.values())
+    if facts.turns:
+        t.TURN.store_changed(conn, facts.turns.values())
+        t.TURN.add_new(conn, facts.turns.values())
+    if facts.calls:
+        t.CALL.add_new(conn, facts.calls.values())
+        t.CALL.store_changed(conn, facts.calls.values())
