@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -75,14 +76,23 @@ LONGEST = (
 )
 WAITING = ("tests/chats", "tests/incidents", "tests/toy")
 """These wait for platforms more than they compute."""
-TOGETHER = (
-    "tests/browser",
-    "tests/packaging",
+READ_THE_SOURCE = (
+    "tests/agent_core/test_retry",
+    "tests/docs/test_generated",
+    "tests/docs/test_house",
     "tests/test_dependencies",
-    "tests/test_expressions",
     "tests/test_layers",
 )
-"""What the tests of one file share takes long to make: nothing comes between them."""
+TOGETHER = (
+    READ_THE_SOURCE,
+    ("tests/browser/test_console",),
+    ("tests/browser/test_hostile_page",),
+    ("tests/browser/test_page",),
+    ("tests/packaging",),
+    ("tests/test_expressions",),
+    ("tests/agent_core/test_turn_table",),
+)
+"""What these tests share takes long to make: one process runs a row of them, and nothing comes between."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -96,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
     databases.migrate_once()
     processes, told = config.getoption("processes"), config.getoption("slowest_cpu")
     if processes:
-        config.pluginmanager.register(Together(processes, units, databases.share_server if told else shared))
+        config.pluginmanager.register(Together(processes, units, alone if told else shared))
     if told:
         from tests.cpu import Cpu
 
@@ -107,10 +117,17 @@ def pytest_unconfigure() -> None:
     databases.end_server()
 
 
-def shared() -> None:
-    """What the processes of a run share: one PostgreSQL server, and one process that forks gateways."""
+def alone() -> None:
+    """What the processes of a run share: one PostgreSQL server, and what gateways import, however late they do."""
     databases.share_server()
-    if "tests.forked" in sys.modules:  # a test wants it
+    if "tests.forked" in sys.modules:  # a test runs a gateway
+        importlib.import_module("tests.preloaded")
+
+
+def shared() -> None:
+    """The same, and one process that forks gateways."""
+    alone()
+    if "tests.forked" in sys.modules:
         from tests import forked
 
         forked.begin()
@@ -120,12 +137,17 @@ def units(items: Sequence[pytest.Item]) -> list[Unit]:
     """What one process has to run: nearly always one test."""
     found: list[Unit] = []
     for number, item in enumerate(items):
-        before = items[number - 1] if number else None
-        if before is not None and before.path == item.path and item.nodeid.startswith(TOGETHER):
+        before = together(items[number - 1]) if number else None
+        if before is not None and together(item) == before:
             found[-1].append(number)
         else:
             found.append([number])
     return found
+
+
+def together(item: pytest.Item) -> int | None:
+    """The row of `TOGETHER` that a test stands in."""
+    return next((number for number, row in enumerate(TOGETHER) if item.nodeid.startswith(row)), None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -134,10 +156,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     longest = [item for item in items if item.nodeid.startswith(LONGEST)]
     waiting = [item for item in items if item.nodeid.startswith(WAITING) and item not in set(longest)]
     others = [item for item in items if item not in {*longest, *waiting}]
-    together = [item for item in others if item.nodeid.startswith(TOGETHER)]
-    others = [item for item in others if item not in set(together)]
+    rows = [[item for item in others if together(item) == number] for number in range(len(TOGETHER))]
+    others = [item for item in others if together(item) is None]
     early = len(others) * 2 // 3
-    items[:] = [*together, *evenly(evenly(longest, waiting), others[:early]), *others[early:]]
+    items[:] = [
+        *(item for row in rows for item in row),
+        *evenly(evenly(longest, waiting), others[:early]),
+        *others[early:],
+    ]
 
 
 def evenly(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.rooms import ROOT, modules, room_of
+from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
     "Accepted": "agent_core.store.inbox.rows.Accepted",
@@ -108,7 +109,7 @@ def meaning(carrier: str, root: Path = ROOT) -> str:
     for cut in range(len(parts), 0, -1):
         module = ".".join(parts[:cut])
         if module in known:
-            return _sentence(_found(ast.parse(known[module].read_text()), parts[cut:]), carrier)
+            return _sentence(_found(tree(known[module].read_text()), parts[cut:]), carrier)
     raise LookupError(f"no module holds {carrier}")
 
 
@@ -148,7 +149,7 @@ def _sentence(words: str | None, carrier: str) -> str:
 def classes(root: Path = ROOT) -> Iterator[tuple[str, str]]:
     """(module, name) of every public class of the house."""
     for module, path in modules(root).items():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 yield module, node.name
 
@@ -167,7 +168,7 @@ def widely_used(root: Path = ROOT) -> set[str]:
     there = {f"{module}.{name}" for module, name in classes(root)}
     users: dict[str, set[str]] = defaultdict(set)
     for module, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path.read_text()):
             if isinstance(node, ast.ImportFrom) and node.module in known:
                 for alias in node.names:
                     users[f"{node.module}.{alias.name}"].add(room_of(module, known))
@@ -179,7 +180,7 @@ def identifiers(root: Path = ROOT) -> Counter[str]:
     found: Counter[str] = Counter()
     for module, path in modules(root).items():
         found[module.rpartition(".")[2]] += 1
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path.read_text()):
             match node:
                 case (
                     ast.ClassDef(name=name)

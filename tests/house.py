@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.source import nodes, tree
+
 ROOT = Path(__file__).parents[1]
 FLOORS = ("gateway", "adapters", "agent_core")
 
@@ -20,7 +22,7 @@ of its own floor; what lies below it may use as well. The idea behind it is in [
 
 def sentence(source: str) -> str:
     """The first sentence of a module, on one line."""
-    words = " ".join((ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0].split())
+    words = " ".join((ast.get_docstring(tree(source)) or "").split("\n\n")[0].split())
     end = words.find(". ")
     return words if end < 0 else words[: end + 1]
 
@@ -37,7 +39,7 @@ def room_of(module: str) -> str:
 
 def used(path: Path) -> Iterator[str]:
     """The rooms that a file imports from."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path.read_text()):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for name in (f"{node.module}.{alias.name}" for alias in node.names):
                 known = (ROOT / f"{name.replace('.', '/')}.py").exists() or (ROOT / name.replace(".", "/")).is_dir()

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Set
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from tests.source import nodes
+
 ROOT = Path(__file__).parents[1]
 FLOORS = ("gateway", "adapters", "agent_core")
 Rooms = Mapping[str, Set[str]]
@@ -25,7 +27,7 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
 
 def imported(path: Path, known: Set[str]) -> Iterator[str]:
     """The modules of the house that a file imports, also late in a function."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path.read_text()):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"

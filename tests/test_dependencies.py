@@ -12,6 +12,8 @@ from typing import cast
 
 import pytest
 
+from tests.source import nodes
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agent_core", "adapters", "gateway", "migrations")
 NEEDED_UNSEEN = {"aiosqlite", "asyncpg", "opentelemetry-exporter-otlp-proto-http"}
@@ -114,7 +116,7 @@ def imports() -> set[str]:
     found: set[str] = set()
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for node in nodes(path.read_text("utf-8")):
                 if isinstance(node, ast.Import):
                     found |= {alias.name.split(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -15,6 +15,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from tests.source import nodes
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agent_core", "adapters", "gateway", "migrations")
 
@@ -123,7 +125,7 @@ INDEX_HOST = re.compile(r"https?://|--(?:extra-)?index-url|--find-links", re.IGN
 def imported(source: str, module: str) -> Iterator[tuple[int, str]]:
     """The line and the full name of everything that a module imports, at any depth, also by name at run time."""
     package = module.rpartition(".")[0].split(".")
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -164,7 +166,7 @@ def circles(sources: Mapping[str, str]) -> list[list[str]]:
     wanted: dict[str, set[str]] = {}
     for module, path in modules.items():
         names = {name for _, name in imported(sources[path], module)}
-        for node in ast.walk(ast.parse(sources[path])):
+        for node in nodes(sources[path]):
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names |= {f"{node.module}.{alias.name}" for alias in node.names}
         wanted[module] = {name for name in names if name in modules and name != module}
@@ -179,7 +181,7 @@ def too_long(source: str, path: str) -> list[str]:
     """The functions over `LONGEST_FUNCTION` lines (signature to last line), and the file if it is over `LONGEST_FILE`."""
     found = [
         f"{path}:{node.lineno}: {node.name} has {(node.end_lineno or 0) - node.lineno + 1} lines"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes(source)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 > LONGEST_FUNCTION
     ]

@@ -21,6 +21,7 @@ from tests.chats.model import scripted_model
 from tests.chats.test_schedule import entry, put_back, scheduled
 from tests.gateway.first_run import doctor, outspoken
 from tests.printed import configuration
+from tests.source import nodes
 from tests.toy.harness import ToyHarness
 from tests.toy.installed import PACKAGE, seen_in
 from tests.toy.server import TOKEN, ToyServer
@@ -41,7 +42,7 @@ def test_the_shipped_platforms_are_found_in_their_folders() -> None:
 
 def named_in(path: str, source: str, names: tuple[str, ...]) -> Iterator[str]:
     """Where a module asks for a platform by name: a literal that is one, a key or an event of it, its section, its folder."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         match node:
             case ast.Constant(value=str(words)) if words in names or (
                 words.partition(".")[0] in names and " " not in words

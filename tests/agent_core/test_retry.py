@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import agent_core.retry as listed_in
 from agent_core.retry import Retry
+from tests.source import nodes
 
 ROOT = Path(__file__).parents[2]
 LISTED: dict[str, Retry] = {name: one for name, one in vars(listed_in).items() if isinstance(one, Retry)}
@@ -88,7 +89,7 @@ def sources() -> Iterator[Path]:
 
 def names_from_retry(source: str) -> set[str]:
     """What a module takes of the list."""
-    taken = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))
+    taken = (node for node in nodes(source) if isinstance(node, ast.ImportFrom))
     return {name.name for node in taken if node.module == "agent_core.retry" for name in node.names}
 
 
@@ -98,7 +99,7 @@ PAUSES = ("pause", "delay", "wait", "backoff", "again", "retry")
 def growing(source: str) -> list[int]:
     """Lines where a pause grows by arithmetic of its own: a power of something that counts, or a pause that is doubled."""
     lines: list[int] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         match node:
             case ast.BinOp(left=ast.Constant(value=int() | float() as base), op=ast.Pow(), right=right):
                 if base > 1 and not isinstance(right, ast.Constant | ast.UnaryOp):

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
+from functools import cache
+from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
 from tests.chats.harness import ROOT
@@ -40,29 +41,34 @@ def raising(
 
     Nothing is raised in functions whose qualified names begin with one of `spared`.
     """
-    wanted = {str(ROOT / file) for file in files}
-    named = set(functions)
+    wanted = frozenset(str(ROOT / file) for file in files)
+    named = frozenset(functions)
     places = Places()
+    before = sys.gettrace()
 
     def trace(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or (code.co_filename not in wanted and code.co_qualname not in named):
-            return
-        if code.co_qualname.startswith(spared):
+        if event != "call" or not _among(code, wanted, named, spared):
             return
         if frame.f_lineno != code.co_firstlineno:  # a coroutine that goes on after it has waited
             return
         places.count += 1
         if places.count == number:
+            sys.settrace(before)  # what is traced takes its time
             places.hit = f"{code.co_filename.rpartition('/')[2]}:{code.co_qualname}:{frame.f_lineno}"
             raise error(places.hit)
 
-    before = sys.gettrace()
     sys.settrace(trace)
     try:
         yield places
     finally:
         sys.settrace(before)
+
+
+@cache
+def _among(code: CodeType, files: frozenset[str], functions: frozenset[str], spared: tuple[str, ...]) -> bool:
+    wanted = code.co_filename in files or code.co_qualname in functions
+    return wanted and not code.co_qualname.startswith(spared)
 
 
 class Thrown(Generic[T]):

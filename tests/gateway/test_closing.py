@@ -21,6 +21,7 @@ from agent_core.store.store import Damaged
 from agent_core.store.turns.rows import TurnState
 from agent_core.turn.effects import CallModel
 from tests.gateway.rig import QUICK, Rig, chunk, gateway
+from tests.source import nodes
 
 ROOT = Path(__file__).parents[2]
 WATCH: dict[str, Any] = {"watch_look_seconds": 0.2, "watch_grace_seconds": 0.3}
@@ -100,7 +101,7 @@ ENDS: dict[str, frozenset[str]] = {
 
 def ends_in(source: str) -> Iterator[str]:
     """What a module does of what ends a turn."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         match node:
             case ast.Call(func=ast.Name(id="TurnEnded" | "TurnClosed" | "Close" as name)):
                 yield f"{name}()"
