@@ -24,7 +24,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_acknowledged_row_is_lost() -> None:
-    done = run("--cuts", "1000", "--seed", "7")
+    done = run("--cuts", "400", "--seed", "7")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "losses: 0" in done.stdout
 
