@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.observe.logcatalogue import GENAI, catalogue, our_words
+from tests.source import nodes
 
 ROOT = Path(__file__).parents[2]
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -32,9 +33,8 @@ class LogCall:
 
 def calls_in(source: str, where: str) -> Iterator[LogCall]:
     """Every use of a module's ``log``. One that does not say its event and fields in so many words is an error."""
-    tree = ast.parse(source)
     understood: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes(source):
         if not isinstance(node, ast.Call):
             continue
         levels = levels_of(node.func)
@@ -53,7 +53,7 @@ def calls_in(source: str, where: str) -> Iterator[LogCall]:
         fields = tuple(str(keyword.arg) for keyword in node.keywords if keyword.arg != "exc_info")
         for level, name in zip(levels, names, strict=True):
             yield LogCall(place, name, "error" if level == "exception" else level, fields)
-    for node in ast.walk(tree):
+    for node in nodes(source):
         if isinstance(node, ast.Name) and node.id == "log" and isinstance(node.ctx, ast.Load):
             assert id(node) in understood, f"{where}:{node.lineno}: `log` is used otherwise than in a call of a level"
 
