@@ -19,6 +19,8 @@ WORDS: Mapping[str, str] = {
     "Adapter sight": "adapters.contract.chat.AdapterSight",
     "Chat message": "adapters.contract.chat.ChatMessage",
     "Inbound": "adapters.contract.base.Inbound",
+    "From a chat": "adapters.contract.base.FromChat",
+    "From the API": "adapters.contract.base.FromApi",
     "Input message": "agent_core.messages.InputMessage",
     "Ability": "adapters.contract.chat.Ability",
     "Advice": "agent_core.failures.remedies.Advice",

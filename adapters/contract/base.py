@@ -1,6 +1,6 @@
 """What adapters and the gateway say to each other.
 
-An adapter makes an `Inbound` of what a platform brought and hands it to `Gateway.accept`; only when that returns is the
+What a platform or a client brought becomes an `Inbound`, and is handed to `Gateway.accept`; only when that returns is the
 message durable, and only then may the platform be told so. What there is to see comes back level-triggered: a `Follower` for
 one message (API, one-shot command), a `SessionFollower` for a whole conversation (web page, terminal). The latest state is
 always enough to show; nothing has to be remembered between two sights.
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 from adapters.contract.chat import ChatOrigin
 from agent_core.failures.exits import Exit
@@ -50,8 +50,8 @@ def once(name: str) -> SessionKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inbound:
-    """One message as a platform brought it."""
+class _Message:
+    """What every message has. The order of the fields, here and below, is that of what is stored."""
 
     account: str
     """Which account of which platform received it, such as ``api`` or ``web``."""
@@ -60,9 +60,26 @@ class Inbound:
     session: SessionKey
     input: tuple[InputMessage, ...]
     surface: str
-    """Where it is seen, for logs: ``api``, ``web``, ``terminal``."""
+    """Where it is seen, for logs: ``api``, ``web``, ``telegram``."""
     memory_scope: str
     """In whose name it is asked: who pays, and, if that is a person, whose memory the tools use (`gateway.limits.whose`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromChat(_Message):
+    """A message of a chat; what follows is shown there."""
+
+    stateless: ClassVar[bool] = False
+    can_approve: bool = False
+    chat: ChatOrigin
+    digest: str = ""
+    """Of what an operator says in a chat, as in `FromApi`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromApi(_Message):
+    """A request of a client that follows its message itself: of the API, or of the web page."""
+
     own_history: tuple[Message, ...] | None = None
     """A stateless request brings its whole conversation; None: the session's own history counts."""
     request: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -72,14 +89,21 @@ class Inbound:
     """The wished model; empty is the configured chain."""
     can_approve: bool = False
     client_output_limit: bool = False
-    chat: ChatOrigin | None = None
-    """Where it came from, if that is a chat; what follows is shown there."""
     browser: str = ""
     """Which browser's page it came from."""
     digest: str = ""
     """Of the request's content: the same platform key with another digest is a client's mistake, not a redelivery."""
     trace: str = ""
     """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
+
+    @property
+    def stateless(self) -> bool:
+        """It brings its whole conversation, and no session's history counts."""
+        return self.own_history is not None
+
+
+Inbound: TypeAlias = FromChat | FromApi
+"""One message as a platform brought it."""
 
 
 @dataclass(frozen=True, slots=True)

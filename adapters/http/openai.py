@@ -1,6 +1,6 @@
 """The OpenAI-compatible surface: ``/v1/chat/completions`` (streaming and not) and ``/v1/models``.
 
-A request becomes an `Inbound`; what comes back is the view of its turn. This surface only appends: for every text bubble it
+A request becomes a `FromApi`; what comes back is the view of its turn. This surface only appends: for every text bubble it
 remembers how much has gone out, and sends the rest. Statuses and tool activity are comments of the event stream, so that no
 client takes them for the reply; notices are ordinary text, so that no client misses them. A client that goes away detaches from
 its turn, unless it or the configuration says ``cancel``.
@@ -24,8 +24,8 @@ from aiohttp import web
 from adapters.contract.base import (
     Ended,
     Follower,
+    FromApi,
     Gateway,
-    Inbound,
     LeftOpen,
     Queued,
     RefusedRequest,
@@ -407,7 +407,7 @@ class OpenAiApi:
         traced = any(request.headers.get(name) for name in TRACING)
         return f"rid:{request_id}:{whose}{chat.digest}" if traced else request_id
 
-    def _inbound(self, chat: ChatRequest, key: str, trace: str) -> Inbound:
+    def _inbound(self, chat: ChatRequest, key: str, trace: str) -> FromApi:
         before, latest = chat.split()
         if chat.session:
             system = tuple(
@@ -418,7 +418,7 @@ class OpenAiApi:
             session, history, latest = SessionKey("api", "key", chat.session), None, (*system, *latest)
         else:
             session, history = once(self._ids.new("x")), before
-        return Inbound(
+        return FromApi(
             account="api",
             platform_key=key,
             session=session,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import orjson
 from aiohttp import web
 
-from adapters.contract.base import REHEARSAL_WORDS, Gateway, Inbound, SessionKey, TurnSight
+from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import Problem, problem_response, refusal, stranger
 from adapters.http.entrance import NotJson, json_of
@@ -151,7 +151,7 @@ class WebChat:
         if len(text) > MAX_TEXT_CHARS:
             raise _Refused(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text")
         ticket = await self._gateway.accept(
-            Inbound(
+            FromApi(
                 account="web",
                 platform_key=f"{key.chat}:{message}",
                 session=key,

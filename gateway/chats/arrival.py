@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import structlog
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Content, ContentKind, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
@@ -250,7 +250,7 @@ class Arrivals:
         known = await self._store.inbox.by_key(account, message.key)
         key = self._session(own, origin, known)
         words = spoken(origin, text, members.rules_of(origin.address)) if isinstance(said, WordsForAgent) else text
-        inbound = Inbound(
+        inbound = FromChat(
             account=account,
             platform_key=message.key,
             session=key,
@@ -260,7 +260,7 @@ class Arrivals:
             can_approve=True,
             chat=origin,
         )
-        refused = members.refusal(inbound, origin, stored=known is not None) or unusable(origin, text)
+        refused = members.refusal(inbound, stored=known is not None) or unusable(origin, text)
         if refused is not None:
             await self._messages.refuse(inbound, cursor, refused)
             return

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import structlog
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat
 from adapters.contract.chat import Attachment, AttachmentKind, CallFailed, ChatPort, Fate
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
@@ -51,9 +51,8 @@ class Attachments:
         self._quotas = quotas
         self._sees = sees_pictures
 
-    async def fetched(self, inbound: Inbound, workspace: Path, port: ChatPort | None, tell: Tell) -> Inbound:
+    async def fetched(self, inbound: FromChat, workspace: Path, port: ChatPort | None, tell: Tell) -> FromChat:
         """The message with its attachments, as the turn takes it. `tell` says to the person what was not taken."""
-        assert inbound.chat is not None
         space = UNLIMITED if self._quotas is None else self._quotas.space(inbound, workspace)
         taken = [await self._take(port, one, workspace, space) for one in inbound.chat.attachments]
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):

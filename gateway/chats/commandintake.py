@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat, Inbound
 from adapters.contract.chat import ChatAddress
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock
@@ -33,7 +33,7 @@ class CommandIntake:
         self._clock = clock
 
     async def take(
-        self, inbound: Inbound, command: Command, cursor: Cursor = None, claim: Claimed | None = None
+        self, inbound: FromChat, command: Command, cursor: Cursor = None, claim: Claimed | None = None
     ) -> tuple[Accepted, asyncio.Task[None] | None]:
         """Store a command (with the occurrence that it stands for) and begin to carry it out, unless it was known.
 
@@ -52,13 +52,12 @@ class CommandIntake:
         """Say something in a chat for whoever runs the gateway; the same `key` is said once."""
         await self.take(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
 
-    def _begin(self, inbound: Inbound, inbox_id: int, owner: Owner, received_at: int) -> asyncio.Task[None]:
-        assert inbound.chat is not None
+    def _begin(self, inbound: FromChat, inbox_id: int, owner: Owner, received_at: int) -> asyncio.Task[None]:
         written = str(inbound.input[0].content).removeprefix("/")
         name, _, words = written.partition(" ")
         admin = self._members.standing_of(inbound.chat) is PersonStanding.ADMIN
         own = session_of(inbound.chat, self._members.rules_of(inbound.chat.address))
-        request = Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin, own, received_at)
+        request = Request(BY_NAME[name], words, inbound, inbox_id, owner, admin, own, received_at)
         task = self._commands.begin(request)
         if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
             self._members.directory.switching(own, task)
@@ -69,8 +68,9 @@ class CommandIntake:
     def carries_out(self, inbox_id: int) -> bool:
         return inbox_id in self._commands.under_way
 
-    def can_carry_out(self, inbound: Inbound) -> bool:
-        return inbound.account in self._members.accounts and inbound.chat is not None
-
-    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> None:
+    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> bool:
+        """Begin it. False if nobody here can."""
+        if not isinstance(inbound, FromChat) or inbound.account not in self._members.accounts:
+            return False
         self._begin(inbound, row.id, owner, row.received_at)
+        return True

@@ -215,4 +215,4 @@ async def asker_of(store: Store, origin: str) -> ChatOrigin | None:
         row = await store.inbox.one(int(number))
     else:
         row = next(iter(await store.inbox.inputs(origin)), None)
-    return inbox.decode(row.body).chat if row is not None else None
+    return inbox.chat_of(row.body) if row is not None else None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import CallFailed, ChatAddress
 from agent_core.bell import Bell
 from agent_core.ports import Clock
@@ -171,7 +171,7 @@ class Scheduler:
             found, happening = schedules.claimed(row, plan, claim, now)
             key = SessionKey.of(row.session_key)
             await self._own(key)
-            inbound = Inbound(
+            inbound = FromChat(
                 account=account,
                 platform_key=schedules.key_of(happening),
                 session=key,

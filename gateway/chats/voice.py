@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.failures.notices import NotStarted
@@ -42,26 +42,24 @@ class ChatVoice:
         await self._outbox.parts.load_words(owner, waiting)
 
     async def attached(self, inbound: Inbound, workspace: Path, owner: Owner) -> Inbound:
-        chat = inbound.chat
-        if chat is None or not chat.attachments:
+        if not isinstance(inbound, FromChat) or not inbound.chat.attachments:
             return inbound
+        address = inbound.chat.address
 
         async def tell(words: str) -> None:
             mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
             origin = f"attached:{inbound.platform_key}:{mark}"
-            await self._outbox.words.say(
-                chat.address, owner, origin, Content(ContentKind.ASIDE, Styled(words), silent=True)
-            )
+            await self._outbox.words.say(address, owner, origin, Content(ContentKind.ASIDE, Styled(words), silent=True))
 
-        port = self._outbox.port_of(chat.address) if self._outbox.accounts.knows(chat.address) else None
+        port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
         return await self._attachments.fetched(inbound, workspace, port, tell)
 
     def begun(self, inbound: Inbound, inbox_id: int) -> None:
-        if inbound.chat is not None:
+        if isinstance(inbound, FromChat):
             self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
 
     async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
-        if inbound.chat is None:
+        if not isinstance(inbound, FromChat):
             return
         words = PUT_ASIDE if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
         kind = FORGOT if why is NotStarted.FORGOTTEN else "inbox"
@@ -70,7 +68,7 @@ class ChatVoice:
         await self._outbox.words.say(inbound.chat.address, owner, f"{kind}:{inbox_id}", content)
 
     async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
-        chat = inbound.chat if inbound is not None else None
+        chat = inbound.chat if isinstance(inbound, FromChat) else None
         at = SessionKey.of(fresh.key)
         address = chat.address if chat is not None else ChatAddress(at.platform, at.account, at.chat, at.thread)
         if not self._outbox.accounts.knows(address):
@@ -79,13 +77,13 @@ class ChatVoice:
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")
         await self._outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
 
-    def tell_unstored(self, inbound: Inbound, words: str) -> None:
+    def tell_unstored(self, chat: ChatOrigin, words: str) -> None:
         """See `gateway.chats.arrival`."""
-        if (chat := inbound.chat) is not None:
-            self._outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
+        self._outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
 
     async def warned(self, warning: BudgetWarning) -> None:
         """A budget is about to be used up: whose message brought it there is told."""
-        if (chat := warning.inbound.chat) is not None:
+        if isinstance(warning.inbound, FromChat):
+            address = warning.inbound.chat.address
             content = Content(ContentKind.ASIDE, Styled(warning.words), silent=True)
-            await self._outbox.words.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)
+            await self._outbox.words.say(address, Owner(warning.session, warning.epoch), warning.origin, content)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted
 from adapters.text.styled import Styled
@@ -35,14 +35,17 @@ class Request:
 
     command: CommandSpec
     words: str
-    inbound: Inbound
-    origin: ChatOrigin
+    inbound: FromChat
     inbox_id: int
     owner: Owner
     admin: bool
     own: SessionKey
     """The session that the chat has of its own; another one may go on in it."""
     received_at: int = 0
+
+    @property
+    def origin(self) -> ChatOrigin:
+        return self.inbound.chat
 
     @property
     def key(self) -> str:

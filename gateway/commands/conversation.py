@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatKind, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.store.people.rows import PlaceRow
@@ -17,7 +17,7 @@ from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.owners import Owner, queue_origin
+from gateway.delivery.owners import Owner
 from gateway.queues.prefs import Prefs
 from gateway.queues.queue import SessionQueue, Waiting, person_words
 from gateway.sessions.accepting import Accepting
@@ -83,10 +83,9 @@ class ConversationCommands:
         """A platform's own stop button: it means the turn that is shown there, and that turn's notice is answer enough."""
         queue = self._queues.known(request.key)
         here = (request.origin.address, request.origin.root)
-        chats = (
-            [m.inbound.chat for m in queue.running.messages] if queue is not None and queue.running is not None else []
-        )
-        if any(chat is not None and (chat.address, chat.root) == here for chat in chats):
+        shown = queue.running.messages if queue is not None and queue.running is not None else ()
+        chats = [one.inbound.chat for one in shown if isinstance(one.inbound, FromChat)]
+        if any((chat.address, chat.root) == here for chat in chats):
             await self._stopped(request)
         return CommandReply("")
 
@@ -109,7 +108,8 @@ class ConversationCommands:
 
     async def _dropped(self, queue: SessionQueue, message: Waiting, request: Request) -> bool:
         """Take a waiting message out; who wrote it in another chat is told there."""
-        elsewhere = message.inbound.chat is not None and message.inbound.chat.address != request.origin.address
+        inbound = message.inbound
+        elsewhere = isinstance(inbound, FromChat) and inbound.chat.address != request.origin.address
         return await drop_waiting(self._stopping, self._outbox, queue, message, STOPPED_THERE if elsewhere else "")
 
     async def retry(self, request: Request) -> CommandReply:
@@ -202,11 +202,7 @@ class ConversationCommands:
         if queue is None or (queue.running is None and not queue.waiting):
             return ""
         if queue.running is None:
-            message = queue.waiting[0]
-            words = (await self._stopping.stop_message(queue.ticket_of(message))).words
-            if message.inbound.chat is not None:
-                self._outbox.words.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
-            return words
+            return (await self._stopping.stop_message(queue.ticket_of(queue.waiting[0]))).words
         return (await self._stopping.stop(request.inbound.session)).words
 
     async def _set(self, request: Request, prefs: Prefs, words: str) -> CommandReply:
@@ -224,7 +220,7 @@ async def stored_prefs(store: Store, request: Request) -> Prefs:
 
 def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
     """A message as if it had been written where a command was given: what follows is shown there."""
-    if inbound.chat is None or inbound.chat.address == origin.address:
+    if not isinstance(inbound, FromChat) or inbound.chat.address == origin.address:
         return inbound
     moved = replace(origin, attachments=inbound.chat.attachments)
     return replace(inbound, chat=moved, surface=origin.address.platform)
@@ -236,12 +232,10 @@ async def drop_waiting(
     """Take a message out of its queue, and say `words` (if any) where it was written. False if it did not wait any more."""
     if not (await stopping.stop_message(queue.ticket_of(message))).stopped:
         return False
-    if message.inbound.chat is not None:
-        outbox.words.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
-    if message.inbound.chat is not None and words:
-        content = Content(ContentKind.ASIDE, Styled(words), reply_to=message.inbound.chat.reply_to)
-        owner = Owner(queue.session, queue.epoch)
-        await outbox.words.say(message.inbound.chat.address, owner, f"inbox:{message.inbox_id}", content)
+    if isinstance(message.inbound, FromChat) and words:
+        chat, owner = message.inbound.chat, Owner(queue.session, queue.epoch)
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to)
+        await outbox.words.say(chat.address, owner, f"inbox:{message.inbox_id}", content)
     return True
 
 
@@ -259,7 +253,7 @@ async def cut_off(stopping: TurnStopping, outbox: Outbox, places: Sequence[Place
 
 def place_of(inbound: Inbound) -> str:
     """The place where a message was written; empty if it is none."""
-    if inbound.chat is None or inbound.chat.kind is not ChatKind.PRIVATE:
+    if not isinstance(inbound, FromChat) or inbound.chat.kind is not ChatKind.PRIVATE:
         return ""
     address = inbound.chat.address
     return SessionKey(address.platform, address.account, address.chat, address.thread).text()

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import structlog
 
-from adapters.contract.base import Inbound, Ticket
+from adapters.contract.base import FromChat, Ticket
 from adapters.contract.chat import AttachmentKind, ChatOrigin, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
@@ -68,7 +68,7 @@ class Messages:
         self._store = store
         self._clock = clock
 
-    async def take(self, inbound: Inbound, cursor: Cursor) -> None:
+    async def take(self, inbound: FromChat, cursor: Cursor) -> None:
         try:
             ticket = await self._accepting.accept(inbound, cursor=cursor)
         except NotAccepted as refused:
@@ -81,23 +81,22 @@ class Messages:
             return
         await self._met(inbound, ticket, cursor)
 
-    async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> None:
+    async def submit(self, inbound: FromChat, key: str, text: str, busy: SessionPolicy | None) -> None:
         """Take in words that a command or a button stands for."""
-        assert inbound.chat is not None
         rules = self._members.rules_of(inbound.chat.address)
         said = replace(inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules)),))
         await self._met(said, await self._accepting.accept(said, busy=busy), None)
 
-    async def _met(self, inbound: Inbound, ticket: Ticket, cursor: Cursor) -> None:
+    async def _met(self, inbound: FromChat, ticket: Ticket, cursor: Cursor) -> None:
         if not ticket.duplicate:
             await self._announce(inbound, ticket.inbox_id, ticket.session)
         elif cursor is not None:
             await self._store.inbox.move_cursor(inbound.account, *cursor)
 
-    async def _announce(self, inbound: Inbound, inbox_id: int, session: str) -> None:
+    async def _announce(self, inbound: FromChat, inbox_id: int, session: str) -> None:
         """Tell what is to be told of a message that was taken: its place in the queue, what of it cannot be used."""
         queue = self._queues.known(inbound.session.text())
-        if queue is None or inbound.chat is None:
+        if queue is None:
             return
         position = queue.position(inbox_id)
         address, to = inbound.chat.address, inbound.chat.reply_to
@@ -111,7 +110,7 @@ class Messages:
             contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
             await self._outbox.words.say(address, Owner(session, queue.epoch), f"inbox:{inbox_id}", *contents)
 
-    async def refuse(self, inbound: Inbound, cursor: Cursor, why: MemberRefused) -> None:
+    async def refuse(self, inbound: FromChat, cursor: Cursor, why: MemberRefused) -> None:
         """Record a message that is not taken, and say so where that was not said before."""
         message = self._accepting.new_message(inbound, REFUSED_LANE, self._clock.now_ms(), cursor, refused=why.reason)
         accepted = await self._accepting.put(message)
@@ -125,16 +124,15 @@ class Messages:
         if why.words:
             await self._say(inbound, accepted, why.words)
 
-    async def _say(self, inbound: Inbound, accepted: Accepted, words: str) -> None:
+    async def _say(self, inbound: FromChat, accepted: Accepted, words: str) -> None:
         """Say something about a stored message, where it came from."""
-        assert inbound.chat is not None
         queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
         owner = Owner(accepted.session, queue.epoch)
         await self._outbox.words.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
         self._queues.release(queue)
 
-    async def edit(self, inbound: Inbound, stored: InboxRow | None) -> None:
+    async def edit(self, inbound: FromChat, stored: InboxRow | None) -> None:
         """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
         quotas, now = self._quotas, self._clock.now_ms()
         charges = await quotas.for_files(inbound, now) if quotas is not None else ()
@@ -146,8 +144,8 @@ class Messages:
             words = str(quotas.refusal(inbound, error, now))
             before = None
             with suppress(inbox.UnreadableMessage):
-                before = inbox.decode(stored.body) if stored is not None else None
-            inbound = without_files(inbound, words, before)
+                before = inbox.chat_of(stored.body) if stored is not None else None
+            inbound = without_files(inbound, words, before.attachments if before is not None else ())
             changed = await self._store.inbox.reword(account, name, inbox.encode(inbound))
         if changed and (queue := self._queues.known(inbound.session.text())) is not None:
             queue.reword(inbound)
@@ -160,6 +158,3 @@ class Messages:
             return
         outcome = await self._stopping.withdraw(Ticket(row.id, row.session, duplicate=True))
         log.info("chat.withdrawn", account=account, inbox=row.id, done=outcome)
-        chat = inbox.decode(row.body).chat
-        if outcome and chat is not None:
-            self._outbox.words.take_back(chat.address, queue_origin(row.id))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted
 from adapters.delivery.parts import content_of
@@ -63,10 +63,10 @@ def _posts() -> TypeAdapter[Post]:
     return TypeAdapter(Post)
 
 
-def post_inbound(address: ChatAddress, platform_key: str, digest: str) -> Inbound:
+def post_inbound(address: ChatAddress, platform_key: str, digest: str) -> FromChat:
     """What whoever runs the gateway says in a chat, as a message of that chat; the same `platform_key` is said once."""
     key = session_key(address)
-    return Inbound(
+    return FromChat(
         account=f"{address.platform}/{address.account}",
         platform_key=platform_key,
         session=key,

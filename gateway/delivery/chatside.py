@@ -41,7 +41,7 @@ class ChatSide(Restoring, Protocol):
         """A message, if it can be read, was lost with its conversation: told in the one that begins in its place."""
         ...
 
-    def tell_unstored(self, inbound: Inbound, words: str) -> None:
+    def tell_unstored(self, chat: ChatOrigin, words: str) -> None:
         """The same of what cannot be stored: tried once."""
         ...
 
@@ -66,7 +66,7 @@ class NoChats:
     async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
         pass
 
-    def tell_unstored(self, inbound: Inbound, words: str) -> None:
+    def tell_unstored(self, chat: ChatOrigin, words: str) -> None:
         pass
 
     async def load(self, turns: Sequence[OpenTurn], begun: Sequence[int]) -> None:

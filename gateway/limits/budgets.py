@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat, Inbound
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.spending import PaidTurn, Spender, Spending
@@ -91,11 +91,11 @@ def payer_of(inbound: Inbound) -> Payer:
 
     The API's person is the client's ``user``; its chat is the session that it names, if it names one.
     """
-    origin = inbound.chat
-    if origin is not None:
-        where = f"{origin.address.platform}/{origin.address.account}"
-        return Payer(f"{where}/{origin.person.id}", f"{where}/{origin.address.chat}")
-    return Payer(inbound.memory_scope, inbound.session.text() if inbound.own_history is None else "")
+    if isinstance(inbound, FromChat):
+        address = inbound.chat.address
+        where = f"{address.platform}/{address.account}"
+        return Payer(f"{where}/{inbound.chat.person.id}", f"{where}/{address.chat}")
+    return Payer(inbound.memory_scope, "" if inbound.stateless else inbound.session.text())
 
 
 def warning_words(reached: Reached, rules: BudgetRules, now: int) -> str:

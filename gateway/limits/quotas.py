@@ -15,7 +15,7 @@ import base64
 import binascii
 import hashlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 import orjson
 import structlog
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromApi, FromChat, Inbound
 from adapters.contract.chat import Attachment, AttachmentKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.pacing import worth_saying
@@ -126,7 +126,7 @@ def carried_files(inbound: Inbound) -> tuple[Carried, ...]:
     Over the API it is known by its bytes. What is still with a platform is known by its place in its message: so a message that comes
     again, edited or not, brings nothing new but what was added.
     """
-    found = _attached(inbound) if inbound.chat is not None else [_decoded(text) for text in encoded_files(inbound)]
+    found = _attached(inbound) if isinstance(inbound, FromChat) else [_decoded(text) for text in encoded_files(inbound)]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: (-one.size, one.name)))
 
 
@@ -135,8 +135,7 @@ def carried_bytes(inbound: Inbound) -> int:
     return sum(one.size for one in carried_files(inbound))
 
 
-def _attached(inbound: Inbound) -> list[Carried]:
-    assert inbound.chat is not None
+def _attached(inbound: FromChat) -> list[Carried]:
     found, seen = list[Carried](), Counter[tuple[str, int]]()
     for one in inbound.chat.attachments:
         if one.kind is not AttachmentKind.OTHER and not one.refused:
@@ -146,7 +145,7 @@ def _attached(inbound: Inbound) -> list[Carried]:
     return found
 
 
-def encoded_files(inbound: Inbound) -> list[str]:
+def encoded_files(inbound: FromApi) -> list[str]:
     """The files and pictures in a request, as they stand there. Pure."""
     contents = [message.content for message in inbound.input]
     contents += [message.get("content") for message in inbound.own_history or ()]
@@ -176,11 +175,9 @@ def _decoded(text: str) -> Carried:
     return Carried(hashlib.sha256(there).hexdigest(), len(there))
 
 
-def without_files(inbound: Inbound, words: str, but: Inbound | None = None) -> Inbound:
-    """A chat's message whose files are not taken, for the reason that `words` say; those of `but` are, which it was before. Pure."""
-    assert inbound.chat is not None
-    before = but.chat.attachments if but is not None and but.chat is not None else ()
-    taken = Counter((one.name, one.size) for one in before if one.kind is not AttachmentKind.OTHER and not one.refused)
+def without_files(inbound: FromChat, words: str, but: Sequence[Attachment] = ()) -> FromChat:
+    """A message whose files are not taken, for the reason that `words` say; `but` are, which it had before. Pure."""
+    taken = Counter((one.name, one.size) for one in but if one.kind is not AttachmentKind.OTHER and not one.refused)
     kept = list[Attachment]()
     for one in inbound.chat.attachments:
         look = (one.name, one.size)
@@ -294,13 +291,13 @@ class Quotas:
     async def admit(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
         """What a message counts for by the day. Whether there is room is decided where it is stored: one that is there has its answer."""
         charges = [*await self.for_files(inbound, now)]
-        if inbound.surface == "api" and inbound.own_history is None and inbound.session.text() not in self._begun:
+        if inbound.surface == "api" and not inbound.stateless and inbound.session.text() not in self._begun:
             charges.append(replace(self._charge(inbound, QuotaKind.SESSIONS, 1, now), new_session=True))
         return tuple(charges)
 
     async def for_files(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
         """What the files of a message count for, as far as they are new: that is decided where it is stored."""
-        large = inbound.chat is None and sum(map(len, encoded_files(inbound))) > IN_THREAD_BYTES
+        large = isinstance(inbound, FromApi) and sum(map(len, encoded_files(inbound))) > IN_THREAD_BYTES
         carried = await asyncio.to_thread(carried_files, inbound) if large else carried_files(inbound)
         if not carried:
             return ()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from adapters.contract.base import Inbound, SessionKey, once
+from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey, once
 from agent_core import storedjson
 from agent_core.driver.modelcalls import OfferedTools, client_tools
 from agent_core.store.store import StorageUnavailable, Store
@@ -34,7 +34,7 @@ ROOMS = ".nameless"
 
 def nameless(inbound: Inbound) -> bool:
     """It names neither a person nor a conversation. Told by what is stored with every message, also with older ones."""
-    return inbound.own_history is not None and memory_of(inbound) == _own(inbound)
+    return inbound.stateless and memory_of(inbound) == _own(inbound)
 
 
 def _own(inbound: Inbound) -> str:
@@ -43,14 +43,14 @@ def _own(inbound: Inbound) -> str:
 
 def memory_of(inbound: Inbound) -> str:
     """The scope of what `remember` keeps: the person's, or the conversation's if nobody knows whose it is."""
-    if inbound.memory_scope not in UNNAMED:
+    if isinstance(inbound, FromChat) or inbound.memory_scope not in UNNAMED:
         return inbound.memory_scope
     return f"{inbound.memory_scope}/{inbound.browser}" if inbound.browser else _own(inbound)
 
 
 def author_of(inbound: Inbound) -> str:
     """Who wrote a message, within its account; empty if nobody can say. By this people are found who are to be forgotten."""
-    if inbound.chat is not None:
+    if isinstance(inbound, FromChat):
         return inbound.chat.person.id
     scope, slash, user = inbound.memory_scope.partition("/")
     return user if slash and scope in UNNAMED else inbound.browser
@@ -79,7 +79,7 @@ def workspace_of(inbound: Inbound, root: Path) -> Path:
     """
     if nameless(inbound):
         return root / ROOMS / _room(inbound.session)
-    owner = inbound.session.text() if inbound.own_history is None else inbound.memory_scope
+    owner = inbound.memory_scope if inbound.stateless else inbound.session.text()
     return root / folder_name(owner)
 
 
@@ -98,7 +98,7 @@ def conversation_of(inbound: Inbound) -> str:
     A stateless client brings the whole conversation each time, under no name; who asks and what it begins with tell it again. Of those who are
     nobody many begin alike, and nobody shares with nobody.
     """
-    if inbound.own_history is None or nameless(inbound):
+    if isinstance(inbound, FromChat) or inbound.own_history is None or nameless(inbound):
         return ""
     said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
     said += [message.content for message in inbound.input if message.role == "user"]
@@ -108,7 +108,7 @@ def conversation_of(inbound: Inbound) -> str:
 
 def withheld_from(inbound: Inbound) -> frozenset[str]:
     """The gateway's own tools that a message is not offered: files go to chats only, and nobody has a memory."""
-    files = frozenset({SEND_FILE}) if inbound.chat is None else frozenset[str]()
+    files = frozenset[str]() if isinstance(inbound, FromChat) else frozenset({SEND_FILE})
     return files | OF_MEMORY if nameless(inbound) else files
 
 
@@ -121,7 +121,7 @@ class Offers:
 
     def to(self, inbound: Inbound) -> OfferedTools:
         """What the turn of this message offers."""
-        if inbound.client_tools:
+        if isinstance(inbound, FromApi) and inbound.client_tools:
             return client_tools(inbound.client_tools)
         withheld = withheld_from(inbound)
         if withheld not in self._made:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat
 from adapters.contract.chat import ChatAddress, ChatOrigin, ChatPerson
 from agent_core.ports import Clock, Ids
 from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
@@ -118,9 +118,9 @@ class Members:
         person = ChatPerson(link.person, link.name, link.username)
         return link.account in self._rules and self.standing(link.account, person) is not PersonStanding.STRANGER
 
-    def refusal(self, inbound: Inbound, origin: ChatOrigin, *, stored: bool) -> MemberRefused | None:
+    def refusal(self, inbound: FromChat, *, stored: bool) -> MemberRefused | None:
         """Why a message is not taken. One that is `stored` was counted when it came first: it is a redelivery, or an edit."""
-        account, person = inbound.account, origin.person
+        account, origin, person = inbound.account, inbound.chat, inbound.chat.person
         now = self._clock.now_ms()
         if self.standing_of(origin) is PersonStanding.STRANGER:
             known = self._people.get((account, person.id))

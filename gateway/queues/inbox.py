@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from adapters.contract.base import Inbound
+import orjson
+
+from adapters.contract.base import FromApi, FromChat, Inbound
+from adapters.contract.chat import ChatOrigin
 from agent_core import storedjson
+from agent_core.jsonvalue import Json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -25,10 +30,10 @@ class UnreadableMessage(Exception):
 
 
 @functools.cache
-def _adapter() -> TypeAdapter[Inbound]:
+def _adapters() -> tuple[TypeAdapter[FromChat], TypeAdapter[FromApi]]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Inbound)
+    return TypeAdapter(FromChat), TypeAdapter(FromApi)
 
 
 def encode(inbound: Inbound) -> bytes:
@@ -38,7 +43,16 @@ def encode(inbound: Inbound) -> bytes:
 
 def decode(body: bytes) -> Inbound:
     """The message of an inbox row. Raises `UnreadableMessage`."""
+    from_chat, from_api = _adapters()
     try:
-        return _adapter().validate_json(body)
-    except ValueError as error:
+        stored: Mapping[str, Json] = orjson.loads(body)
+        kind = from_chat if stored.get("chat") else from_api  # only a chat's message says which chat
+        return kind.validate_json(body)
+    except (ValueError, AttributeError) as error:
         raise UnreadableMessage(f"a stored message cannot be read: {type(error).__name__}") from error
+
+
+def chat_of(body: bytes) -> ChatOrigin | None:
+    """Where the message of an inbox row came from, if that is a chat. Raises `UnreadableMessage`."""
+    inbound = decode(body)
+    return inbound.chat if isinstance(inbound, FromChat) else None

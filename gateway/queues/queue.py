@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from adapters.contract.base import Inbound, MessageState, Summary, Ticket, TurnSight
+from adapters.contract.base import FromChat, Inbound, MessageState, Summary, Ticket, TurnSight
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.judging.compaction import SessionMemory
@@ -62,8 +62,10 @@ class Running:
 
     def same_chat(self, inbound: Inbound) -> bool:
         """What follows from `inbound` is shown where this turn is: one conversation may go on in several chats."""
-        chat = self.messages[0].inbound.chat if self.messages else None
-        return chat is None or inbound.chat is None or chat.address == inbound.chat.address
+        first = self.messages[0].inbound if self.messages else None
+        if not isinstance(first, FromChat) or not isinstance(inbound, FromChat):
+            return True
+        return first.chat.address == inbound.chat.address
 
 
 def summary_of(turn: Turn) -> Summary:
@@ -82,9 +84,10 @@ def summary_of(turn: Turn) -> Summary:
 
 def piece_of(message: Waiting, steady: float) -> MessagePiece:
     """What merging looks at, at this time of the monotonic clock."""
+    origin = message.inbound.chat if isinstance(message.inbound, FromChat) else None
     if message.came is None:
-        return MessagePiece(message.inbound.chat, message.received_at)
-    return MessagePiece(message.inbound.chat, message.received_at, round((steady - message.came) * 1000))
+        return MessagePiece(origin, message.received_at)
+    return MessagePiece(origin, message.received_at, round((steady - message.came) * 1000))
 
 
 def person_words(inbound: Inbound) -> str:

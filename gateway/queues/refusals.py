@@ -11,7 +11,7 @@ import asyncio
 
 import structlog
 
-from adapters.contract.base import Inbound, RefusedRequest, SessionKey
+from adapters.contract.base import FromApi, RefusedRequest, SessionKey
 from agent_core.ports import Clock, Ids
 from agent_core.signals import MessageTaken, RequestRefused, Tell
 from agent_core.store.errors import StorageUnavailable
@@ -58,7 +58,7 @@ class Refusals:
 
     async def _store_it(self, refused: RefusedRequest, now: int) -> bool:
         key = f"refused:{refused.request}:{self._ids.new('x')}"
-        inbound = Inbound(
+        inbound = FromApi(
             account="api", platform_key=key, session=SESSION, input=(), surface="api", memory_scope="api",
         )  # fmt: skip
         message = NewMessage(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat, Inbound
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.pacing import worth_saying
 from agent_core.failures.notices import NotStarted
@@ -30,7 +30,7 @@ RECOUNT_SECONDS = 0.1
 
 def person_of(inbound: Inbound) -> str:
     """In whose share a message counts; empty if nobody knows. Pure."""
-    if inbound.chat is not None:
+    if isinstance(inbound, FromChat):
         return f"{inbound.account}/{inbound.chat.person.id}"
     return inbound.memory_scope if inbound.memory_scope.startswith("api/") else ""
 

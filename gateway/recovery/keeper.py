@@ -75,9 +75,7 @@ class Commands(Protocol):
 
     def carries_out(self, inbox_id: int) -> bool: ...
 
-    def can_carry_out(self, inbound: Inbound) -> bool: ...
-
-    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> None: ...
+    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> bool: ...
 
 
 class Keeper:
@@ -369,10 +367,8 @@ class Keeper:
         row = await self._store.inbox.one(left.inbox_id)
         if row is None:
             return
-        inbound = inbox.decode(row.body)
-        if self._commands.can_carry_out(inbound):
-            self._commands.carry_out(row, inbound, Owner(row.session, taken.epochs[row.session]))
-        else:
+        owner = Owner(row.session, taken.epochs[row.session])
+        if not self._commands.carry_out(row, inbox.decode(row.body), owner):
             self._unusable.add(row.id)
 
     async def _take_parts(self, items: Sequence[LeftItem], taken: TakeUp) -> None:

@@ -22,7 +22,7 @@ from typing import TypeVar
 import structlog
 from sqlalchemy import ColumnElement, Connection
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromApi, SessionKey
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import decode
 from agent_core.limits.retention import next_size
@@ -296,5 +296,5 @@ def _blank(account: str, key: str, session: str) -> bytes:
     """What is left of a message: by which it is known again."""
     named = SessionKey.of(session)
     return inbox.encode(
-        Inbound(account=account, platform_key=key, session=named, input=(), surface="", memory_scope="")
+        FromApi(account=account, platform_key=key, session=named, input=(), surface="", memory_scope="")
     )

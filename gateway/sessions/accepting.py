@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from adapters.contract.base import Inbound, Ticket
+from adapters.contract.base import FromApi, Inbound, Ticket
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell
@@ -67,7 +67,7 @@ class Accepting:
             raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
         if (refusal := self.no_room()) is not None:
             raise refusal
-        if inbound.model and inbound.model not in self.chain.names:
+        if isinstance(inbound, FromApi) and inbound.model and inbound.model not in self.chain.names:
             known = ", ".join(self.chain.names)
             words = f"There is no model called {inbound.model!r} here. There is: {known}."
             raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
@@ -171,7 +171,7 @@ class Accepting:
     def _put(self, queue: SessionQueue, message: Waiting, policy: SessionPolicy) -> None:
         """Queue a new message, or put it into the running turn, or let it end that."""
         running = queue.running
-        steers = policy is SessionPolicy.STEER and message.inbound.own_history is None and not queue.waiting
+        steers = policy is SessionPolicy.STEER and not message.inbound.stateless and not queue.waiting
         if running is not None and steers and running.same_chat(message.inbound):
             heard = [
                 running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromApi, FromChat, Inbound
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.driver import TurnDriver, World
 from agent_core.driver.modelcalls import ModelCaller, client_tools
@@ -95,7 +95,8 @@ def opened_event(
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
-    offered = client_tools(first.client_tools) if first.client_tools else None
+    request = first if isinstance(first, FromApi) else None
+    offered = client_tools(request.client_tools) if request is not None and request.client_tools else None
     withheld = withheld_from(first)
     turn = replace(
         settings.turn,
@@ -103,28 +104,22 @@ def opened_event(
         tools=() if offered else tuple(t for t in settings.turn.tools if t.name not in withheld),
         client_tools=offered.names if offered else (),
         can_approve=first.can_approve,
-        client_output_limit=first.client_output_limit,
+        client_output_limit=request is not None and request.client_output_limit,
     )
     asked = tuple(message for inbound in inbounds for message in inbound.input)
     said = [message.to_message() for message in asked]
-    return TurnOpened(
-        at=at,
-        input=asked,
-        settings=turn,
-        seed=seed,
-        own_history=first.own_history,
-        request=first.request,
-        client_tools=first.client_tools,
-        surface=first.surface,
-        known=known,
+    opened = TurnOpened(
+        at=at, input=asked, settings=turn, seed=seed, surface=first.surface, known=known,
         left_out=looked_at(left_out, said),
-    )
+    )  # fmt: skip
+    if request is None:
+        return opened
+    return replace(opened, own_history=request.own_history, request=request.request, client_tools=request.client_tools)
 
 
-def brought(inbounds: Sequence[Inbound]) -> list[Message]:
+def brought(inbound: FromApi) -> list[Message]:
     """The conversation that a client brings along, with what it says now."""
-    said = [message.to_message() for inbound in inbounds for message in inbound.input]
-    return [*(inbounds[0].own_history or ()), *said]
+    return [*(inbound.own_history or ()), *(message.to_message() for message in inbound.input)]
 
 
 def system_prompt_of(settings: HubSettings, date: str) -> str:
@@ -190,16 +185,19 @@ class TurnOpener:
     async def _try_to_open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver:
         first = messages[0].inbound
         await self.left.opening(queue.session)
-        if first.own_history is None:
+        if not first.stateless:
             await self.load_memory(queue)
         turn = self.world.ids.new("t")
         driver = self.driver(turn, queue.session, queue.epoch, messages, queue)
-        routes = await self.chain.routes(first.model or (await prefs_of(self.store, queue)).model)
+        asked = first.model if isinstance(first, FromApi) else ""
+        routes = await self.chain.routes(asked or (await prefs_of(self.store, queue)).model)
         owner = Owner(queue.session, queue.epoch)
         inbounds = [await self.chats.attached(m.inbound, self._workspace(m.inbound), owner) for m in messages]
         known = await self.learning.known(first, queue.session)
         now, seed = self.world.clock.now_ms(), self.world.ids.seed()
-        left_out = queue.memory.left_out if first.own_history is None else self.learning.refused.of(brought(inbounds))
+        left_out = queue.memory.left_out
+        if isinstance(first, FromApi) and first.stateless:
+            left_out = self.learning.refused.of(brought(first))
         await driver.begin(opened_event(inbounds, self.settings, routes, known, at=now, seed=seed, left_out=left_out))
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)
@@ -245,7 +243,7 @@ class TurnOpener:
         upkeep.used(workspace)
         clock, tell = self.world.clock, self.world.tell
         date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
-        if first.trace:
+        if isinstance(first, FromApi) and first.trace:
             self.continues(turn, first.trace)
         identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
         caller = ModelCaller(
@@ -273,7 +271,7 @@ class TurnOpener:
                 space=self.counting.space(first, workspace),
             )
 
-        outlet = self.chats.outlet(first.chat, turn, session, epoch) if first.chat is not None else None
+        outlet = self.chats.outlet(first.chat, turn, session, epoch) if isinstance(first, FromChat) else None
         return TurnDriver(self.world, identity, caller, context, outlet)
 
     async def load_memory(self, queue: SessionQueue) -> None:

@@ -109,13 +109,13 @@ class Runner:
         if queue.task is not None:
             await asyncio.wait({queue.task})
 
-    def take_out(self, queue: SessionQueue, inbox_id: int) -> bool:
-        """Take a waiting message out of its queue, and a queue without any out of the line. False if it does not wait there."""
+    def take_out(self, queue: SessionQueue, inbox_id: int) -> Waiting | None:
+        """Take a waiting message out of its queue, and a queue without any out of the line. None if it does not wait there."""
         found = queue.withdraw(inbox_id)
         if found and queue.running is None and not queue.waiting and queue.task is None:
             self.slots.leave(queue)
             self._queues.release(queue)
-        return found is not None
+        return found
 
     def _begin(self, queue: SessionQueue) -> None:
         """The queue has a place: run one turn of it."""

@@ -73,13 +73,20 @@ class TurnStopping:
         if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
             self.runner.slots.hurry(queue)
             return await stop_turn(running.driver, self.clock.now_ms())
-        if self.runner.take_out(queue, ticket.inbox_id):
-            try:
-                await self.store.inbox.drop(ticket.inbox_id, BY_CLIENT)
-            except Conflict:
-                return StopOutcome(stopped=True, words="Its turn had just begun, and is stopped.")
-            return StopOutcome(stopped=True, words="The message was taken out of the queue.")
-        return StopOutcome(stopped=False, words="Nothing is running for this message.")
+        if (message := self.runner.take_out(queue, ticket.inbox_id)) is None:
+            return StopOutcome(stopped=False, words="Nothing is running for this message.")
+        begun = not await self._drop(message, BY_CLIENT)
+        words = "Its turn had just begun, and is stopped." if begun else "The message was taken out of the queue."
+        return StopOutcome(stopped=True, words=words)
+
+    async def _drop(self, message: Waiting, why: str) -> bool:
+        """What was taken out of its queue is not run, and nothing says any more that it waits. False if its turn had just begun."""
+        dropped = False
+        with suppress(Conflict):
+            await self.store.inbox.drop(message.inbox_id, why)
+            dropped = True
+        self.chats.begun(message.inbound, message.inbox_id)
+        return dropped
 
     async def forget(self, queue: SessionQueue, message: Waiting) -> None:
         """Its person is being forgotten: it is not answered, or its turn is stopped; and they are told why."""
@@ -99,11 +106,10 @@ class TurnStopping:
     async def withdraw(self, ticket: Ticket) -> bool:
         """Take a waiting message out of its queue. False if its turn has begun."""
         queue = self.queues.of(ticket.session)
-        if queue is None or not self.runner.take_out(queue, ticket.inbox_id):
-            return False
-        with suppress(Conflict):
-            await self.store.inbox.drop(ticket.inbox_id, BY_PERSON)
-        return True
+        message = self.runner.take_out(queue, ticket.inbox_id) if queue is not None else None
+        if message is not None:
+            await self._drop(message, BY_PERSON)
+        return message is not None
 
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         """See `adapters.contract.base.Gateway.approve`."""

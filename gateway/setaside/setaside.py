@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat, Inbound
 from agent_core.driver.closing import Closer, Closing, TurnIdentity, closing_of, ended_otherwise, unread
 from agent_core.failures.notices import DAMAGED, NotStarted
 from agent_core.ports import Clock, Ids
@@ -128,9 +128,8 @@ class PutAside:
             log.error("storage.damaged_for_all", chat=chat, error=f"{type(error).__name__}: {error}")
 
     def _say_unstored(self, asked: Iterable[Inbound], words: str) -> None:
-        first = next((one for one in asked if one.chat is not None), None)
-        if first is not None:
-            self._chats.tell_unstored(first, words)
+        if (first := next((one for one in asked if isinstance(one, FromChat)), None)) is not None:
+            self._chats.tell_unstored(first.chat, words)
 
     def _tell_waiting(self, session: str) -> None:
         """Once, that what was taken waits."""
@@ -329,7 +328,7 @@ class PutAside:
 def outlet_of(chats: ChatSide, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
     """Where a turn that is not looked into is shown, if its messages can be read."""
     try:
-        chat = inbox.decode(asked[0].body).chat if asked else None
+        chat = inbox.chat_of(asked[0].body) if asked else None
     except inbox.UnreadableMessage:
         return None
     return chats.outlet(chat, found.turn, found.session, found.epoch) if chat is not None else None

@@ -24,7 +24,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from adapters.contract.base import Inbound, SessionKey, once
+from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey, once
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.failures import exits
 from agent_core.journal.rows import encode
@@ -233,29 +233,29 @@ class Year:
             words = words + "\n" + self.text(800, 3000)  # somebody pastes a file
         if dice.random() < 0.05:
             words = [{"type": "text", "text": words}, {"type": "image_url", "image_url": {"url": self.picture()}}]
-        history: Any = None
-        origin = None
         if account == "api":
             person = int(who[4:])
             talk = self.talks.setdefault(person, [])
-            history = tuple(talk)
+            history: Any = tuple(talk)
             talk += [{"role": "user", "content": words}, {"role": "assistant", "content": self.text(60, 200)}]
             self.talks[person] = [] if len(talk) > 40 else talk
-        else:
-            kind = ChatKind.GROUP if chat.startswith("-") else ChatKind.PRIVATE
-            origin = ChatOrigin(
-                ChatAddress("telegram", "99", chat), kind, ChatPerson(who, name=f"Person {who}"), message=str(number)
-            )
-        scope = f"api/{who}" if account == "api" else key.text()
-        return Inbound(
-            account=account, platform_key=f"m{number}", session=key, input=(InputMessage(words),), surface=account.partition("/")[0],
-            memory_scope=scope, own_history=history, chat=origin,
+            return FromApi(
+                account=account, platform_key=f"m{number}", session=key, input=(InputMessage(words),), surface="api",
+                memory_scope=f"api/{who}", own_history=history,
+            )  # fmt: skip
+        kind = ChatKind.GROUP if chat.startswith("-") else ChatKind.PRIVATE
+        origin = ChatOrigin(
+            ChatAddress("telegram", "99", chat), kind, ChatPerson(who, name=f"Person {who}"), message=str(number)
+        )
+        return FromChat(
+            account=account, platform_key=f"m{number}", session=key, input=(InputMessage(words),), surface="telegram",
+            memory_scope=key.text(), chat=origin,
         )  # fmt: skip
 
     def events(self, inbound: Inbound, at: int) -> Iterator[Event]:
         dice = self.dice
         yield TurnOpened(
-            at=at, input=inbound.input, settings=SETTINGS, seed=dice.getrandbits(62), own_history=inbound.own_history,
+            at=at, input=inbound.input, settings=SETTINGS, seed=dice.getrandbits(62), own_history=inbound.own_history if isinstance(inbound, FromApi) else None,
             surface=inbound.surface,
         )  # fmt: skip
         if dice.random() < 0.3:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromChat, SessionKey
 from adapters.terminal.ask import GatewayRefused
 from adapters.terminal.operator import Remote, delivery_settled
 from agent_core.messages import InputMessage
@@ -245,7 +245,7 @@ async def test_what_died_right_after_its_claim_is_carried_out_by_the_next_proces
         assert claim is not None
         found, happening = claimed_now(row, plan, claim, clock.now_ms() + HOUR_MS)
         words = InputMessage(f"/happen {encode_happening(happening)}")
-        inbound = Inbound(
+        inbound = FromChat(
             account=row.session_key.rsplit("/", 3)[0], platform_key=key_of(happening), session=SessionKey.of(row.session_key),
             input=(words,), surface="telegram", memory_scope="x", chat=plan.origin,
         )  # fmt: skip

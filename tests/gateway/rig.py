@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.contract.base import Ended, Inbound, SessionKey, Showing, Ticket
+from adapters.contract.base import Ended, FromApi, SessionKey, Showing, Ticket
 from agent_core.driver.spending import Spender
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules
@@ -105,8 +105,8 @@ class Rig:
     recovered: int
     ids: SystemIds
 
-    def inbound(self, words: str, *, session: str = "s", key: str = "", **more: Any) -> Inbound:
-        base = Inbound(
+    def inbound(self, words: str, *, session: str = "s", key: str = "", **more: Any) -> FromApi:
+        base = FromApi(
             account="test",
             platform_key=key or self.ids.new("k"),
             session=SessionKey("test", "a", session),

@@ -12,7 +12,7 @@ import openai
 import pytest
 from aiohttp import web
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromApi, SessionKey
 from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Price
@@ -215,7 +215,7 @@ async def test_usage_tells_limits_money_and_estimates(tmp_path: Path):
 
 @pytest.mark.parametrize(("session", "stateless", "chat"), [("mine", False, "api/key/mine//"), ("once-1", True, "")])
 def test_the_api_pays_by_user_and_by_named_session(session: str, stateless: bool, chat: str) -> None:
-    inbound = Inbound(
+    inbound = FromApi(
         account="api",
         platform_key="k",
         session=SessionKey("api", "key", session),

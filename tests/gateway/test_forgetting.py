@@ -13,8 +13,9 @@ import pytest
 from aiohttp import web
 from sqlalchemy import Connection, inspect, text
 
-from adapters.contract.base import SessionKey
+from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.budgets.rows import FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
@@ -45,9 +46,10 @@ def origin(person: str, chat: str, kind: ChatKind) -> ChatOrigin:
 
 def from_chat(rig: Rig, words: str, person: str, chat: str, kind: ChatKind = ChatKind.PRIVATE) -> Any:
     key = SessionKey("telegram", "99", chat)
-    return replace(
-        rig.inbound(words), account=ACCOUNT, session=key, memory_scope=key.text(), chat=origin(person, chat, kind)
-    )
+    return FromChat(
+        account=ACCOUNT, platform_key=rig.ids.new("k"), session=key, input=(InputMessage(words),), surface="test",
+        memory_scope=key.text(), can_approve=True, chat=origin(person, chat, kind),
+    )  # fmt: skip
 
 
 async def said(rig: Rig, inbound: Any) -> None:

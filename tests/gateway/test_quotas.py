@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.base import FromApi, SessionKey
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, QuotaKind, QuotaLimits, blocks
 from agent_core.messages import InputMessage
@@ -290,8 +290,8 @@ def test_a_holder_is_a_chat_without_its_threads_or_a_user(scope: str, holder: st
         assert any(stands.startswith(one) if one.endswith("/") else stands == one for one in scopes_of(holder))
 
 
-def asked(*parts: Mapping[str, Json], history: Json = None) -> Inbound:
-    return Inbound(
+def asked(*parts: Mapping[str, Json], history: Json = None) -> FromApi:
+    return FromApi(
         account="api", platform_key="k", session=SessionKey("api", "key", "s"), input=(InputMessage([dict(p) for p in parts]),),
         surface="api", memory_scope="api", own_history=({"role": "user", "content": history},),
     )  # fmt: skip

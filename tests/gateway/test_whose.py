@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.base import Inbound, SessionKey, once
+from adapters.contract.base import FromApi, SessionKey, once
 from agent_core.messages import InputMessage
 from agent_core.tools.base import MemoryStore
 from agent_core.tools.builtin import builtin_tools
@@ -28,8 +28,8 @@ ROOT = Path("/w")
 names = st.text(min_size=1, max_size=12)
 
 
-def of_the_api(user: str, session: str, number: int) -> Inbound:
-    return Inbound(
+def of_the_api(user: str, session: str, number: int) -> FromApi:
+    return FromApi(
         account="api", platform_key=f"k{number}", input=(), surface="api",
         session=SessionKey("api", "key", session) if session else once(f"x_{number}"),
         memory_scope=f"api/{user}" if user else "api",
@@ -37,8 +37,8 @@ def of_the_api(user: str, session: str, number: int) -> Inbound:
     )  # fmt: skip
 
 
-def of_the_page(browser: str, session: str, number: int) -> Inbound:
-    return Inbound(
+def of_the_page(browser: str, session: str, number: int) -> FromApi:
+    return FromApi(
         account="web", platform_key=f"k{number}", input=(), surface="web", session=SessionKey("web", "page", session),
         memory_scope="web", browser=browser,
     )  # fmt: skip
@@ -71,7 +71,7 @@ def test_two_messages_share_a_memory_only_if_they_name_the_same_person_or_the_sa
 
 
 def test_what_a_message_was_stored_with_by_an_older_version_tells_that_it_is_nobodys():
-    old = Inbound(
+    old = FromApi(
         account="api", platform_key="k", input=(), surface="api", session=SessionKey("api", "key", "once-x_1"),
         memory_scope="api", own_history=(),
     )  # fmt: skip
@@ -219,7 +219,7 @@ async def test_what_a_killed_process_left_of_nobody_is_removed_at_the_next_start
 
 
 def test_what_failed_for_nobody_is_not_known_to_the_next_who_begins_alike():
-    def message(user: str, *history: tuple[str, str]) -> Inbound:
+    def message(user: str, *history: tuple[str, str]) -> FromApi:
         said = tuple({"role": role, "content": content} for role, content in history)
         return replace(of_the_api(user, "", 1), own_history=said, input=(InputMessage("hi"),))
 

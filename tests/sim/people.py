@@ -6,7 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
-from adapters.contract.base import Ended, Inbound, SessionKey, Showing, Ticket
+from adapters.contract.base import Ended, FromApi, SessionKey, Showing, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.messages import InputMessage
 from agent_core.turn.events import Verdict
@@ -77,7 +77,7 @@ class Person:
 
     async def _send(self) -> Ticket:
         said = self.said
-        inbound = Inbound(
+        inbound = FromApi(
             account="sim",
             platform_key=said.key,
             session=SessionKey("sim", "a", said.session),
