@@ -47,7 +47,7 @@ from gateway.http.status import Look
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.observe.alerting import Alerter
+from gateway.observe.alerting import Alerter, Announcements
 from gateway.observe.health import Health, LifePhase, ModelWatch, Vitals
 from gateway.observe.lifesign import signs_of_life
 from gateway.observe.metrics import Metrics
@@ -59,6 +59,7 @@ from gateway.queues.queues import Queues
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
+from gateway.setaside.setaside import DamageMet
 from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
@@ -124,7 +125,9 @@ async def serving(
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
         store, left = await _opened(config, paths, clock, ids, stack)
-        watch = _watch(config, paths, store, clock, signals)
+        announced, damage = Announcements(), DamageMet(clock)
+        signals.listen(damage.on)
+        watch = _watch(config, paths, store, clock, signals, damage)
         metrics = Metrics(config.budgets.currency)
         signals.listen(metrics.on)
         await stack.enter_async_context(metrics.watching_loop(paths.state_dir / "loop-held.txt"))
@@ -142,16 +145,20 @@ async def serving(
         hub = Hub(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
+            damage=damage, announce=announced.announce,
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
-        alerter = _alerter(config, store, watch, clock, chats, keeper)
-        await _tell_of_a_new_one(alerter, store, left)
-        soundness = SoundnessWatch(config.storage.url or paths.database, store, clock, lambda: keeper.aside.met)
-        _told(alerter, hub, keeper, quotas, soundness, watch, signals)
+        if left:
+            log.warning("storage.begun_anew", database=store.shown, left=left)
+            announced.announce("storage:anew", words_of(store.shown, left))
+        soundness = SoundnessWatch(
+            config.storage.url or paths.database, store, clock, lambda: damage.times, watch.damaged, hub.aside.sound
+        )
+        alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
         metrics.read_from(
@@ -168,8 +175,6 @@ async def serving(
         await stack.enter_async_context(quotas.running())
         await stack.enter_async_context(alerter.running())
         await stack.enter_async_context(soundness.running())
-        if chats.operators is not None:
-            await hub.learning.connect(alerter.announce)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost)
 
@@ -194,12 +199,6 @@ async def _opened(
     return await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version())), left
 
 
-async def _tell_of_a_new_one(alerter: Alerter, store: Store, left: str) -> None:
-    if left:
-        log.warning("storage.begun_anew", database=store.shown, left=left)
-        await alerter.announce("storage:anew", words_of(store.shown, left))
-
-
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:
     if not config.model.rehearsal:
         return endpoints_of(config.model.chain(), context_known=config.model.context_tokens > 0)
@@ -209,28 +208,9 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
     return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
 
 
-def _told(
-    alerter: Alerter,
-    hub: Hub,
-    keeper: Keeper,
-    quotas: Quotas,
-    soundness: SoundnessWatch,
-    watch: StoreWatch,
-    signals: Signals,
-) -> None:
-    """Who tells operators and chats of what."""
-    keeper.aside.announce = alerter.announce
-    alerter.oldest_wait = hub.slots.oldest_seconds
-    alerter.quota_words = quotas.words
-    alerter.damage_words = soundness.words
-    soundness.again, soundness.on_sound = (lambda: keeper.aside.spread.everybodys), keeper.aside.sound
-    watch.damaged = soundness.again
-    signals.listen(keeper.aside.on)
-
-
-def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Signals) -> StoreWatch:
+def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Signals, damage: DamageMet) -> StoreWatch:
     room = partial(free_bytes, *state_folders(config, paths))
-    watch = StoreWatch(store, clock, room, config.storage.min_free_mib * MIB)
+    watch = StoreWatch(store, clock, room, config.storage.min_free_mib * MIB, lambda: damage.everybodys)
     store.on_commit(lambda operations, seconds, stored: signals.tell(Committed(operations, seconds, stored)))
     signals.listen(watch.on)
     return watch
@@ -295,6 +275,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         version=program_version(),
         bounds=Bounds.of(config.session.open_turns, config.session.waiting_limit),
         incidents=config.incidents.rules(),
+        operators_chat=bool(config.operators.chat),
         keep=config.retention.keep(),
         spool=paths.state_dir / "outbox",
     )
@@ -318,7 +299,16 @@ def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:
 
 
 def _alerter(
-    config: Config, store: Store, watch: StoreWatch, clock: Clock, chats: Platforms, keeper: Keeper
+    config: Config,
+    store: Store,
+    watch: StoreWatch,
+    announced: Announcements,
+    clock: Clock,
+    chats: Platforms,
+    hub: Hub,
+    keeper: Keeper,
+    quotas: Quotas,
+    soundness: SoundnessWatch,
 ) -> Alerter:
     operators, rules = config.operators, config.budgets.rules()
     return Alerter(
@@ -326,12 +316,16 @@ def _alerter(
         operators.alert_rules(),
         store,
         watch,
+        announced,
         clock,
         chats.sights,
         chats.outbox.surfaces.oldest_by_platform,
         rules if rules.active else None,
         chats.operators.tell if chats.operators is not None else None,
         keeper.late_words,
+        hub.slots.oldest_seconds,
+        soundness.words,
+        quotas.words,
     )
 
 

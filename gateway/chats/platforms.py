@@ -27,7 +27,7 @@ from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
-from gateway.chats.unread import UnreadBox
+from gateway.chats.unread import TakesAgain, UnreadBox, UnreadTries
 from gateway.chats.where import OperatorsChat, Where
 from gateway.commands.buttons import Buttons
 from gateway.commands.carrying import ChatCommands, Handler
@@ -59,6 +59,7 @@ class Platforms:
     members: Members
     commands: CommandIntake
     unread: UnreadBox
+    tries: UnreadTries
     outbox: Outbox
     supervisors: tuple[Supervisor, ...]
     where: Where
@@ -114,7 +115,7 @@ async def platforms(
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
         carrying = ChatCommands(handlers, store, outbox, clock, members.directory.pointed, due.ring)
         commands = CommandIntake(hub.accepting, members, carrying, clock)
-        unread = UnreadBox(store, clock, commands.post)
+        unread, ways = UnreadBox(store, clock), dict[str, TakesAgain]()
         arrivals = Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock)
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)
@@ -131,13 +132,16 @@ async def platforms(
             outbound = _outbound(outbox, platform, account)
             supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, _noting(states, unread))
             supervisors.append(supervisor)
-            unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
+            ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)
         _check_entries(config, members)
         where = Where(members, outbox)
         scheduler = Scheduler(config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find)
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
-        yield Platforms(members, commands, unread, outbox, tuple(supervisors), where, scheduler, operators, states)
+        tries = UnreadTries(unread, ways, store, clock, commands.post)
+        yield Platforms(
+            members, commands, unread, tries, outbox, tuple(supervisors), where, scheduler, operators, states
+        )
 
 
 def _handlers(
@@ -184,7 +188,7 @@ def _check_entries(config: Config, members: Members) -> None:
 @asynccontextmanager
 async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
-    async with running.states.kept(), running.unread.running():
+    async with running.states.kept(), running.tries.running():
         tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
         tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
         try:
@@ -199,7 +203,7 @@ def _noting(states: AdapterLog, unread: UnreadBox) -> Callable[[AdapterStateRow]
     def note(row: AdapterStateRow) -> None:
         states.note(row)
         if row.state == AdapterState.UP.value:
-            unread.wake()  # what waits for this adapter can be tried
+            unread.bell.ring()  # what waits for this adapter can be tried
 
     return note
 

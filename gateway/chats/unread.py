@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 import structlog
@@ -22,6 +22,7 @@ from adapters.contract.chat import ChatAddress, Raw
 from adapters.contract.intake import in_words
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.bell import Bell
+from agent_core.beside import beside
 from agent_core.ports import Clock
 from agent_core.retry import UNREAD
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
@@ -70,55 +71,64 @@ def taken_up(row: UnreadRow, now: int, version: str) -> UnreadRow:
     return replace(row, tries=tries, version=version, tried_at=now, state=UnreadState.WAITING)
 
 
-Again = Callable[[bytes], Awaitable[None]]
-"""Takes in what is kept. Raises whatever went wrong, and `NotAccepted` if that is not to be counted."""
+@dataclass(frozen=True, slots=True)
+class TakesAgain:
+    """How what an account brought is taken in."""
+
+    connected: Callable[[], bool]
+    again: Callable[[bytes], Awaitable[None]]
+    """Takes in what is kept. Raises whatever went wrong, and `NotAccepted` if that is not to be counted."""
+
+
 TellPerson = Callable[[ChatAddress, str, str], Awaitable[None]]
 """(chat, key under which it is said once, words). Raises whatever went wrong."""
 
 
 class UnreadBox:
-    """All that is kept. `running` is its life; until then things are only kept."""
+    """All that is kept. Make it inside the event loop."""
 
-    def __init__(self, store: Store, clock: Clock, tell: TellPerson | None = None) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._version = program_version()
-        self._started_at = clock.now_ms()
-        self._bell: Bell | None = None
+        self.version = program_version()
+        self.bell = Bell()
+        """Rings when it is to be looked soon."""
         self.counts: Mapping[str, int] = {}
         """How much is kept, by account, as of the last look."""
-        self.again: dict[str, tuple[Callable[[], bool], Again]] = {}
-        """By account: whether it is connected, and how something of it is taken in."""
-        self._tell_person = tell
 
     async def keep(self, account: str, raw: Raw, words: str, cursor: tuple[str, str] | None, *, tell: bool) -> None:
         """Keep it. Raises `StorageUnavailable`."""
         now = self._clock.now_ms()
         chat = raw.address.text() if tell and raw.address is not None else ""
-        row = UnreadRow(account, raw.key, raw.body, words, self._version, now, chat, tried_at=now)
+        row = UnreadRow(account, raw.key, raw.body, words, self.version, now, chat, tried_at=now)
         if await self._store.unread.keep(row, cursor):
             self.counts = {**self.counts, account: self.counts.get(account, 0) + 1}
-        self.wake()
+        self.bell.ring()
 
-    def wake(self) -> None:
-        """Look soon."""
-        if self._bell is not None:
-            self._bell.ring()
+
+class UnreadTries:
+    """Tries again what is kept, by the account's `ways`. `running` is its life."""
+
+    def __init__(
+        self, box: UnreadBox, ways: Mapping[str, TakesAgain], store: Store, clock: Clock, tell: TellPerson | None = None
+    ) -> None:
+        self._box = box
+        self._ways = ways
+        self._store = store
+        self._clock = clock
+        self._started_at = clock.now_ms()
+        self._tell_person = tell
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """What is kept is tried again, for the block."""
-        self._bell = Bell()
-        task = asyncio.create_task(self._run(self._bell), name="unread")
         try:
-            yield
+            async with beside(self._run(), "unread"):
+                yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            self._bell.close()
-            self._bell = None
+            self._box.bell.close()
 
-    async def _run(self, bell: Bell) -> None:
+    async def _run(self) -> None:
         while True:
             try:
                 await self.look()
@@ -126,18 +136,18 @@ class UnreadBox:
                 log.info("intake.not_looked", error=str(error))
             except Exception:
                 log.exception("intake.look_failed")
-            await bell.wait(LOOK_SECONDS)
+            await self._box.bell.wait(LOOK_SECONDS)
 
     async def look(self) -> None:
         """Look once at all that is kept."""
-        self.counts = await self._store.unread.counts()
-        if not self.counts:
+        self._box.counts = await self._store.unread.counts()
+        if not self._box.counts:
             return
-        for row in await self._store.unread.waiting(self._version):
+        for row in await self._store.unread.waiting(self._box.version):
             if row.chat and not row.told:
                 row = await self._tell(row)  # noqa: PLW2901
             await self._step(row)
-        self.counts = await self._store.unread.counts()
+        self._box.counts = await self._store.unread.counts()
 
     async def _tell(self, row: UnreadRow) -> UnreadRow:
         if self._tell_person is None:
@@ -157,22 +167,22 @@ class UnreadBox:
 
     async def _step(self, row: UnreadRow) -> None:
         now = self._clock.now_ms()
-        match next_step(row, now, self._version, self._started_at):
+        match next_step(row, now, self._box.version, self._started_at):
             case UnreadStep.WAIT:
                 return
             case UnreadStep.GIVE_UP:
                 await self._store.unread.change(replace(row, state=UnreadState.GIVEN_UP))
                 log.error("intake.given_up", account=row.account, platform_key=row.platform_key, error=row.words)
             case UnreadStep.TRY:
-                connected, again = self.again.get(row.account, (lambda: False, None))
-                if again is not None and connected():
-                    await self._try(taken_up(row, now, self._version), again)
+                way = self._ways.get(row.account)
+                if way is not None and way.connected():
+                    await self._try(taken_up(row, now, self._box.version), way)
 
-    async def _try(self, row: UnreadRow, again: Again) -> None:
+    async def _try(self, row: UnreadRow, way: TakesAgain) -> None:
         await self._store.unread.change(row)
         try:
             async with asyncio.timeout(TRY_SECONDS):
-                await again(row.body)
+                await way.again(row.body)
         except (NotAccepted, StorageUnavailable) as error:
             log.info("intake.not_now", account=row.account, platform_key=row.platform_key, error=str(error))
         except Exception as error:  # noqa: BLE001 - the law of what is kept: whatever it is, it stays kept

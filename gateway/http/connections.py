@@ -65,8 +65,6 @@ class Doorkeeper:
 
     def __init__(self, limits: DoorLimits, tell: Tell) -> None:
         self.limits = limits
-        self.make: Callable[[], asyncio.Protocol] = asyncio.Protocol
-        """Gives the protocol behind a door; set before anybody comes."""
         self._tell = tell
         self._doors: dict[asyncio.Protocol, Door] = {}
         self._refused: dict[Door, None] = {}
@@ -93,8 +91,9 @@ class Doorkeeper:
             for door in [*self._doors.values(), *self._refused]:
                 door.look(now)
 
-    def door(self) -> Door:
-        return Door(self)
+    def door(self, make: Callable[[], asyncio.Protocol] = asyncio.Protocol) -> Door:
+        """`make` gives the protocol behind it."""
+        return Door(self, make)
 
     def door_of(self, request: web.BaseRequest) -> Door | None:
         return self._doors.get(request.protocol)
@@ -105,7 +104,7 @@ class Doorkeeper:
             return self._shut(door, CutOff.PEER)
         if len(self._doors) >= self.limits.connections and not self._place_made(door.standing.since):
             return self._shut(door, CutOff.FULL)
-        inner = self.make()
+        inner = door.make()
         self._doors[inner] = door
         self._quiet[door] = None
         self._peers[door.peer] += 1
@@ -155,10 +154,11 @@ class Doorkeeper:
 class Door(asyncio.Protocol):
     """One connection."""
 
-    __slots__ = ("_keeper", "_request", "_transport", "counted", "inner", "peer", "standing")
+    __slots__ = ("_keeper", "_request", "_transport", "counted", "inner", "make", "peer", "standing")
 
-    def __init__(self, keeper: Doorkeeper) -> None:
+    def __init__(self, keeper: Doorkeeper, make: Callable[[], asyncio.Protocol]) -> None:
         self._keeper = keeper
+        self.make = make
         self._transport: asyncio.Transport | None = None
         self._request: web.BaseRequest | None = None
         self.inner: asyncio.Protocol | None = None

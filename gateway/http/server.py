@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 from aiohttp import web
 
@@ -108,11 +109,12 @@ async def _listening(config: Config, app: web.Application, ids: SystemIds, tell:
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     assert runner.server is not None
-    keeper.make = runner.server
     await stack.enter_async_context(keeper.looking())
     loop = asyncio.get_running_loop()
     try:
-        listening = await loop.create_server(keeper.door, server.host, server.port, backlog=BACKLOG)
+        listening = await loop.create_server(
+            partial(keeper.door, runner.server), server.host, server.port, backlog=BACKLOG
+        )
     except OSError as error:
         raise CannotServe(
             f"Cannot listen at {server.host}:{server.port}: {error.strerror}. If another program uses this port, stop it or "

@@ -12,7 +12,7 @@ until it was over is counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -83,6 +83,10 @@ class News:
 
     key: str
     words: str
+
+
+Announce = Callable[[str, str], None]
+"""Tells the operators: (key, words). The same key is told once, however often it is asked."""
 
 
 @dataclass(frozen=True, slots=True)

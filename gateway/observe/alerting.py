@@ -148,14 +148,34 @@ def _spend(pot: Pot, level: Level, measure: Measure, rules: BudgetRules, now: in
     return Condition(key, AlertKind.SPEND, words)
 
 
+class Announcements:
+    """What others have decided to tell the operators: there before any of them, and before the alerter that takes it. Make it inside the event loop."""
+
+    def __init__(self) -> None:
+        self._news: list[News] = []
+        self.bell = Bell()
+
+    def announce(self, key: str, words: str) -> None:
+        """Have this told, once."""
+        if (news := News(key, words)) not in self._news:
+            self._news.append(news)
+        self.bell.ring()
+
+    def take(self) -> list[News]:
+        """What is new since this was asked last."""
+        taken, self._news = self._news, []
+        return taken
+
+
 @dataclass(eq=False)
 class Alerter:
-    """`running` is its life; `announce` takes what others have decided to tell."""
+    """`running` is its life."""
 
     limits: AlertLimits
     rules: AlertRules
     store: Store
     watch: StoreWatch
+    announced: Announcements
     clock: Clock
     adapters: Callable[[], Sequence[AdapterSight]]
     oldest_undelivered: Callable[[], Mapping[str, float]]
@@ -173,7 +193,6 @@ class Alerter:
     _memory: AlertMemory = field(default_factory=AlertMemory)
     _saved: int = 0
     """How often a log that was taken away was saved, as far as is told."""
-    _bell: Bell | None = None
     _quiet_until: float = 0.0
     _slow_at: float | None = None
 
@@ -197,35 +216,29 @@ class Alerter:
         )
         return conditions(sights, self.limits, self.budgets, now)
 
-    async def announce(self, key: str, words: str) -> None:
-        """Tell this, once."""
-        self._memory = self._memory.with_news(News(key, words))
-        if self._bell is not None:
-            self._bell.ring()
-
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """It looks, for the block."""
-        self._bell = Bell()
         try:
-            async with beside(self._run(self._bell), "alerts"):
+            async with beside(self._run(), "alerts"):
                 yield
         finally:
-            self._bell.close()
-            self._bell = None
+            self.announced.bell.close()
 
-    async def _run(self, bell: Bell) -> None:
+    async def _run(self) -> None:
         while True:
             try:
                 await self.look()
             except Exception:
                 log.exception("alert.failed")
-            await bell.wait(LOOK_SECONDS)
+            await self.announced.bell.wait(LOOK_SECONDS)
 
     async def look(self) -> None:
         """Look once, and tell what is to be told."""
         await self._look_slowly()
         now = self.clock.now_ms()
+        for news in self.announced.take():
+            self._memory = self._memory.with_news(news)
         self._memory = looked(self._memory, self._wrong(now), now, self.rules)
         can_tell = not self.watch.words
         while self.clock.monotonic() >= self._quiet_until:
@@ -252,7 +265,7 @@ class Alerter:
             await self.watch.works(LOOK_SECONDS / 2)  # it does not come back by itself while nobody writes
         if self.store.logs_saved > self._saved:
             self._saved = self.store.logs_saved
-            await self.announce(f"storage:saved:{self._saved}", LOG_SAVED)
+            self.announced.announce(f"storage:saved:{self._saved}", LOG_SAVED)
         if self._slow_at is not None and now - self._slow_at < SLOW_LOOK_SECONDS:
             return
         self._slow_at = now

@@ -165,7 +165,7 @@ class Keeper:
 
     async def _round(self) -> float:
         """Look, if it is time; take up and set aside what is due; the seconds until the next round."""
-        if self._runner.closing or self.aside.spread.everybodys:
+        if self._runner.closing or self.aside.damage.everybodys:
             return IDLE_SECONDS
         if self._clock.monotonic() >= self._look_at:
             await self._look()

@@ -25,6 +25,7 @@ from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import Verdict
 from gateway.delivery.chatside import ChatSide, NoChats
 from gateway.explain.story import why
+from gateway.limits.alerts import Announce
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.whose import Offers, Rooms, workspace_of
@@ -41,7 +42,7 @@ from gateway.sessions.opening import Budgeting, HubSettings, TurnOpener
 from gateway.sessions.recall import PastRecall
 from gateway.sessions.runner import Runner
 from gateway.sessions.stopping import TurnStopping
-from gateway.setaside.setaside import PutAside
+from gateway.setaside.setaside import DamageMet, PutAside
 from gateway.setaside.unclaimed import Unclaimed
 
 
@@ -69,10 +70,12 @@ class Hub:
         quotas: Quotas | None = None,
         no_room: Callable[[], NotAccepted | None] = always_room,
         continues: Callable[[str, str], None] = no_trace,
+        damage: DamageMet | None = None,
+        announce: Announce | None = None,
     ) -> None:
         """`budgets` pay for model calls and `quotas` count all that is kept; None: nobody counts. `no_room` says why nothing new is taken.
 
-        `continues` is told a turn and its caller's trace, in every process that works on it.
+        `continues` is told a turn and its caller's trace, in every process that works on it; `announce` tells the operators.
         """
         self._settings = settings
         self._store = store
@@ -84,10 +87,14 @@ class Hub:
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.chain = ModelChain(client, endpoints, clock)
-        self.learning = Learning(settings.incidents, self.chain.asked, store, clock, ids)
+        self.learning = Learning(
+            settings.incidents, self.chain.asked, announce if settings.operators_chat else None, store, clock, ids
+        )
         self.closer = Closer(store, tell, self.learning.troubled)
         self.queues = queues if queues is not None else Queues()
-        self.aside = PutAside(self.queues, self.chats, self.closer, store, clock, ids)
+        self.aside = PutAside(
+            self.queues, self.chats, self.closer, damage or DamageMet(clock), announce, store, clock, ids
+        )
         """Sets aside what cannot be read."""
         self.left = Unclaimed(store, self.aside, clock)
         """What earlier processes left open."""

@@ -6,7 +6,7 @@ It reads and stores; what follows from what is decided in `agent_core.learning.s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -20,6 +20,7 @@ from agent_core.learning.stalls import REMEMBER_MS, stalls_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, TroubleRow
+from gateway.limits.alerts import Announce
 from gateway.limits.whose import conversation_of
 from gateway.setaside.takeup import LeftKind
 
@@ -29,17 +30,20 @@ LOOK_SECONDS = 30.0
 OURSELVES = "the gateway itself"
 """What stands in an endpoint's place where no model is to blame."""
 
-Announce = Callable[[str, str], Awaitable[None]]
-"""Tells the operators: (key, words). The same key is told once, however often it is asked."""
-
 
 class Learning:
     """Use it as an async context manager: it watches for incidents that are over."""
 
     def __init__(
-        self, rules: IncidentRules, asked: Callable[[str, str], bool], store: Store, clock: Clock, ids: Ids
+        self,
+        rules: IncidentRules,
+        asked: Callable[[str, str], bool],
+        announce: Announce | None,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
     ) -> None:
-        """`asked` says whether a model at an endpoint is one that turns ask."""
+        """`asked` says whether a model at an endpoint is one that turns ask; None in place of `announce`: the log alone is told."""
         self.refused = RefusedContents()
         self._rules = rules
         self._asked = asked
@@ -51,7 +55,7 @@ class Learning:
         self._looked = False
         self._looking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._announce: Announce | None = None
+        self._announce = announce
 
     async def __aenter__(self) -> Learning:
         self._task = asyncio.create_task(self._watch(), name="incidents")
@@ -62,12 +66,11 @@ class Learning:
             self._task.cancel()
             await asyncio.wait({self._task})
 
-    async def connect(self, announce: Announce) -> None:
-        """From now on the operators are told, also of what happened lately while they could not be."""
-        self._announce = announce
+    async def _tell_of_late(self) -> None:
+        """The operators are told also of what happened lately while they could not be."""
         for incident in await self._store.troubles.incidents(open_only=False, limit=20):
             if self._clock.now_ms() - incident.last_at < self._rules.window_ms + self._rules.quiet_ms:
-                await self._tell(incident)
+                self._tell(incident)
 
     async def set_aside(self, kind: LeftKind, name: str) -> None:
         """Something has ended the whole process twice, and is not tried again: an incident of its own."""
@@ -80,7 +83,7 @@ class Learning:
         )  # fmt: skip
         if await self._store.troubles.put_incident(incident):
             self._log(incident)
-            await self._tell(incident)
+            self._tell(incident)
         self._incidents = tuple(await self._store.troubles.incidents())
 
     @property
@@ -110,8 +113,12 @@ class Learning:
         await self._look(only_touched=False, at=at)
 
     async def _watch(self) -> None:
+        told = self._announce is None
         while True:
             try:
+                if not told:
+                    await self._tell_of_late()
+                    told = True
                 await self.look()
             except StorageUnavailable as error:
                 log.warning("incident.not_looked", error=str(error))
@@ -147,15 +154,15 @@ class Learning:
         for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i"), self._concerns):
             if await self._store.troubles.put_incident(incident):
                 self._log(incident)
-                await self._tell(incident)
+                self._tell(incident)
         self._incidents = tuple(await self._store.troubles.incidents())
 
     def _concerns(self, endpoint: str, model: str) -> bool:
         return endpoint == OURSELVES or self._asked(endpoint, model)
 
-    async def _tell(self, incident: IncidentRow) -> None:
+    def _tell(self, incident: IncidentRow) -> None:
         if self._announce is not None:
-            await self._announce(f"incident:{incident.incident}:{incident.state.value}", incident_words(incident))
+            self._announce(f"incident:{incident.incident}:{incident.state.value}", incident_words(incident))
 
     def _log(self, incident: IncidentRow) -> None:
         over = incident.state is IncidentState.CLOSED

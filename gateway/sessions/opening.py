@@ -77,6 +77,8 @@ class HubSettings:
     bounds: Bounds = field(default_factory=Bounds)
     """How many turns may be open, and how many messages wait."""
     incidents: IncidentRules = field(default_factory=IncidentRules)
+    operators_chat: bool = False
+    """There is a chat in which operators are told of incidents."""
     keep: Keep = field(default_factory=Keep)
     """How long what is kept."""
     spool: Path | None = None

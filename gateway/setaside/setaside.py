@@ -14,7 +14,7 @@ Law: whatever cannot be read, everybody else goes on; no message of the conversa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -32,6 +32,7 @@ from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreErro
 from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.chatside import ChatSide
 from gateway.delivery.turnoutlet import TurnOutlet
+from gateway.limits.alerts import Announce
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.setaside.spread import Met, Spread
@@ -65,25 +66,66 @@ class _Stuck:
     not_before: float
 
 
+class DamageMet:
+    """Whether damage is everybody's, by what this process has met of it: there before whoever meets it, and whoever asks."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._spread = Spread()
+        self.times = 0
+        """How often damage was met since the start: a reason to look through all."""
+
+    @property
+    def everybodys(self) -> bool:
+        return self._spread.everybodys
+
+    def on(self, signal: Signal) -> None:
+        """What ended well shows that its platform's chats can be used."""
+        if isinstance(signal, TurnClosed) and signal.clean:
+            self._spread = self._spread.answered(signal.surface)
+
+    def meet(self, chat: str, error: Exception, *, usable: bool) -> None:
+        """A conversation met it; `usable` is the one that began in its place."""
+        before = self.everybodys
+        self._spread = self._spread.after(Met(chat, self._clock.monotonic(), usable))
+        if self.everybodys and not before:
+            log.error("storage.damaged_for_all", chat=chat, error=f"{type(error).__name__}: {error}")
+
+    def sound(self) -> None:
+        """A look through everything found nothing damaged."""
+        if self.everybodys:
+            log.warning("storage.sound_again")
+        self._spread = Spread()
+
+
 class PutAside:
     """Sets conversations aside that cannot be read, and single messages."""
 
-    def __init__(self, queues: Queues, chats: ChatSide, closer: Closer, store: Store, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        queues: Queues,
+        chats: ChatSide,
+        closer: Closer,
+        damage: DamageMet,
+        announce: Announce | None,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
         self._queues = queues
         self._chats = chats
         self._closer = closer
+        self.damage = damage
+        self._announce = announce
         self._store = store
         self._clock = clock
         self._ids = ids
         self._one = asyncio.Lock()
         self._stuck: dict[str, _Stuck] = {}
-        self._met = 0
         self._useless = False
         """What was to be said in the conversation that began last could not be stored."""
         self.known: dict[str, Aside] = {}
         """What was set aside, by session, the latest last."""
-        self.announce: Callable[[str, str], Awaitable[None]] | None = None
-        self.spread = Spread()
         self._told: set[str] = set()
         """Sessions whose chats were told that they wait."""
 
@@ -92,11 +134,6 @@ class PutAside:
         """Conversations that cannot be read and could not be set aside either, with the reason."""
         return {session: one.words for session, one in self._stuck.items()}
 
-    @property
-    def met(self) -> int:
-        """How often damage was met since the start: a reason to look through all."""
-        return self._met
-
     def recent(self) -> int:
         """How many conversations were set aside within a day, or should be and cannot."""
         since = self._clock.now_ms() - RECENT_MS
@@ -104,28 +141,15 @@ class PutAside:
 
     # ------------------------------------------------------------------ what is everybody's
 
-    def on(self, signal: Signal) -> None:
-        """What ended well shows that its platform's chats can be used."""
-        if isinstance(signal, TurnClosed) and signal.clean:
-            self.spread = self.spread.answered(signal.surface)
-
     def check(self) -> None:
         """Raises `Damaged` if what all need is."""
-        if self.spread.everybodys:
+        if self.damage.everybodys:
             raise Damaged(EVERYBODYS)
 
     def sound(self) -> None:
         """A look through everything found nothing damaged."""
-        if self.spread.everybodys:
-            log.warning("storage.sound_again")
-        self.spread = Spread()
+        self.damage.sound()
         self._told.clear()
-
-    def _meet(self, chat: str, error: Exception, *, usable: bool) -> None:
-        before = self.spread.everybodys
-        self.spread = self.spread.after(Met(chat, self._clock.monotonic(), usable))
-        if self.spread.everybodys and not before:
-            log.error("storage.damaged_for_all", chat=chat, error=f"{type(error).__name__}: {error}")
 
     def _say_unstored(self, asked: Iterable[Inbound], words: str) -> None:
         if (first := next((one for one in asked if isinstance(one, FromChat)), None)) is not None:
@@ -159,7 +183,7 @@ class PutAside:
         try:
             return await self._store.inbox.accept(message)
         except Damaged as again:
-            self._meet(message.session_key, again, usable=False)
+            self.damage.meet(message.session_key, again, usable=False)
             raise
 
     async def lose(self, number: int, whose: Fresh) -> None:
@@ -168,9 +192,9 @@ class PutAside:
         log.error("message.unreadable", inbox=number, session=whose.session, chat=whose.key)
         with suppress(StoreError):
             await self._chats.tell_anew(None, number, whose, NO_MESSAGE)
-        if self.announce is not None:
+        if self._announce is not None:
             words = f"⚠️ A message in {whose.key} cannot be read, and stays unanswered: the storage is damaged. Run outspoken db check."
-            await self.announce(f"aside:message:{number}", words)
+            self._announce(f"aside:message:{number}", words)
 
     async def put_key(self, key: str, error: Exception) -> bool:
         """The same as `put`, of the conversation that has this key."""
@@ -179,14 +203,14 @@ class PutAside:
         except StorageUnavailable:
             found = None
         if found is None:  # a conversation that only begins, or the list of all
-            self._meet(key, error, usable=False)
+            self.damage.meet(key, error, usable=False)
             return False
         return await self.put(found[0], error)
 
     async def put(self, session: str, error: Exception) -> bool:
         """Set it aside, and tell whoever it concerns. False if that cannot be stored just now, or it is not this process's to do."""
         async with self._one:
-            if self.spread.everybodys:
+            if self.damage.everybodys:
                 self._tell_waiting(session)
                 return False
             if session in self.known:
@@ -194,7 +218,7 @@ class PutAside:
             stuck = self._stuck.get(session)
             if stuck is not None and self._clock.monotonic() < stuck.not_before:
                 return False
-            self._met += 1
+            self.damage.times += 1
             try:
                 done = await self._put(session, error)
             except StoreError as failure:
@@ -224,7 +248,7 @@ class PutAside:
         unanswered = await self._drop_waiting(session, fresh)
         usable = not self._useless
         # What is new lies beside what is new of others: where it cannot be written, theirs may not either.
-        self._meet(fresh.key, error, usable=usable and not (isinstance(error, Damaged) and error.writing))
+        self.damage.meet(fresh.key, error, usable=usable and not (isinstance(error, Damaged) and error.writing))
         log.error(
             "conversation.set_aside",
             session=session,
@@ -236,7 +260,7 @@ class PutAside:
             self._queues.point(queue, fresh.session, fresh.epoch)
         if not usable:
             self._say_unstored(asked, NOT_ANSWERED)
-        await self._announce(session, fresh, unanswered, usable=usable)
+        self._tell_operators(session, fresh, unanswered, usable=usable)
         return True
 
     @contextmanager
@@ -249,8 +273,8 @@ class PutAside:
         except StoreError:
             pass
 
-    async def _announce(self, session: str, fresh: Fresh, unanswered: int, *, usable: bool) -> None:
-        if self.announce is None:
+    def _tell_operators(self, session: str, fresh: Fresh, unanswered: int, *, usable: bool) -> None:
+        if self._announce is None:
             return
         count = (
             f"; {unanswered} message{'s' if unanswered != 1 else ''} of it stay{'s' if unanswered == 1 else ''} unanswered"
@@ -261,7 +285,7 @@ class PutAside:
             f"⚠️ Rows of the conversation {fresh.key} cannot be read: the storage is damaged. It is set aside ({session}){count}; "
             f"{GOES_ON if usable else CANNOT}. Look at the disk, run outspoken db check, and restore a backup if it says so."
         )
-        await self.announce(f"aside:{session}", words)
+        self._announce(f"aside:{session}", words)
 
     # ------------------------------------------------------------------ the open turn
 

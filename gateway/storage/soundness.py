@@ -29,16 +29,25 @@ AGAIN_SECONDS = 600.0
 class SoundnessWatch:
     """`running` is its life; whoever meets damage calls `wanted`."""
 
-    def __init__(self, where: str | Path, store: Store, clock: Clock, damages: Callable[[], int]) -> None:
-        """`damages` counts what was found to be damaged since the start: one more is a reason to look."""
+    def __init__(
+        self,
+        where: str | Path,
+        store: Store,
+        clock: Clock,
+        damages: Callable[[], int],
+        again: Callable[[], bool],
+        on_sound: Callable[[], None],
+    ) -> None:
+        """`damages` counts what was found to be damaged since the start: one more is a reason to look, and `again` says so without one.
+
+        `on_sound` is told when everything was looked at and nothing is damaged.
+        """
         self._where = where
         self._store = store
         self._clock = clock
         self._damages = damages
-        self.again: Callable[[], bool] = lambda: False
-        """Whether to look again although nothing more was found to be damaged."""
-        self.on_sound: Callable[[], None] | None = None
-        """Told when everything was looked at and nothing is damaged."""
+        self._again = again
+        self._on_sound = on_sound
         self.found: Soundness | None = None
         """What the last look found; None if there was no reason for one."""
         self.at = 0
@@ -82,7 +91,7 @@ class SoundnessWatch:
             due = True
         while True:
             damages = self._damages()
-            if due or damages > seen or self.again():
+            if due or damages > seen or self._again():
                 seen, due = damages, False
                 await self._look()
                 await asyncio.sleep(AGAIN_SECONDS)
@@ -106,5 +115,5 @@ class SoundnessWatch:
             )
         else:
             log.info("storage.sound", seconds=seconds, not_looked=found.not_looked or None)
-            if self.on_sound is not None and not found.not_looked:
-                self.on_sound()
+            if not found.not_looked:
+                self._on_sound()

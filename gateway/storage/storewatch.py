@@ -120,9 +120,17 @@ class StoreWatch:
     """Listens to the commits (`on`), and tries one if it must."""
 
     def __init__(
-        self, store: Checkable, clock: Clock, free: Callable[[], int | None] | None = None, least_bytes: int = 0
+        self,
+        store: Checkable,
+        clock: Clock,
+        free: Callable[[], int | None] | None = None,
+        least_bytes: int = 0,
+        damaged: Callable[[], bool] = bool,
     ) -> None:
-        """`free` says how much room is left, and may take its time; below `least_bytes` nothing new is taken."""
+        """`free` says how much room is left, and may take its time; below `least_bytes` nothing new is taken.
+
+        `damaged` says whether what all need is.
+        """
         self._store = store
         self._clock = clock
         self._free = free
@@ -134,8 +142,7 @@ class StoreWatch:
         """What room was left at the last look; whoever tells of it tells this figure. None: it could not be found out."""
         self.astray = False
         """At the last look files were not those that are written; the next write mends that, or says why it cannot."""
-        self.damaged: Callable[[], bool] = lambda: False
-        """What all need is damaged."""
+        self.damaged = damaged
         self.standing = StoreStanding()
         self.failing_since = 0
         """ms; 0 if it works."""

@@ -36,7 +36,7 @@ from gateway.limits.alerts import (
     open_now,
     told,
 )
-from gateway.observe.alerting import MIB, Alerter, Sights, conditions
+from gateway.observe.alerting import MIB, Alerter, Announcements, Sights, conditions
 from gateway.storage.storewatch import StoreWatch
 from tests.chats.harness import running, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -292,7 +292,7 @@ async def test_a_store_that_failed_is_told_of_when_it_works_again_and_not_before
     async with open_store(path, clock=clock, ids=SystemIds(clock), version="test") as store:
         watch = StoreWatch(store, clock)
         alerter = Alerter(
-            AlertLimits(free_mib=0), AlertRules(settle_ms=50), store, watch, clock, tuple, dict, None, say
+            AlertLimits(free_mib=0), AlertRules(settle_ms=50), store, watch, Announcements(), clock, tuple, dict, None, say
         )  # fmt: skip
         await alerter.look()
         assert (said, alerter.open) == ([], ())
@@ -315,7 +315,7 @@ async def test_the_room_that_is_left_is_one_figure_and_what_is_over_is_open_no_m
     clock, room = SystemClock(), [159 * MIB]
     async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
         watch = StoreWatch(store, clock, lambda: room[0], 64 * MIB)
-        alerter = Alerter(AlertLimits(), AlertRules(), store, watch, clock, tuple, dict, None, None)
+        alerter = Alerter(AlertLimits(), AlertRules(), store, watch, Announcements(), clock, tuple, dict, None, None)
         await alerter.look()
         assert ["159 MiB" in one.words for one in alerter.open] == [True]
         room[0] = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,10 +137,9 @@ async def test_who_does_not_read_is_cut_and_harms_nobody() -> None:
             assert isinstance(transport, asyncio.Transport)
             transport.write(b"x" * 30_000_000)
 
-    keeper.make = Talker
     loop = asyncio.get_running_loop()
     async with keeper.looking():
-        server = await loop.create_server(keeper.door, "127.0.0.1", 0)
+        server = await loop.create_server(partial(keeper.door, Talker), "127.0.0.1", 0)
         deaf = socket.create_connection(server.sockets[0].getsockname())
         async with asyncio.timeout(60):
             while keeper.count or not told:

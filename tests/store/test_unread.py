@@ -13,7 +13,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.retry import UNREAD
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
 from gateway.chats.arrival import storable
-from gateway.chats.unread import KEEP_MS, WORDS, UnreadBox, UnreadStep, next_step, taken_up
+from gateway.chats.unread import KEEP_MS, WORDS, TakesAgain, UnreadBox, UnreadStep, UnreadTries, next_step, taken_up
 from tests.store.support import FakeClock, opened
 
 ADA = ChatAddress("telegram", "7", "3")
@@ -71,14 +71,15 @@ async def test_it_is_kept_once_with_the_position_and_its_person_is_told_once(whe
 
     clock = FakeClock()
     async with opened(where, clock) as store:
-        kept = UnreadBox(store, clock, tell)
+        kept = UnreadBox(store, clock)
+        tries = UnreadTries(kept, {}, store, clock, tell)
         raw = Raw(key="update:1", body=b'{"a": "\\ud800\\u0000"}', address=ADA, person="3", for_us=True)
         for number in ("1", "2"):
             await kept.keep("telegram/7", raw, "IndexError: x", ("updates", number), tell=True)
         assert kept.counts == {"telegram/7": 1}
         assert await store.inbox.cursor("telegram/7", "updates") == "2"
-        await kept.look()
-        await kept.look()
+        await tries.look()
+        await tries.look()
         assert said == [("3", "unread:update:1", WORDS)]
 
 
@@ -93,11 +94,11 @@ async def test_how_often_it_was_tried_is_stored_before_it_is_tried(where: str) -
             seen.append(row.tries)
             raise IndexError("still")
 
-        kept.again["telegram/7"] = (lambda: True, again)
+        tries = UnreadTries(kept, {"telegram/7": TakesAgain(lambda: True, again)}, store, clock)
         await kept.keep("telegram/7", Raw(key="update:1", body=b"{}"), "IndexError: x", None, tell=False)
         for _ in range(20):
             clock.now += UNREAD.ms(4)
-            await kept.look()
+            await tries.look()
         assert seen == [2, 3, 4, 5]
         row = await store.unread.one("telegram/7", "update:1")
         assert row is not None
@@ -117,12 +118,11 @@ async def test_what_is_taken_in_after_all_is_done_with(where: str, monkeypatch: 
 
         monkeypatch.setattr("gateway.chats.unread.program_version", lambda: "upgraded")
         second = UnreadBox(store, clock)
-        second.again["telegram/7"] = (lambda: False, again)
-        await second.look()
+        await UnreadTries(second, {"telegram/7": TakesAgain(lambda: False, again)}, store, clock).look()
         assert taken == [], "its adapter is not connected"
-        second.again["telegram/7"] = (lambda: True, again)
-        await second.look()
-        await second.look()
+        tries = UnreadTries(second, {"telegram/7": TakesAgain(lambda: True, again)}, store, clock)
+        await tries.look()
+        await tries.look()
         assert taken == [b"{}"]
         assert second.counts == {}
 
@@ -135,10 +135,10 @@ async def test_what_cannot_be_stored_just_now_stays(where: str) -> None:
         async def again(_: bytes) -> None:
             raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
 
-        kept.again["telegram/7"] = (lambda: True, again)
+        tries = UnreadTries(kept, {"telegram/7": TakesAgain(lambda: True, again)}, store, clock)
         await kept.keep("telegram/7", Raw(key="update:1", body=b"{}"), "x", None, tell=False)
         clock.now += UNREAD.ms(1)
-        await kept.look()
+        await tries.look()
         assert kept.counts == {"telegram/7": 1}
 
 
