@@ -1,6 +1,6 @@
 """The orderly stop: running turns may go on for a while, then they are left open, and the next process goes on with them.
 
-In the last seconds no model call and no tool is begun: what would be cut off anyway need not be begun, and cannot be in doubt.
+In the last seconds no model call and no tool is begun: what would be cut off anyway need not be begun, and cannot be in doubt. Apart from the runner, because service files are held to its times.
 """
 
 from __future__ import annotations

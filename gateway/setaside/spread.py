@@ -1,4 +1,4 @@
-"""Whether damage that conversations meet is their own, or lies in what all of them need. Pure: it gets what was met, and says which.
+"""Whether damage that conversations meet is their own, or lies in what all of them need. Pure, and so apart: it gets what was met, and says which.
 
 Theory. A conversation is set aside because rows of its own cannot be read; then the one that begins in its place works. Where that one
 fails as well, what fails is none of its own, and setting aside the next helps nobody: each would lose its message, one after another. A
