@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 
-FRAME_SECONDS = 0.03
+FRAME_SECONDS = 0.05
 """How often a watcher is shown text on its way."""
 
 

@@ -36,9 +36,10 @@ from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import TransportBroke, reason, speaks_tls, theirs
+from agent_core.model.stream.alike import BodyReader
 from agent_core.model.stream.chunks import ChunkReader, decoded
 from agent_core.model.stream.listening import Listening
-from agent_core.model.stream.sse import LIMIT_BYTES, SseReader, SseTooLarge
+from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.ports import Clock
@@ -507,7 +508,7 @@ class _Call:
     async def _listen(self, response: httpx2.Response, guard: asyncio.Timeout) -> Ending:
         """By what the body begins with: servers say that a stream is JSON, and the other way round."""
         loop = asyncio.get_running_loop()
-        sse = SseReader()
+        body = BodyReader(self._reader)
         finished = begun = False
         pieces = aiter(_pieces(response))
         while (data := await _next(pieces)) is not None:
@@ -516,7 +517,7 @@ class _Call:
                 begun = bool(head)
                 if head.startswith((b"{", b"[")):
                     return await self._whole(head, pieces, response.status_code)
-            self._take([event.data for event in sse.feed(data)], loop, guard)
+            self._take(body.feed(data, self._clock.now_ms()), loop, guard, finished=finished)
             if self._over():
                 break
             if self._reader.finish_reason and not finished:
@@ -525,19 +526,19 @@ class _Call:
             elif self._steady(len(data)):
                 await self._frames.next()
         else:
-            self._take([event.data for event in sse.finish()], loop, guard)
-        return self._ended(response.status_code, sse.stray)
+            self._take(body.finish(self._clock.now_ms()), loop, guard, finished=finished)
+        return self._ended(response.status_code, body.stray)
 
     def _steady(self, size: int) -> bool:
         """The next read can wait for the next frame."""
-        return self.any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
+        return (
+            self.any_content and size < BULK_BYTES and self._clock.monotonic() - self._content_began >= STEADY_SECONDS
+        )
 
-    def _take(self, payloads: list[bytes], loop: asyncio.AbstractEventLoop, guard: asyncio.Timeout) -> None:
-        """Read what came in one piece from the socket; move the deadline if there was content in it."""
-        if not payloads:
-            return
-        finished = bool(self._reader.finish_reason)
-        events = self._reader.feed(payloads, self._clock.now_ms())
+    def _take(
+        self, events: Sequence[Event], loop: asyncio.AbstractEventLoop, guard: asyncio.Timeout, *, finished: bool
+    ) -> None:
+        """Pass on what came in one piece from the socket; move the deadline if there was content in it. `finished`: the reason had come before."""
         if not self._heard(events) or (finished and not self._reader.belied):
             return
         self._life = self._clock.monotonic()

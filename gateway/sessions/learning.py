@@ -21,7 +21,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, TroubleRow
 from gateway.limits.alerts import Announce
-from gateway.limits.whose import conversation_of
+from gateway.limits.whose import conversation_of, nameless
 from gateway.setaside.takeup import LeftKind
 
 log = structlog.get_logger("incident")
@@ -102,7 +102,10 @@ class Learning:
         try:
             if self._touched or not self._looked:
                 await self._look(only_touched=self._looked)
-            rows = await self._store.troubles.of(conversation or session, now - REMEMBER_MS)
+            if nameless(inbound):  # its session begins and ends with it: there is nothing to remember
+                rows = []
+            else:
+                rows = await self._store.troubles.of(conversation or session, now - REMEMBER_MS)
         except Damaged as error:  # of no use to the turn, and none of its conversation's doing
             log.warning("incident.not_looked", error=str(error))
             rows = []

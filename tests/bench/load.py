@@ -37,7 +37,7 @@ class Stream:
     def take(self, data: bytes) -> None:
         """Note what came."""
         self.content += len(data)
-        found = data.count(b"pling")
+        found = (self.tail[-4:] + data).count(b"pling")  # one may be cut
         if found and not self.first_at:
             self.first_at = time.monotonic()
         self.tokens += found

@@ -26,11 +26,8 @@ class Measured:
     ready_seconds: float
 
     def cpu_seconds(self) -> float:
-        """CPU time of all its threads so far, from the scheduler's own account (ns)."""
-        total = 0
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            total += int((task / "schedstat").read_text().split()[0])
-        return total / 1e9
+        """CPU time of all its threads so far, also of those that are over: the process's own clock of the kernel."""
+        return time.clock_gettime(~self.pid << 3 | 2)
 
     def resident_mib(self) -> float:
         """Resident memory, MiB."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from functools import lru_cache
 
 import orjson
 
@@ -26,7 +27,12 @@ def _event(delta: dict[str, object], finish: str | None = None) -> bytes:
     return b"data: " + orjson.dumps(chunk) + b"\n\n"
 
 
-TOKEN = _event({"content": "pling "})
+@lru_cache(65_536)
+def token(number: int) -> bytes:
+    """No two are alike: who says the same again and again is a loop, and is not measured here."""
+    return _event({"content": f"pling{number} "})
+
+
 CALL = _event(
     {
         "tool_calls": [
@@ -95,7 +101,7 @@ class Conversation(asyncio.Protocol):
         elif pace:
             self._task = asyncio.create_task(self._paced(tokens, pace, wait))
         else:
-            self._transport.write(HEAD + framed(TOKEN * tokens + self._end("stop")) + b"0\r\n\r\n")
+            self._transport.write(HEAD + framed(b"".join(map(token, range(tokens))) + self._end("stop")) + b"0\r\n\r\n")
 
     @staticmethod
     def _end(reason: str) -> bytes:
@@ -108,7 +114,7 @@ class Conversation(asyncio.Protocol):
         began = loop.time()
         self._transport.write(HEAD)
         for number in range(tokens):
-            self._transport.write(framed(TOKEN))
+            self._transport.write(framed(token(number)))
             await asyncio.sleep(max(0.0, began + (number + 1) * pace - loop.time()))
         self._transport.write(framed(self._end("stop")) + b"0\r\n\r\n")
 

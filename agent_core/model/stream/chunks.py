@@ -13,7 +13,7 @@ like a chat completion.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import orjson
 
@@ -100,6 +100,17 @@ class ChunkReader:
             elif not is_word(payload):
                 self.bad_chunk = True
                 break
+        return self._out.take()
+
+    def feed_texts(self, texts: Sequence[str], at: int) -> list[Event] | None:
+        """As `feed`, for chunks that hold nothing but these texts; None if that is to be told from the chunks one by one."""
+        over = self.done or self.error is not None or self.bad_chunk or self.finish_reason
+        if over or not self._text_once.pieces(texts):
+            return None
+        self._out.at = at
+        self._content.say("".join(texts))
+        if self._content.over:
+            self.finish_reason = "stop"
         return self._out.take()
 
     def finish(self, at: int) -> list[Event]:

@@ -18,6 +18,7 @@ Of what came only a length and a checksum are kept.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from enum import Enum, auto
 
 LAST_CHARS = 8
@@ -67,6 +68,14 @@ class SaidOnce:
                 return self._said(text)
             case _Mode.GROWING:
                 return self._grown(text)
+
+    def pieces(self, texts: Sequence[str]) -> bool:
+        """Deltas have come of which each is shorter than all that was said, so that each is new. False if any has to be looked at by itself."""
+        if self._mode is not _Mode.PIECES or max(map(len, texts)) >= self._length:
+            return False
+        self._said("".join(texts))
+        self._pieces += len(texts) - 1
+        return True
 
     def _grown(self, text: str) -> str:
         if len(text) <= len(self._latest) or not text.startswith(self._latest) or len(self._waiting) > MOST_WAITING:

@@ -105,7 +105,7 @@ class SseReader:
     def feed(self, data: bytes) -> list[SseEvent]:
         """The events that `data`, the next bytes of the response, completes."""
         self._check()
-        if data.startswith(b"data: {") and data.endswith(b"}\n\n") and self._between_events(data):
+        if data.startswith(b"data: {") and data.endswith(b"}\n\n") and self.between_events and self._plain(data):
             return self._whole_events(data)
         if self._skip_line_feed and data:
             self._skip_line_feed = False
@@ -132,10 +132,14 @@ class SseReader:
             raise SseTooLarge(self._limit_bytes)
         return events
 
-    def _between_events(self, data: bytes) -> bool:
-        """No line and no event is open, and `data` has nothing in it that only the long way knows."""
-        untouched = not (self._line or self._data or self._event or self._skip_line_feed)
-        return untouched and b"\r" not in data and len(data) <= self._limit_bytes
+    @property
+    def between_events(self) -> bool:
+        """No line and no event is open."""
+        return not (self._line or self._data or self._event or self._skip_line_feed)
+
+    def _plain(self, data: bytes) -> bool:
+        """`data` has nothing in it that only the long way knows."""
+        return b"\r" not in data and len(data) <= self._limit_bytes
 
     def _whole_events(self, data: bytes) -> list[SseEvent]:
         """The short way for most reads: nothing but whole events of one line each; else the long way."""
