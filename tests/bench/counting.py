@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import dataclasses
 import importlib
+import itertools
 import json
 import sqlite3
 import statistics
@@ -146,29 +147,30 @@ def frame() -> dict[str, float]:
     Nothing of it waits, so both are exact; instructions also tell a copy, which calls nothing.
     """
     from adapters.http.openai import Spoken
+    from agent_core.model.stream.alike import BodyReader
     from agent_core.model.stream.chunks import ChunkReader
     from agent_core.model.stream.listening import Listening
     from agent_core.turn.view import view
     from tests.agent_core.turns import Rig
-    from tests.bench.upstream import TOKEN
+    from tests.bench.upstream import token
 
     rig, listening, spoken = Rig(), Listening(), Spoken()
-    reader = ChunkReader(1, frozenset(), parse_text_calls=False)
-    payload, words = TOKEN.removeprefix(b"data: ").strip(), iter(f"word{n} " for n in range(10_000, 99_999))
+    body = BodyReader(ChunkReader(1, frozenset(), parse_text_calls=False))
+    came = map(token, itertools.count(10_000))
 
-    def token() -> None:
-        passed, _ = listening.take(reader.feed([payload.replace(b"pling ", next(words).encode())], rig.now))
+    def one() -> None:
+        passed, _ = listening.take(body.feed(next(came), rig.now))
         for event in passed:
             rig.turn.feed(event)
         spoken.new(view(rig.turn, rig.now))
 
     for _ in range(200):
-        token()
+        one()
     before, TALLY.on = TALLY.calls, True
     for _ in range(100):
-        token()
+        one()
     TALLY.on = False
-    return {"calls": (TALLY.calls - before) / 100, "instructions": _instructions(token, 100) / 100}
+    return {"calls": (TALLY.calls - before) / 100, "instructions": _instructions(one, 100) / 100}
 
 
 def _instructions(work: Callable[[], None], times: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 
@@ -36,14 +35,14 @@ def commit() -> None:
 
 
 def copy() -> None:
-    """A token's bytes are put into one more list."""
-    from agent_core.model.stream.chunks import ChunkReader
+    """What came from the model is copied once more."""
+    from agent_core.model.stream.alike import BodyReader
 
-    planted: Any = ChunkReader
+    planted: Any = BodyReader
     fed = planted.feed
 
-    def feed(self: Any, payloads: Sequence[bytes], now: int) -> Any:
-        return fed(self, [bytes(bytearray(one)) for one in payloads], now)
+    def feed(self: Any, data: bytes, at: int) -> Any:
+        return fed(self, bytes(bytearray(data)), at)
 
     planted.feed = feed
 
