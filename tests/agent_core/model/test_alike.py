@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import orjson
 from hypothesis import example, given
 from hypothesis import strategies as st
+from typing_extensions import override
 
-from agent_core.model.stream.alike import TRIES, BodyReader, only_text
+from agent_core.model.stream.alike import TRIES, Alike, BodyReader, only_text
 from agent_core.model.stream.chunks import ChunkReader
 from agent_core.model.stream.sse import SseReader
 from agent_core.turn.events import Event, ReasoningArrived, TextArrived, ToolArgumentsArrived
@@ -58,22 +59,25 @@ EVENTS = st.lists(st.one_of(WORDS.map(said), WORDS.map(said), WORDS.map(said), O
 ENDS = st.sampled_from([b"\n\n", b"\n\n", b"\n\n", b"\n", b"\r\n\r\n", b"\n: ping\n\n", b"\n\n\n"])
 
 
-def flat(events: Sequence[Event]) -> list[tuple[object, ...]]:
+def flat(events: Sequence[Event]) -> list[object]:
     """Events without where text was cut."""
-    out: list[tuple[object, ...]] = []
+    out: list[object] = []
+    kind: object = None
     for event in events:
-        if isinstance(event, TextArrived | ReasoningArrived):
-            if out and out[-1][0] is type(event):
-                out[-1] = (type(event), f"{out[-1][1]}{event.text}")
-            else:
-                out.append((type(event), event.text))
-        elif isinstance(event, ToolArgumentsArrived):
-            if out and out[-1][:2] == (type(event), event.index):
-                out[-1] = (*out[-1][:2], f"{out[-1][2]}{event.text}")
-            else:
-                out.append((type(event), event.index, event.text))
+        match event:
+            case TextArrived() | ReasoningArrived():
+                same, text = type(event), event.text
+            case ToolArgumentsArrived():
+                same, text = (type(event), event.index), event.text
+            case _:
+                out.append(event)
+                kind = None
+                continue
+        if same == kind:
+            out[-1] = f"{out[-1]}{text}"
         else:
-            out.append((event,))
+            out += [same, text]
+            kind = same
     return out
 
 
@@ -145,11 +149,12 @@ def payloads_of_the_long_way(pieces: Sequence[bytes]) -> int:
     class Counting(ChunkReader):
         __slots__ = ()
 
-        def feed(self, payloads: object, at: int) -> list[Event]:  # type: ignore[override]
+        @override
+        def feed(self, payloads: Iterable[bytes], at: int) -> list[Event]:
             nonlocal read
-            assert isinstance(payloads, list)
-            read += len(payloads)  # pyright: ignore[reportUnknownArgumentType]
-            return super().feed(payloads, at)  # pyright: ignore[reportUnknownArgumentType]
+            found = list(payloads)
+            read += len(found)
+            return super().feed(found, at)
 
     body = BodyReader(Counting(0, (), parse_text_calls=True))
     for piece in pieces:
@@ -166,10 +171,13 @@ def test_of_a_steady_stream_only_the_first_chunks_are_read_one_by_one() -> None:
 
 
 def test_nothing_alike_is_looked_for_where_each_chunk_has_another_filling() -> None:
-    body = BodyReader(reader())
-    for n in range(TRIES * 3):
-        body.feed(b"data: " + chunk({"content": f"word{n} "}, filling="x" * (n % 7), number=n) + b"\n\n", 0)
-    assert payloads_of_the_long_way([b"data: " + chunk({"content": "w"}, number=n) + b"\n\n" for n in range(50)]) == 50
+    alike = Alike()
+    pieces = [b"data: " + chunk({"content": "w"}, number=n) + b"\n\n" for n in range(50)]
+    assert payloads_of_the_long_way(pieces) == 50
+    for piece in pieces:
+        alike.learn(piece[6:-2])
+    assert alike.read(pieces[TRIES - 1]) is not None
+    assert alike.read(pieces[-1]) is None
 
 
 def test_a_chunk_with_anything_beside_its_text_is_no_text_alone() -> None:
