@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agent_core.ports import Clock
 
 S = TypeVar("S", bound=Seen)
+C = TypeVar("C", bound=Section)
 U = TypeVar("U")
 
 Key: TypeAlias = tuple[str, str]
@@ -101,18 +102,19 @@ class Asker(Protocol):
 
 
 def asked_token(
-    asker: Asker, section: str, present: SecretStr | None, look: Callable[[str], Awaitable[S]]
-) -> tuple[str, S] | None:
-    """The steps for a bot with one token, given the one that is there already: the token that is good, and what `look` saw with it."""
-    token = ""
+    asker: Asker, section: str, present: C, now: SecretStr | None, look: Callable[[C], Awaitable[S]]
+) -> tuple[C, S] | None:
+    """The steps for a bot with one token, given the one that it has `now`: its section with the token that is good, and what `look` saw with it."""
+    made = present
 
     def attempt() -> S | None:
-        nonlocal token
-        token = asker.secret(section, "token", "Token", present, needed=not asker.asks)
-        return asker.look(look(token)) if token else None
+        nonlocal made
+        token = asker.secret(section, "token", "Token", now, needed=not asker.asks)
+        made = present.model_copy(update={"token": SecretStr(token)})
+        return asker.look(look(made)) if token else None
 
     seen = asker.tried(attempt)
-    return None if seen is None else (token, seen)
+    return None if seen is None else (made, seen)
 
 
 class RespondWhen(StrEnum):

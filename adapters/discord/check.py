@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
-
-from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.checks.probe import NoReply, Probe, ServerReply, greeting, odd, unreachable
@@ -18,9 +15,6 @@ from adapters.contract.platforms import PAIRING, Asker, SetupResult, asked_token
 from adapters.contract.settings import revealed
 from adapters.discord.section import DiscordSection
 from agent_core.jsonvalue import Json
-
-if TYPE_CHECKING:
-    from adapters.discord.adapter import DiscordSection
 
 API = "https://discord.com/api/v10"
 PORTAL = "https://discord.com/developers/applications"
@@ -166,16 +160,12 @@ def ask(asker: Asker, present: DiscordSection) -> SetupResult | None:
         asker.say(
             f"\nOpen {PORTAL}, New Application. Under Bot: switch on Message Content Intent, Save Changes, and Reset Token gives the token."
         )
-    found = asked_token(asker, "discord", present.token, lambda token: check(_with(present, token)))
+    found = asked_token(asker, "discord", present, present.token, check)
     if found is None:
         return None
-    token, seen = found
-    seen = asker.until(seen, "discord.intent", lambda: check(_with(present, token)))
+    settings, seen = found
+    seen = asker.until(seen, "discord.intent", lambda: check(settings))
     return SetupResult(
-        {("discord", "token"): token},
+        {("discord", "token"): revealed(settings.token)},
         (f"\nInvite the bot into your server: {seen.invite}", f"Then mention it, or write to it in private. {PAIRING}"),
     )
-
-
-def _with(section: DiscordSection, token: str) -> DiscordSection:
-    return section.model_copy(update={"token": SecretStr(token)})

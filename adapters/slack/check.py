@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
@@ -19,9 +18,6 @@ from adapters.contract.settings import revealed
 from adapters.slack.manifest import APPS, SCOPES, new_app_url
 from adapters.slack.section import SlackSection
 from agent_core.jsonvalue import Json
-
-if TYPE_CHECKING:
-    from adapters.slack.adapter import SlackSection
 
 API = "https://slack.com/api"
 MOST_SOCKETS = 10

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
-
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.checks.probe import SECONDS, NoReply, ProbeTrouble, ServerReply, odd, parsed, skew_of, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
@@ -24,8 +22,6 @@ from adapters.telegram.section import TelegramSection
 
 if TYPE_CHECKING:
     from telegram.request import HTTPXRequest
-
-    from adapters.telegram.adapter import TelegramSection
 
 FATHER = "https://t.me/BotFather"
 POLL_SECONDS = 4
@@ -216,16 +212,12 @@ def ask(asker: Asker, present: TelegramSection) -> SetupResult | None:
     """The steps, with what is there already."""
     if asker.asks:
         asker.say(f"\nOpen {FATHER}, write /newbot, and give it a name and a user name. It answers with a token.")
-    found = asked_token(asker, "telegram", present.token, lambda token: check(_with(present, token)))
+    found = asked_token(asker, "telegram", present, present.token, check)
     if found is None:
         return None
-    token, seen = found
-    values: dict[Key, str] = {("telegram", "token"): token}
+    settings, seen = found
+    values: dict[Key, str] = {("telegram", "token"): revealed(settings.token)}
     if url := asker.value("telegram", "webhook_url"):
         values["telegram", "webhook_url"] = url
         values["telegram", "webhook_secret"] = asker.value("telegram", "webhook_secret") or secrets.token_urlsafe(32)
     return SetupResult(values, (f"\nYour bot is at {seen.link} – write to it. {PAIRING}",))
-
-
-def _with(section: TelegramSection, token: str) -> TelegramSection:
-    return section.model_copy(update={"token": SecretStr(token)})
