@@ -5,6 +5,7 @@ are for nothing. A file with several names is counted once; links count as files
 
 Whose a folder is stands in one small file in the state directory. A line is added before anything is written into a folder; lines
 of folders that are gone are left out when it is read. Without its line, a folder counts only in the whole, until it is used again.
+A folder in the state directory is named from there, so that the directory can be moved; versions before wrote its whole path.
 
 Known to be weak: between two counts, what others write on the disk is not seen.
 """
@@ -138,6 +139,7 @@ class Owners:
     """Whose each folder is."""
 
     def __init__(self, state: Path) -> None:
+        self._state = state
         self._file = state / OWNERS_FILE
         self._known: dict[str, str] = {}
         self._of: dict[str, set[str]] = {}
@@ -157,11 +159,14 @@ class Owners:
         with suppress(OSError):
             lines = self._file.read_text("utf-8", "replace").split("\n")
         kept: dict[str, str] = {}
+        old = False
         for line in lines:
             found = _read(line)
-            if found is not None and os.path.isdir(found[0]):  # noqa: PTH112 - many of them
-                kept[found[0]] = found[1]
-        if len(kept) < sum(map(bool, lines)):
+            folder = _whole(self._state, found[0]) if found is not None else None
+            if found is not None and folder is not None:
+                kept[folder] = found[1]
+                old = old or found[0] != _named(self._state, folder)
+        if old or len(kept) < sum(map(bool, lines)):
             self._rewrite(kept)
         for folder, holder in kept.items():
             self._note(folder, holder)
@@ -169,7 +174,7 @@ class Owners:
     def _rewrite(self, kept: dict[str, str]) -> None:
         with suppress(OSError):
             part = self._file.with_suffix(".part")
-            part.write_text("".join(_line(folder, holder) for folder, holder in kept.items()), "utf-8")
+            part.write_text("".join(self._line(folder, holder) for folder, holder in kept.items()), "utf-8")
             part.replace(self._file)
 
     def tidy(self) -> None:
@@ -200,8 +205,12 @@ class Owners:
                 self._passing.add(str(folder))
                 return False
             with suppress(OSError), self._file.open("a", encoding="utf-8") as file:
-                file.write(_line(str(folder), holder))
+                file.write(self._line(str(folder), holder))
             return folder.is_dir()
+
+    def _line(self, folder: str, holder: str) -> str:
+        named = _named(self._state, folder)
+        return "\n" + orjson.dumps([named, holder]).decode()  # a new line each, also behind one that was cut
 
     def _note(self, folder: str, holder: str) -> None:
         before = self._known.get(folder)
@@ -219,8 +228,19 @@ class Owners:
         return self._known.get(str(folder), "")
 
 
-def _line(folder: str, holder: str) -> str:
-    return "\n" + orjson.dumps([folder, holder]).decode()  # a new line each, also behind one that was cut
+def _named(state: Path, folder: str) -> str:
+    """As it stands in the file."""
+    return folder.removeprefix(f"{state}{os.sep}")
+
+
+def _whole(state: Path, named: str) -> str | None:
+    """The folder of a line; None if it is gone. One that was written with its whole path may have moved with the state."""
+    whole = os.path.join(state, named)  # noqa: PTH118 - many of them; a whole path stays as it is
+    if os.path.isdir(whole):  # noqa: PTH112
+        return whole
+    tail = Path(named).parts[1:] if os.path.isabs(named) else ()  # noqa: PTH117
+    ends = (state.joinpath(*tail[first:]) for first in range(len(tail) - 1))
+    return next((str(end) for end in ends if end.is_dir()), None)
 
 
 def _read(line: str) -> tuple[str, str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import shutil
 from collections.abc import AsyncGenerator, Collection, Mapping
@@ -209,6 +210,31 @@ def test_folders_that_are_gone_for_long_are_forgotten_and_new_ones_are_not(tmp_p
     again = Owners(tmp_path)
     again.load()
     assert [again.holder(tmp_path / name) for name in ("gone", "coming")] == ["", "bob"]
+
+
+@pytest.mark.parametrize("written", ["now", "with whole paths", "with whole paths, and moved at once"])
+def test_whose_a_folder_is_stays_known_when_the_state_moves(tmp_path: Path, written: str) -> None:
+    state, elsewhere = tmp_path / "state", tmp_path / "elsewhere" / "room"
+    for folder in (state / "workspaces" / "one", elsewhere):
+        folder.mkdir(parents=True)
+    if written == "now":
+        owners = Owners(state)
+        owners.load()
+        owners.claim(state / "workspaces" / "one", "ada")
+        owners.claim(elsewhere, "bob")
+    else:
+        lines = ([str(state / "workspaces" / "one"), "ada"], [str(elsewhere), "bob"])
+        (state / "holders.jsonl").write_text("".join(f"\n{json.dumps(line)}" for line in lines))
+        if not written.endswith("at once"):
+            Owners(state).load()
+    moved = state.rename(tmp_path / "moved")
+    for _ in range(2):
+        again = Owners(moved)
+        again.load()
+        assert again.holder(moved / "workspaces" / "one") == "ada"
+        assert again.folders("ada") == [moved / "workspaces" / "one"]
+        assert again.holder(elsewhere) == "bob"
+    assert str(state) not in (moved / "holders.jsonl").read_text()
 
 
 def test_neither_holes_nor_links_nor_empty_files_are_for_nothing(tmp_path: Path) -> None:
