@@ -85,13 +85,18 @@ def tables(value: Json) -> list[Table]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def _here(words: str) -> str:
+    """Words of a message that sends its reader to the status, where they stand in the status itself."""
+    return words.removesuffix(": outspoken status.") + "." * words.endswith(": outspoken status.")
+
+
 def status_lines(body: Table) -> list[str]:
     problems = body.get("problems")
     lines = [f"Not ready: {words}" for words in _words(problems)]
     known = {*_words(problems), *(str(alert.get("words")) for alert in tables(body.get("alerts")))}
-    lines += [f"Not well: {words}" for words in _words(body.get("unwell")) if words not in known]
+    lines += [f"Not well: {_here(words)}" for words in _words(body.get("unwell")) if words not in known]
     lines += [f"Storage: {body.get('storage')}"] if body.get("storage") else []
-    lines += [f"⚠️ {alert.get('words')}" for alert in tables(body.get("alerts"))]
+    lines += [f"⚠️ {_here(str(alert.get('words')))}" for alert in tables(body.get("alerts"))]
     lines += [
         f"Set aside, because it cannot be read: {one.get('chat')} ({one.get('session')})"
         for one in tables(body.get("set_aside"))[:20]

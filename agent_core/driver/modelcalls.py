@@ -6,7 +6,6 @@ together with the client.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from agent_core.judging.compaction import (
 from agent_core.machine.turn import Turn
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
+from agent_core.patience import Limit
 from agent_core.ports import Clock
 from agent_core.rules.promising.done import done_question, read_done
 from agent_core.rules.replies import Finish, finish_of
@@ -316,7 +316,7 @@ class ModelCaller:
         self._questions += 1
         ending: ReplyFinished | CallBroke | SpendRefused | None = None
         try:
-            async with asyncio.timeout(DONE_SECONDS):
+            async with Limit(DONE_SECONDS):
                 ending = await self._paid(request, f"done{self._questions}", estimate_tokens(messages), collect)
         except TimeoutError:
             pass  # no word in time

@@ -42,6 +42,7 @@ from agent_core.model.stream.listening import Listening
 from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
+from agent_core.patience import Limit
 from agent_core.ports import Clock
 from agent_core.rules.replies import DONE_ONLY, USUAL, Finish, finish_of
 from agent_core.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
@@ -486,12 +487,10 @@ class _Call:
         """Listen to the stream until it is over, however that comes about."""
         import openai
 
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout_at(loop.time() + self._request.first_content_seconds) as guard:
-                async with stream as response:
-                    self.answered = True
-                    return await self._listen(response, guard)
+            async with Limit(self._request.first_content_seconds) as guard, stream as response:
+                self.answered = True
+                return await self._listen(response, guard)
         except TimeoutError:
             return self._silent()
         except openai.APIStatusError as error:
@@ -505,9 +504,8 @@ class _Call:
 
     # ------------------------------------------------------------------ the stream
 
-    async def _listen(self, response: httpx2.Response, guard: asyncio.Timeout) -> Ending:
+    async def _listen(self, response: httpx2.Response, guard: Limit) -> Ending:
         """By what the body begins with: servers say that a stream is JSON, and the other way round."""
-        loop = asyncio.get_running_loop()
         body = BodyReader(self._reader)
         finished = begun = False
         pieces = aiter(_pieces(response))
@@ -517,16 +515,16 @@ class _Call:
                 begun = bool(head)
                 if head.startswith((b"{", b"[")):
                     return await self._whole(head, pieces, response.status_code)
-            self._take(body.feed(data, self._clock.now_ms()), loop, guard, finished=finished)
+            self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
             if self._over():
                 break
             if self._reader.finish_reason and not finished:
                 finished = True
-                guard.reschedule(loop.time() + GRACE_SECONDS)
+                guard.move(GRACE_SECONDS)
             elif self._steady(len(data)):
                 await self._frames.next()
         else:
-            self._take(body.finish(self._clock.now_ms()), loop, guard, finished=finished)
+            self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(response.status_code, body.stray)
 
     def _steady(self, size: int) -> bool:
@@ -535,20 +533,14 @@ class _Call:
             self.any_content and size < BULK_BYTES and self._clock.monotonic() - self._content_began >= STEADY_SECONDS
         )
 
-    def _take(
-        self, events: Sequence[Event], loop: asyncio.AbstractEventLoop, guard: asyncio.Timeout, *, finished: bool
-    ) -> None:
+    def _take(self, events: Sequence[Event], guard: Limit, *, finished: bool) -> None:
         """Pass on what came in one piece from the socket; move the deadline if there was content in it. `finished`: the reason had come before."""
         if not self._heard(events) or (finished and not self._reader.belied):
             return
         self._life = self._clock.monotonic()
         if not self.any_content:
             self.any_content, self._content_began = True, self._life
-        # Moving a timer costs more than reading a token: it is moved only once a twentieth of the limit has passed.
-        due = loop.time() + self._request.stall_seconds
-        when = guard.when()
-        if when is None or abs(due - when) > self._request.stall_seconds / 20:
-            guard.reschedule(due)
+        guard.move(self._request.stall_seconds)
 
     def _heard(self, events: Sequence[Event]) -> bool:
         """Pass on what is no repetition; whether something new is in it."""

@@ -6,7 +6,6 @@ cut in its middle, and says so.
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import structlog
 
 from agent_core.jsonvalue import Json
+from agent_core.patience import Limit
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.base import (
     RESULT_CHARS,
@@ -124,7 +124,7 @@ class ToolRegistry:
             return None
         name = checked.spec.name
         try:
-            async with asyncio.timeout(PREPARE_SECONDS):
+            async with Limit(PREPARE_SECONDS):
                 return await tool.prepare(checked.arguments, context)
         except NotPossible as refusal:
             words = str(refusal)
@@ -144,7 +144,7 @@ class ToolRegistry:
             return ToolOutcome(ToolStatus.FAILED, str(context.intention[REFUSED]))
         doubt = "" if spec.effect is EffectClass.PURE else DOUBT
         try:
-            async with asyncio.timeout(spec.deadline_seconds):
+            async with Limit(spec.deadline_seconds):
                 outcome = await self._tools[spec.name].run(checked.arguments, context)
         except TimeoutError:
             words = f"{spec.name} did not finish within {spec.deadline_seconds:g} s and was cancelled.{doubt}"

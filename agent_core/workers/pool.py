@@ -21,6 +21,7 @@ from types import TracebackType
 import structlog
 
 from agent_core.jsonvalue import Json
+from agent_core.patience import Limit
 from agent_core.workers.wire import HEAD_BYTES, Unsendable, frame, lengths, value_of
 
 log = structlog.get_logger("worker")
@@ -233,7 +234,7 @@ class Workers:
         self._busy.add(worker)
         kept = False
         try:
-            async with asyncio.timeout(job.seconds):
+            async with Limit(job.seconds):
                 answer = await worker.ask(asked, job.answer_bytes)
             kept = "done" in answer and worker.jobs < JOBS and not self._closed
         except TimeoutError:

@@ -6,7 +6,6 @@ been done, and is looked up, or marked, and has a bound of tries (`adapters.deli
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,6 +31,7 @@ from adapters.delivery.aftermath import Instead
 from adapters.delivery.reconcile import Part
 from adapters.delivery.substitutes import instead_of, text_of_file
 from adapters.text.styled import Styled
+from agent_core.patience import Limit
 from gateway.delivery.accounts import Gates
 from gateway.delivery.forming import Forming
 
@@ -50,7 +50,7 @@ ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
 async def called(call: Awaitable[T], platform: str, seconds: float = CALL_SECONDS) -> T:
     """The answer to a call of a port. Raises `CallFailed`, and nothing else but a cancellation."""
     try:
-        async with asyncio.timeout(seconds):
+        async with Limit(seconds):
             return await call
     except CallFailed:
         raise

@@ -108,7 +108,9 @@ def judge(vitals: Vitals) -> HealthVerdict:
     not_well += [vitals.damage] if vitals.damage else []
     told = [alert.words for alert in vitals.alerts if not _said(alert, vitals)]
     if vitals.incidents:
-        told.append(f"{vitals.incidents} incident{'s are' if vitals.incidents > 1 else ' is'} open: outspoken status.")
+        told.append(
+            f"{vitals.incidents} incident{'s are' if vitals.incidents > 1 else ' is'} open: outspoken triage says what to do."
+        )
     return HealthVerdict(tuple(not_ready), tuple(not_well), tuple(told))
 
 
@@ -134,7 +136,7 @@ def _adapter_words(sight: AdapterSight) -> str:
             return f"{platform} is not connected; it is tried again. The log says why."
         case AdapterState.NEEDS_A_PERSON:
             return (
-                f"{platform} needs somebody to do something (a refused token, for example): outspoken status says what."
+                f"{platform} needs somebody to do something (a refused token, for example): outspoken doctor says what."
             )
         case AdapterState.STOPPED:
             return f"{platform} was stopped."

@@ -109,10 +109,15 @@ async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[
 
 
 def export_text(file: Path) -> str:
-    """The text of an export: the file's own, or that of the journal in an archive. Raises `OSError`, `UnicodeDecodeError`, `NoExport`."""
+    """The text of an export: the file's own, or that of the journal in an archive. Raises `OSError`, `NoExport`."""
     data = file.read_bytes()
-    if not data.startswith(b"\x1f\x8b"):
-        return data.decode("utf-8")
+    try:
+        return (_journal_in(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NoExport("it is no text, so it is no export of a journal") from error
+
+
+def _journal_in(data: bytes) -> bytes:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
             found = archive.getmember(JOURNAL)
@@ -121,7 +126,7 @@ def export_text(file: Path) -> str:
             member = archive.extractfile(found)
             if member is None:
                 raise NoExport(f"its {JOURNAL} is no file")
-            return member.read().decode("utf-8")
+            return member.read()
     except (tarfile.TarError, KeyError, EOFError, OSError) as error:
         raise NoExport(f"it is compressed, and no archive that holds a {JOURNAL}") from error
 

@@ -34,7 +34,7 @@ from agent_core.journal.replaywords import (
     verdict,
 )
 from agent_core.jsonvalue import Json
-from agent_core.settings import TurnSettings
+from agent_core.settings import RULES, TurnSettings
 from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.reading import open_reads
@@ -99,6 +99,12 @@ async def run(asked: ReplayRequest, configured: Callable[[], tuple[Config, Paths
         say(_export(asked.export, source, show_text=asked.show_text))
         return True
     found = replay(source.rows, redacted=source.redacted)
+    rules = found.turn.settings.rules if found.turn.opened is not None else 0
+    if rules > RULES:
+        raise CannotReplay(
+            f"{source.name} was decided by newer rules ({rules}) than this program has ({RULES}). "
+            "Replay it with the version of outspoken that wrote it, or a later one."
+        )
     delivered = _compare_stored(found, source)
     parted = None
     if asked.sets:
@@ -137,7 +143,7 @@ async def _from_database(config: Config, paths: Paths, turn: str) -> Source:
 def _from_file(file: Path) -> Source:
     try:
         first, rows = load(export_text(file))
-    except (OSError, UnicodeDecodeError, UnreadableExport, NoExport) as error:
+    except (OSError, UnreadableExport, NoExport) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise CannotReplay(f"{file} cannot be read: {why}") from error
     return Source(f"Turn {first.turn}", rows, first.exit, redacted=first.redacted, parts_at=first.parts_at)

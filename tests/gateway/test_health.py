@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from adapters.checks.probe import Question
 from adapters.contract.chat import AdapterSight
+from adapters.terminal.operator import status_lines
 from agent_core.ports import SystemClock
 from agent_core.signals import CANCELLED, Committed, ModelCalled
 from agent_core.store.store import StorageFull, StorageUnavailable
@@ -64,6 +65,17 @@ def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_
     assert found.well is (found.unwell == ())
     for_anybody = [*found.not_ready, *found.not_well]
     assert not [words for words in for_anybody if SECRET in words or not words.endswith((".", "what.", "why."))]
+
+
+@given(FACTS)
+def test_the_status_names_what_to_do_and_never_itself(facts: Vitals) -> None:
+    shown = status_lines({"unwell": list(judge(facts).unwell)})
+    assert not [line for line in shown if "outspoken status" in line]
+    assert any("outspoken triage says what to do" in line for line in shown) >= bool(facts.incidents)
+    waits = "Something has waited for 5 min to be delivered on telegram: outspoken status."
+    assert "⚠️ Something has waited for 5 min to be delivered on telegram." in status_lines(
+        {"alerts": [{"words": waits}]}
+    )
 
 
 @given(FACTS, SIGHTS, st.booleans())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
 import stat
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from adapters.delivery.parts import picture
 from adapters.telegram.port import pieces
 from agent_core.journal.rows import encode as encode_event
 from agent_core.journal.rows import fold
-from agent_core.settings import TurnSettings
+from agent_core.settings import RULES, TurnSettings
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import CannotOpen
 from agent_core.store.reading import open_reads
@@ -112,6 +114,31 @@ async def test_what_is_not_there_is_said_in_words(tmp_path: Path, sqlite: str):
         await run(ReplayRequest(file=tmp_path / "none"), unconfigured, said.append)
 
 
+async def test_a_file_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path):
+    file = tmp_path / "picture.png"
+    file.write_bytes(b"\x89PNG\r\n\x1a\n\xff\xfe")
+    packed = tmp_path / "packed.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        entry = tarfile.TarInfo("journal.jsonl")
+        entry.size = 2
+        archive.addfile(entry, io.BytesIO(b"\xff\xfe"))
+    for each in (file, packed):
+        with pytest.raises(CannotReplay) as refused:
+            await run(ReplayRequest(file=each), unconfigured, [].append)
+        assert str(refused.value) == f"{each} cannot be read: it is no text, so it is no export of a journal"
+
+
+@pytest.mark.parametrize("exported", [False, True])
+async def test_a_journal_under_newer_rules_is_not_judged_by_older_ones(tmp_path: Path, sqlite: str, exported: bool):
+    turn = await stored_turn(sqlite, spoil=False, settings=replace(SETTINGS, rules=RULES + 1))
+    asked = ReplayRequest(turn)
+    if exported:
+        asked = ReplayRequest(file=tmp_path / "slice.jsonl")
+        await run(ReplayRequest(turn, export=asked.file), lambda: places(tmp_path, sqlite), [].append)
+    with pytest.raises(CannotReplay, match=f"newer rules .{RULES + 1}. than this program has .{RULES}."):
+        await run(asked, lambda: places(tmp_path, sqlite), [].append)
+
+
 # ---------------------------------------------------------------------- both databases, and what was delivered
 
 
@@ -122,9 +149,9 @@ def places(tmp_path: Path, where: str) -> tuple[Config, Paths]:
     ), paths
 
 
-async def stored_turn(where: str, *, spoil: bool) -> str:
+async def stored_turn(where: str, *, spoil: bool, settings: TurnSettings = SETTINGS) -> str:
     """A turn in a chat, with its parts as the outbox stores them."""
-    rig = Rig(SETTINGS)
+    rig = Rig(settings)
     rig.calls_tool("read", text="Let me see what is in the notes.")
     rig.returns("nothing")
     rig.says("There is **nothing** in them.")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -413,3 +416,45 @@ async def test_where_nothing_is_streamed_the_whole_answer_is_asked_for():
             assert isinstance(ending, ReplyFinished)
             assert [event.text for event in events if isinstance(event, TextArrived)] == ["All."]
             assert calls == made, "it is remembered"
+
+
+async def test_what_came_while_our_own_loop_was_held_is_heard_before_a_stall_is_judged():
+    """The server is a thread: it goes on writing while nobody here can read."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    told = threading.Event()
+
+    def serve() -> None:
+        peer, _ = listener.accept()
+        with peer:
+            peer.recv(65_536)
+            peer.sendall(HEAD + delta('"content": "one"'))
+            told.wait(20)
+            peer.sendall(delta('"content": " two"') + delta("", '"stop"') + data("[DONE]"))
+
+    server = threading.Thread(target=serve)
+    server.start()
+    endpoint = Endpoint("up", f"http://127.0.0.1:{listener.getsockname()[1]}/v1", (Credential("k", "sk-x"),), ("m",))
+    client = ModelClient((endpoint,), SystemClock(), Redactor.of(()))
+    events: list[Event] = []
+
+    def held() -> None:
+        told.set()
+        time.sleep(3)  # far beyond the limit, which the timer hears of as late as we do
+
+    def sink(more: Sequence[Event]) -> None:
+        if not events:
+            asyncio.get_running_loop().call_later(0.1, held)
+        events.extend(more)
+
+    asked = ModelRequest(
+        Route("m", "up", "k"), 1, [{"role": "user", "content": "x"}], first_content_seconds=20, stall_seconds=1.5
+    )
+    try:
+        ending = await client.ask(asked, sink)
+    finally:
+        told.set()
+        await client.aclose()
+        server.join()
+        listener.close()
+    assert isinstance(ending, ReplyFinished)
+    assert text_of(events) == "one two"
