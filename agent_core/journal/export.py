@@ -312,7 +312,7 @@ class _Redacting:
             case ev.RemedyChosen():
                 return replace(event, detail=self._again(event.detail))
             case ev.LoopFound():
-                return replace(event, tool=self._named(event.tool), words=self._named(event.words))
+                return replace(event, tool=self._tools(event.tool), words=self._named(event.words))
             case ev.CallSettled():
                 return replace(event, words=self._named(event.words))
             case ev.SummaryAsked(exit=ending) | ev.TurnEnded(exit=ending):
@@ -344,7 +344,7 @@ class _Redacting:
         facts = ending.facts()
         return replace(
             ending,
-            tool=self._name(ending.tool),
+            tool=self._tools(ending.tool),
             tools_done=tuple(map(self._name, ending.tools_done)),
             tools_dropped=tuple(map(self._name, ending.tools_dropped)),
             tools_unsure=tuple(map(self._name, ending.tools_unsure)),
@@ -355,8 +355,14 @@ class _Redacting:
         """A text that should have stood in an earlier event, and looks as it does there."""
         return self.known[value] if value in self.known else self.letters.text(value)
 
+    def _tools(self, value: str) -> str:
+        """A tool's name, or those of a round of calls, as the rule for circles joins them."""
+        return self.names[value] if value in self.names else ", ".join(map(self._name, value.split(", ")))
+
     def _named(self, value: str) -> str:
-        """The gateway's own words, with other names in them."""
-        for name, new in self.names.items():
-            value = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _, new=new: new, value)
-        return value
+        """The gateway's own words, with other names in them; each once, so that one that looks like another's new name stays apart."""
+        longest = sorted((name for name in self.names if name), key=len, reverse=True)
+        if not longest:
+            return value
+        found = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
+        return found.sub(lambda match: self.names[match[0]], value)

@@ -204,10 +204,12 @@ def status_words(turn: Standing, now: int) -> str:
             cause = cause_words(broke.cause, seconds=broke.waited_seconds) if broke else "it failed"
             return f"{cause[:1].upper()}{cause[1:]}; trying again in {left} s (attempt {turn.attempts + 1})"
         case Phase.ACTING:
-            names = [e.name for e in turn.timeline if isinstance(e, Activity) and e.state is ActivityState.RUNNING]
-            if not names or in_phase < _status_after(turn):
+            running = [e for e in turn.timeline if isinstance(e, Activity) and e.state is ActivityState.RUNNING]
+            # Not since the round began: a person may have been asked first, and that is told as a wait of its own.
+            seconds = max(((now - each.since) // 1000 for each in running), default=0)
+            if not running or seconds < _status_after(turn):
                 return ""
-            return f"Running {', '.join(dict.fromkeys(names))}, {in_phase} s"
+            return f"Running {', '.join(dict.fromkeys(each.name for each in running))}, {seconds} s"
         case Phase.COMPACTING:
             return "The conversation has become long; shortening it"
         case Phase.NEW | Phase.ASKING | Phase.ENDED:

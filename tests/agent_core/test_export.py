@@ -21,10 +21,12 @@ from agent_core.settings import Route
 from agent_core.turn.effects import EndTurn
 from agent_core.turn.events import (
     CallBroke,
+    LoopFound,
     OverlapFound,
     RemedyChosen,
     TakenOver,
     TextArrived,
+    ToolCallNamed,
     ToolReturned,
     TurnEnded,
 )
@@ -233,3 +235,45 @@ def test_results_that_count_as_the_same_still_do():
     assert parts_at == -1
     results = {e.text for row in made if isinstance(e := decode(row.kind, row.body), ToolReturned)}
     assert len(results) == 1
+
+
+def test_a_turn_that_ended_in_circles_ends_alike_when_its_words_are_gone():
+    rig = Rig(SETTINGS)
+    while rig.turn.exit is None:
+        for tool, result in (("read", "nothing new"), ("write", "as it was")):
+            if rig.turn.exit is None:
+                rig.calls_tool(tool, '{"path": "a"}')
+                rig.returns(result)
+        if rig.turn.closing is not None and rig.turn.exit is None:
+            rig.says("I went round and round.")
+    assert rig.code is ExitCode.GOING_IN_CIRCLES
+    rows = rows_of([*rig.fed, TurnEnded(at=rig.now, exit=rig.exit)])
+    assert replay(rows).differences == []
+    made, parts_at = redacted(rows, KEY)
+    assert parts_at == -1
+    assert replay(made, redacted=True).differences == []
+    ended = decode(made[-1].kind, made[-1].body)
+    assert isinstance(ended, TurnEnded)
+    assert set(ended.exit.tool.split(", ")) == {"read", "write"}
+
+
+def test_a_name_that_looks_like_the_new_name_of_another_stays_another():
+    one = Letters(KEY).text("search")  # what `search` becomes is the name of a second tool
+    rig = Rig(SETTINGS)
+    rig.begins_call("search", "{}")
+    rig.begins_call(one, "{}")
+    found = LoopFound(
+        at=rig.now,
+        call="c",
+        code=ExitCode.FAILING_TOOL,
+        tool="search",
+        count=3,
+        words=f"search, {one}; research",
+        stop=False,
+    )
+    made, _ = redacted(rows_of([*rig.fed]), KEY)
+    names = [event.name for row in made if isinstance(event := decode(row.kind, row.body), ToolCallNamed)]
+    told = redacted([*rows_of(rig.fed), *rows_of([found])], KEY)[0][-1]
+    event = decode(told.kind, told.body)
+    assert isinstance(event, LoopFound)
+    assert event.words == f"{names[0]}, {names[1]}; research"

@@ -7,8 +7,18 @@ from dataclasses import replace
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
 from agent_core.journal.rows import completed, turn_of
-from agent_core.turn.effects import RunTool
-from agent_core.turn.events import ReasoningArrived, ReplyFinished, TextArrived, ToolsRefused, ToolStarted, TurnEnded
+from agent_core.turn.effects import AskApproval, RunTool
+from agent_core.turn.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    ReasoningArrived,
+    ReplyFinished,
+    TextArrived,
+    ToolsRefused,
+    ToolStarted,
+    TurnEnded,
+    Verdict,
+)
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -48,6 +58,20 @@ def test_a_pause_before_a_retry_says_why_and_how_long():
     words = status(rig, 0)
     assert "rate limit" in words
     assert "60 s" in words
+
+
+def test_how_long_a_tool_runs_does_not_count_how_long_a_person_was_asked():
+    rig = Rig()
+    rig.calls_tool("danger")
+    ask = rig.wanted[-1]
+    assert isinstance(ask, AskApproval)
+    rig.feed(ApprovalAsked(at=rig.tick(), call=ask.call, seconds=900))
+    assert status(rig, 400) == ""  # the question itself tells how long it waits
+    rig.now += 400_000
+    rig.feed(ApprovalAnswered(at=rig.now, call=ask.call, verdict=Verdict.GIVEN))
+    rig.feed(ToolStarted(at=rig.tick(), call=ask.call))
+    assert status(rig, 11) == ""
+    assert status(rig, 42) == "Running danger, 42 s"
 
 
 def test_a_tool_that_runs_long_is_told():
