@@ -398,6 +398,8 @@ class Endings:
             self.only_done += 1
 
 
+BLANK_SECONDS = 0.5
+"""So long a blank at the end of the text waits for what follows it."""
 OVER = frozenset({Finish.STOP, Finish.TOOLS, Finish.LENGTH, Finish.FILTER})
 """How a reply ends of which no more is to come."""
 WORDS = 16
@@ -417,6 +419,7 @@ class _Call:
 
     __slots__ = (
         "_began",
+        "_blank",
         "_clock",
         "_content_began",
         "_endings",
@@ -458,6 +461,7 @@ class _Call:
         self._toolless = bool(request.tools) and without_tools(request.manners)
         """That it was asked without the tools on offer has yet to be said."""
         self._content_began = 0.0
+        self._blank: asyncio.TimerHandle | None = None
         self.answered = False
         """The server has answered, whatever it said."""
 
@@ -501,6 +505,9 @@ class _Call:
             return self.broke(BreakCause.GARBAGE, detail="a single event of the stream was larger than is sensible")
         except ValueError as error:  # what could be read of it makes no sense
             return self.broke(BreakCause.GARBAGE, detail=type(error).__name__)
+        finally:
+            if self._blank is not None:
+                self._blank.cancel()
 
     # ------------------------------------------------------------------ the stream
 
@@ -538,9 +545,23 @@ class _Call:
         if not self._heard(events) or (finished and not self._reader.belied):
             return
         self._life = self._clock.monotonic()
+        if self._blank is None and self._reader.holds_blank:
+            self._blank = asyncio.get_running_loop().call_later(BLANK_SECONDS, self._let_blank_go)
         if not self.any_content:
             self.any_content, self._content_began = True, self._life
         guard.move(self._request.stall_seconds)
+
+    def _let_blank_go(self) -> None:
+        """A blank at the end waits for what follows it. If nothing does, it is passed on, so that it is stored: the process may end, and the
+        next one's model may begin with a word."""
+        self._blank = None
+        if not self._reader.holds_blank or self._listening.holding:
+            return
+        quiet = self._clock.monotonic() - self._life
+        if quiet < BLANK_SECONDS / 2:
+            self._blank = asyncio.get_running_loop().call_later(BLANK_SECONDS - quiet, self._let_blank_go)
+        elif held := self._reader.let_go(self._clock.now_ms()):
+            self._pass_on(held)
 
     def _heard(self, events: Sequence[Event]) -> bool:
         """Pass on what is no repetition; whether something new is in it."""

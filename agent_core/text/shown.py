@@ -38,6 +38,18 @@ def something_to_see(text: str) -> bool:
     return _SEEN.search(text) is not None
 
 
+SEAM_CHARS = 8
+
+
+def seam(blank: str) -> str:
+    """What of a blank is kept where a text was broken off: its beginning, up to a paragraph's end. Whoever goes on may begin with a word."""
+    found = _SEAM.match(blank)
+    return found[0] if found else ""
+
+
+_SEAM = re.compile(rf"(?:[^\n]*\n){{2}}|.{{1,{SEAM_CHARS}}}", re.DOTALL)
+
+
 def harmless(text: str) -> str:
     """The text as a terminal may have it: lines and tabs are left, every other command is written out."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():

@@ -124,7 +124,7 @@ async def test_a_file_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path):
         archive.addfile(entry, io.BytesIO(b"\xff\xfe"))
     for each in (file, packed):
         with pytest.raises(CannotReplay) as refused:
-            await run(ReplayRequest(file=each), unconfigured, [].append)
+            await run(ReplayRequest(file=each), unconfigured, list[str]().append)
         assert str(refused.value) == f"{each} cannot be read: it is no text, so it is no export of a journal"
 
 
@@ -134,9 +134,9 @@ async def test_a_journal_under_newer_rules_is_not_judged_by_older_ones(tmp_path:
     asked = ReplayRequest(turn)
     if exported:
         asked = ReplayRequest(file=tmp_path / "slice.jsonl")
-        await run(ReplayRequest(turn, export=asked.file), lambda: places(tmp_path, sqlite), [].append)
+        await run(ReplayRequest(turn, export=asked.file), lambda: places(tmp_path, sqlite), list[str]().append)
     with pytest.raises(CannotReplay, match=f"newer rules .{RULES + 1}. than this program has .{RULES}."):
-        await run(asked, lambda: places(tmp_path, sqlite), [].append)
+        await run(asked, lambda: places(tmp_path, sqlite), list[str]().append)
 
 
 # ---------------------------------------------------------------------- both databases, and what was delivered

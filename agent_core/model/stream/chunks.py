@@ -111,6 +111,16 @@ class ChunkReader:
         self._content.say("".join(texts))
         if self._content.over:
             self.finish_reason = "stop"
+
+    @property
+    def holds_blank(self) -> bool:
+        """White space behind the text waits for what follows it."""
+        return self._content.holds_blank
+
+    def let_go(self, at: int) -> list[Event]:
+        """Nothing has followed for a while: the blank behind the text."""
+        self._out.at = at
+        self._content.let_go()
         return self._out.take()
 
     def finish(self, at: int) -> list[Event]:

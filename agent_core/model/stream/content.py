@@ -98,6 +98,15 @@ class ContentReader:
         if well and not called:
             self._pieces(self._parser.called_in("".join(self._thoughts)))
 
+    @property
+    def holds_blank(self) -> bool:
+        """White space behind the text waits for what follows it."""
+        return self._parser.holds_blank
+
+    def let_go(self) -> None:
+        """Nothing has followed for a while: the blank behind the text is text."""
+        self._pieces(self._parser.let_go())
+
     def call_came_elsewhere(self) -> None:
         """A call has come outside of the text."""
         self._pieces(self._parser.call_came_elsewhere())

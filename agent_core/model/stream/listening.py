@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_core.model.stream.repeats import Repeats
-from agent_core.text.shown import something_to_see
+from agent_core.text.shown import seam, something_to_see
 from agent_core.turn.events import Event, ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallNamed
 
 
@@ -74,7 +74,12 @@ class Listening:
         """The blank behind the last word, if one came: whoever goes on may begin with a word."""
         first = self._held[0] if self._held else None
         blank = isinstance(first, TextArrived) and not first.text.strip()
-        return TextArrived(at=first.at, text=first.text[:1]) if isinstance(first, TextArrived) and blank else None
+        return TextArrived(at=first.at, text=seam(first.text)) if isinstance(first, TextArrived) and blank else None
+
+    @property
+    def holding(self) -> bool:
+        """Something waits."""
+        return bool(self._held)
 
     def dropped(self) -> None:
         """What waited was a loop, or a silence."""

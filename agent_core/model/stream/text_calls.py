@@ -74,6 +74,7 @@ from agent_core.model.stream.thoughts import (
     may_mention,
     only_joins,
 )
+from agent_core.text.shown import seam
 
 _WHITE = " \t\r\n"
 _SEEN, _SEEN_TOKEN = 5, 3
@@ -184,6 +185,7 @@ class TextCallParser:
         "_step",
         "_text",
         "_thinking",
+        "_told",
         "began_inside",
     )
 
@@ -199,6 +201,8 @@ class TextCallParser:
         """The end of the text so far, if more text must decide what it is."""
         self._space: list[str] = []
         """White space at the end of the text so far: shown with the text after it, or part of a gap."""
+        self._told = ""
+        """What of that was shown already, because nothing followed for a while."""
         self._before = ""
         self._after = False
         """Only white space came since the last call or thought."""
@@ -270,6 +274,20 @@ class TextCallParser:
         if self._body and not self._shown and not self._index:
             self._calls_at_end(thought)
         return self._out
+
+    @property
+    def holds_blank(self) -> bool:
+        """White space behind visible text waits for what follows it."""
+        return bool(self._space) and self._shown and not self._told and not self._after and self._mode is _Mode.TEXT
+
+    def let_go(self) -> list[Piece]:
+        """Nothing has followed for a while, and perhaps nothing will: the blank that waits is shown, as far as it would be anyway."""
+        if not self.holds_blank:
+            return []
+        blank = "".join(self._space)
+        self._told = seam(blank)
+        self._space = [blank[len(self._told) :]] if len(blank) > len(self._told) else []
+        return [VisibleText(self._told)]
 
     def finish(self, *, well: bool = True) -> list[Piece]:
         """The content is over: what is still open is decided. `well`: the model ended it. A second call gives nothing."""
@@ -650,7 +668,7 @@ class TextCallParser:
     def _leave_gap(self) -> None:
         """Something that is no text stands here: the white space before it is no longer simply text."""
         if not self._after:
-            self._before, self._after = "".join(self._space), True
+            self._before, self._after = self._told + "".join(self._space), True
         self._space = []
 
     def _show(self, text: str) -> None:
@@ -665,7 +683,8 @@ class TextCallParser:
         if self._after:
             rest = core.lstrip(_WHITE)
             after = "".join(self._space) + core[: len(core) - len(rest)]
-            shown = (_gap(self._before, after) if self._shown else "") + rest
+            gap = _gap(self._before, after) if self._shown else ""
+            shown = (gap[len(self._told) :] if gap.startswith(self._told) else gap.lstrip(" ")) + rest
             self._after = False
         else:
             shown = "".join(self._space) + core if self._space else core
@@ -674,6 +693,6 @@ class TextCallParser:
         self._emit(shown)
 
     def _emit(self, text: str) -> None:
-        self._shown = True
+        self._shown, self._told = True, ""
         self._framed = self._framed or ""
         self._out.append(VisibleText(text))

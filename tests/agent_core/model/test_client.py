@@ -65,8 +65,10 @@ async def upstream(
     endpoint = Endpoint("up", f"http://127.0.0.1:{port}/v1", (Credential("k", "sk-very-secret"),), ("m",))
     client = ModelClient((endpoint,), SystemClock(), Redactor.of(["sk-very-secret"]))
 
-    async def call(stall: float = 10.0) -> tuple[list[Event], ReplyFinished | CallBroke]:
-        events: list[Event] = []
+    async def call(
+        stall: float = 10.0, heard: list[Event] | None = None
+    ) -> tuple[list[Event], ReplyFinished | CallBroke]:
+        events = list[Event]() if heard is None else heard
 
         def sink(more: Sequence[Event]) -> None:
             events.extend(more)
@@ -458,3 +460,26 @@ async def test_what_came_while_our_own_loop_was_held_is_heard_before_a_stall_is_
         listener.close()
     assert isinstance(ending, ReplyFinished)
     assert text_of(events) == "one two"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [("one ", "one "), ("One.\\n\\n", "One.\n\n"), ("One.\\n\\n\\n", "One.\n\n")]
+)
+async def test_the_blank_behind_the_last_word_is_passed_on_while_the_stream_is_silent(said: str, kept: str):
+    """Who is killed then has stored it, and whoever goes on may begin with a word."""
+    go_on = asyncio.Event()
+
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + delta(f'"content": "{said}"'))
+        await go_on.wait()
+        writer.write(delta('"content": "two"') + delta("", '"stop"') + data("[DONE]"))
+        await writer.drain()
+
+    async with upstream(peer) as call:
+        asked = asyncio.ensure_future(call(20.0, heard := list[Event]()))
+        async with asyncio.timeout(20):
+            while text_of(heard) != kept:
+                await asyncio.sleep(0.01)
+        go_on.set()
+        await asked
+        assert text_of(heard) == json.loads(f'"{said}two"')

@@ -415,3 +415,24 @@ def test_what_is_called_behind_the_end_of_the_models_turn_is_not_run():
 def test_ends_of_turns_are_the_same_however_the_text_is_cut(parts: list[str], cuts: list[int]):
     text = "".join(parts)
     assert read_cut(text, cuts) == read(text)
+
+
+BLANKS = st.text(" \n\t", max_size=4)
+
+
+@given(st.lists(st.one_of(BLANKS, st.sampled_from(["one", "two.", "a < b", tagged('{"name": "ls"}')])), max_size=8))
+@example(["one", " ", "\n\n", tagged('{"name": "ls"}'), "\n", "two."])
+def test_a_blank_that_is_let_go_in_a_silence_is_not_said_again(parts: list[str]):
+    """A silence after each part: what was shown stays, and no word grows together with another or apart."""
+    text = "".join(parts)
+    parser = TextCallParser()
+    pieces: list[Piece] = []
+    for part in parts:
+        pieces += [*parser.feed(part), *parser.let_go(), *parser.let_go()]
+    pieces = merged([*pieces, *parser.finish()])
+    whole = read(text)
+    assert calls(pieces) == calls(whole)
+    assert shown(pieces).split() == shown(whole).split()
+    assert shown(pieces).count("\n\n\n") <= text.count("\n\n\n") + text.count(END_TAG)
+    if START_TAG not in text:
+        assert shown(pieces) == shown(whole)
