@@ -111,6 +111,7 @@ class ChunkReader:
         self._content.say("".join(texts))
         if self._content.over:
             self.finish_reason = "stop"
+        return self._out.take()
 
     @property
     def holds_blank(self) -> bool:

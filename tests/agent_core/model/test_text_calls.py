@@ -340,7 +340,8 @@ def test_reading_two_texts_one_after_the_other_finds_the_calls_of_both(first: st
     assume(not any(isinstance(piece, TextCallBroken) and piece.reason is CUT for piece in pieces))
     assume(not first.endswith(tuple("</tool_cal")))
     assume(first.count(START_TAG) <= first.count(END_TAG))  # else what follows may still be inside a call
-    assume(not shown(read(second)).startswith(tuple("\"'`")))  # what a mark quotes is told by what stands before it
+    # What is quoted is told by what stands before it.
+    assume(not first.endswith(tuple("\"'`")) and not shown(read(second)).startswith(tuple("\"'`")))
     assert calls(read(first + second)) == calls(pieces) + calls(read(second))
 
 
