@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -242,6 +243,21 @@ async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
         yield Process(inner, line.rsplit(" ", 1)[-1].strip())
     finally:
         await asyncio.to_thread(inner.kill)
+
+
+def taken_in(folder: Path, words: str) -> bool:
+    """Whether a message with these words is stored."""
+    with closing(sqlite3.connect(f"file:{folder / 'outspoken.db'}?mode=ro", uri=True, timeout=20)) as found:
+        (many,) = found.execute("SELECT count(*) FROM inbox WHERE instr(CAST(body AS TEXT), ?)", (words,)).fetchone()
+        return many > 0
+
+
+async def status_until(url: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """What the gateway says of itself, as soon as this holds."""
+    async with asyncio.timeout(START_SECONDS):
+        while not holds(told := await status(url)):
+            await asyncio.sleep(0.1)
+        return told
 
 
 async def status(url: str) -> dict[str, Any]:

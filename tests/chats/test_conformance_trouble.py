@@ -12,7 +12,7 @@ import pytest
 from agent_core.store.database.writer import Writer
 from agent_core.store.store import StorageFull
 from tests.chats.audited import lies
-from tests.chats.harness import Harness, answer, process, quiet, running, starting, status, texts
+from tests.chats.harness import Harness, answer, process, quiet, running, starting, status, status_until, texts
 
 
 @pytest.mark.parametrize("fault", ["503", "reset"])
@@ -101,8 +101,7 @@ async def test_a_blocked_chat_is_noted_and_left_alone(platform: Harness) -> None
         await asyncio.wait_for(platform.model.holding.wait(), 60)
         platform.block(chat)
         platform.model.release()
-        await asyncio.sleep(2)
-        told = await status(up.url)
+        told = await status_until(up.url, lambda told: bool(told["troubled_chats"]))
         assert [one["cause"] for one in told["troubled_chats"]] == ["blocked"]
         before = platform.writes_since(1000)
         await asyncio.sleep(2)

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_core.store import tables as t
 from tests.chats.audited import lies
-from tests.chats.harness import Harness, answer, answers, process, quiet, running, texts
+from tests.chats.harness import Harness, answer, answers, process, quiet, running, taken_in, texts
 
 # ---------------------------------------------------------------------- in
 
@@ -46,7 +46,7 @@ async def test_an_edit_of_a_waiting_message_counts(platform: Harness) -> None:
         waiting = platform.say(chat, ada, "say wrogn")
         await answer(platform, chat, "Queued")
         platform.edit(chat, waiting, "say right")
-        await asyncio.sleep(0.5)
+        await platform.until(lambda: taken_in(platform.folder, "say right"))
         platform.model.release()
         await answer(platform, chat, "right")
         assert "wrogn" not in "".join(texts(platform, chat))

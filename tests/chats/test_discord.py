@@ -11,7 +11,7 @@ import pytest
 from adapters.discord.port import nonce_of
 from adapters.discord.section import account_of
 from tests.chats.discord_harness import DiscordHarness, discord_harness
-from tests.chats.harness import answer, quiet, running, starting, status, texts
+from tests.chats.harness import answer, quiet, running, starting, status, status_until, texts
 from tests.fakes.common import Answer, LoseAnswer
 from tests.fakes.discord import Close, Op, Route, shield_ban
 
@@ -65,7 +65,7 @@ async def test_a_429_of_the_shield_is_a_pause_and_no_end(discord: DiscordHarness
         discord.fake.script(Route.TYPING, shield_ban())
         discord.say(chat, ada, "hold on")
         await asyncio.wait_for(discord.model.holding.wait(), 60)
-        await asyncio.sleep(1)
+        await discord.until(lambda: bool(discord.fake.log.of(Route.TYPING)))
         discord.say(other, ben, "say unharmed")
         await answer(discord, other, "unharmed")
         assert (await status(up.url))["adapters"][0]["state"] == "up"
@@ -75,13 +75,7 @@ async def test_a_429_of_the_shield_is_a_pause_and_no_end(discord: DiscordHarness
 async def test_a_missing_intent_is_said_in_words(discord: DiscordHarness) -> None:
     discord.fake.gateway.react(Op.IDENTIFY, Close(4014), Close(4014))
     async with starting(discord) as up:
-        told = await status(up.url)
-        for _ in range(100):
-            told = await status(up.url)
-            if told["adapters"][0]["state"] == "needs a person":
-                break
-            await asyncio.sleep(0.1)
-        assert told["adapters"][0]["state"] == "needs a person"
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
         assert "intent" in str(told["adapters"][0]).lower()
 
 

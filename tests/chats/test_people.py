@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.chats.discord_harness import DiscordHarness
-from tests.chats.harness import Harness, Seen, answer, answers, process, quiet, running, texts
+from tests.chats.harness import Harness, Seen, answer, answers, process, quiet, running, taken_in, texts
 from tests.chats.model import ScriptedModel, scripted_model
 from tests.chats.telegram_harness import TelegramHarness, Where
 from tests.fakes.discord import DiscordFake
@@ -249,7 +249,7 @@ async def test_an_edit_stays_in_the_conversation_of_its_message(both: Both) -> N
         await here.told("Queued", wait)
         await resume(here, "say omega")
         here.harness.edit(here.chat, waiting, "recall right")
-        await asyncio.sleep(0.7)
+        await here.harness.until(lambda: taken_in(both.folder, "recall right"))
         both.model.release()
         told = await answer(here.harness, here.chat, "I remember")
         assert "say alpha" in told.text

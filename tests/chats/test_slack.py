@@ -12,7 +12,7 @@ import pytest
 
 from adapters.slack.inbound import read_message, unescaped
 from tests.chats.audited import lies
-from tests.chats.harness import answer, answers, process, quiet, running, status, texts
+from tests.chats.harness import answer, answers, process, quiet, running, status_until, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.fakes.common import LoseAnswer, Pause
 from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, ratelimited, refusal
@@ -564,13 +564,8 @@ async def test_what_a_ghost_ate_comes_again(slack: SlackHarness) -> None:
 async def test_socket_mode_switched_off_needs_a_person(slack: SlackHarness) -> None:
     async with running(slack) as up:
         await slack.fake.sockets.disconnect(Farewell.LINK_DISABLED)
-        told = (await status(up.url))["adapters"][0]
-        for _ in range(100):
-            if told["state"] == "needs a person":
-                break
-            await asyncio.sleep(0.1)
-            told = (await status(up.url))["adapters"][0]
-        assert "Socket Mode is switched off" in told["words"]
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
+        assert "Socket Mode is switched off" in told["adapters"][0]["words"]
 
 
 # ---------------------------------------------------------------------- what was missed

@@ -13,7 +13,7 @@ import pytest
 from adapters.contract.chat import ChatMessage
 from adapters.telegram.inbound import Me, Moved, Pressed, read_update
 from gateway.chats.arrival import Arrivals
-from tests.chats.harness import answer, quiet, running, status, texts
+from tests.chats.harness import answer, quiet, running, status, status_until, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import Pause, conflict, refusal
 from tests.ports import free_port
@@ -54,10 +54,7 @@ async def test_by_webhook_with_its_secret(telegram: TelegramHarness) -> None:
 async def test_two_pollers_are_told_of_in_words(telegram: TelegramHarness) -> None:
     telegram.fake.script("getUpdates", conflict())
     async with running(telegram) as up:
-        await telegram.until(lambda: bool(telegram.fake.log.of("getUpdates")))
-        await asyncio.sleep(0.3)
-        told = await status(up.url)
-        assert "409" in told["adapters"][0]["words"]
+        await status_until(up.url, lambda told: "409" in told["adapters"][0]["words"])
 
 
 async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarness) -> None:

@@ -112,7 +112,6 @@ async def test_a_bolt_app_hears_answers_and_edits(fake: SlackFake) -> None:
     first, echo, change = fake.told("message")
     assert (first.attempts[0].number, len(first.attempts)) == (0, 1)
     assert first.ack_seconds is not None
-    assert first.ack_seconds < 3.0
     # The app hears of its own doings too; the library does not pass them on.
     for envelope, subtype in ((echo, None), (change, "message_changed")):
         event = envelope.payload["event"]

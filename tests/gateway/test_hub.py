@@ -105,7 +105,7 @@ async def test_stop_returns_when_the_turn_has_ended_and_the_model_was_hung_up_on
         outcome = await rig.hub.stop(SessionKey("test", "a", "s"))
         assert outcome.stopped
         assert "Stopped, as you asked" in outcome.words
-        await asyncio.wait_for(hung_up.wait(), 1)
+        await asyncio.wait_for(hung_up.wait(), 60)
         end = await rig.end(ticket)
         assert end.exit.code is ExitCode.STOPPED
         assert end.view.bubbles[0].text.startswith("0 1")
