@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from adapters.checks.probe import MAX_BYTES, Probe, ServerReply
 
 BODY = {"": b"x" * 65_536, "gzip": gzip.compress(b" " * 100_000_000)}
+
+
+async def asked(serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> ServerReply:
+    """What is made of the answer of such a server."""
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        reply = await Probe("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
+    finally:
+        server.close()
+    assert isinstance(reply, ServerReply)
+    return reply
 
 
 @pytest.mark.parametrize("packed", BODY)
@@ -32,12 +44,7 @@ async def test_a_body_that_never_ends_is_an_answer_without_one(packed: str, stat
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        reply = await Probe("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
-    finally:
-        server.close()
-    assert isinstance(reply, ServerReply)
+    reply = await asked(serve)
     assert (reply.status, reply.body) == (status, None)
     assert sent < MAX_BYTES * 10
 
@@ -51,10 +58,5 @@ async def test_a_body_of_the_usual_size_is_read_whole():
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        reply = await Probe("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
-    finally:
-        server.close()
-    assert isinstance(reply, ServerReply)
+    reply = await asked(serve)
     assert reply.table["data"] == "word " * 200_000

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from gateway.daemon import Serving
 from tests.browser.computed import computed
-from tests.browser.test_page import CHROMIUM, FLAGS, opened
+from tests.browser.test_page import opened
 from tests.browser.test_page import pytestmark as pytestmark
-from tests.serving import served
 
 MOST_MS = 200
 """Of processor time: for so long a page may compute until an answer is seen."""
@@ -72,20 +69,6 @@ HOSTILE: dict[str, str] = {
     "hangul": "각" * N,
     "zalgo": "".join(c + "\u0301\u0302\u0303\u0304\u0305" for c in "abcdefgh") * 500,
 }  # fmt: skip
-
-
-@pytest.fixture
-async def browser() -> AsyncGenerator[Browser]:
-    async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield made
-        await made.close()
-
-
-@pytest.fixture
-async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
-    async with served(tmp_path) as serving:
-        yield serving
 
 
 MEASURED = """async ([name, text]) => {

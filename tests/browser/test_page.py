@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
 from gateway.daemon import Serving
 from tests.serving import served
@@ -32,20 +31,6 @@ pytestmark = [
         CHROMIUM is None and not os.environ.get("CI"), reason="no Chromium on this machine: apt install chromium"
     ),
 ]
-
-
-@pytest.fixture
-async def browser() -> AsyncGenerator[Browser]:
-    async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield made
-        await made.close()
-
-
-@pytest.fixture
-async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
-    async with served(tmp_path) as serving:
-        yield serving
 
 
 async def opened(browser: Browser, url: str, *, width: int = 1280, height: int = 800, dark: bool = False) -> Page:

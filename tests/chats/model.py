@@ -13,6 +13,7 @@ from typing import Any, cast
 from aiohttp import web
 
 from agent_core.messages import said_by_the_person
+from tests.listening import listening
 
 Messages = list[dict[str, Any]]
 
@@ -196,12 +197,9 @@ async def scripted_model() -> AsyncGenerator[ScriptedModel]:
     model = ScriptedModel()
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post("/v1/chat/completions", model.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    model.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
-        yield model
-    finally:
-        model.release()
-        await runner.cleanup()
+    async with listening(app) as url:
+        model.url = f"{url}/v1"
+        try:
+            yield model
+        finally:
+            model.release()

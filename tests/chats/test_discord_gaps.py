@@ -35,6 +35,16 @@ def lose_session(discord: DiscordHarness) -> None:
     discord.fake.gateway.cut()
 
 
+async def say_in_a_gap(discord: DiscordHarness, chat: Any, ada: Any) -> None:
+    """Two is said while nobody listens, and three when it is answered again."""
+    lose_session(discord)
+    discord.say(chat, ada, "say two")
+    await discord.until(lambda: not discord.fake.connected)
+    await discord.fake.until_connected(30)
+    discord.say(chat, ada, "say three")
+    await answer(discord, chat, "three", 20)
+
+
 def last_words(discord: DiscordHarness, words: str) -> str:
     """What the model was asked, of the message with these words."""
     return next(one for one in reversed(discord.model.asked) if words in one)
@@ -46,12 +56,7 @@ async def test_what_comes_at_once_after_a_gap_does_not_hide_the_gap(discord: Dis
     async with running(discord):
         discord.say(chat, ada, "say one")
         await answer(discord, chat, "one")
-        lose_session(discord)
-        discord.say(chat, ada, "say two")
-        await discord.until(lambda: not discord.fake.connected)
-        await discord.fake.until_connected(30)
-        discord.say(chat, ada, "say three")
-        await answer(discord, chat, "three", 20)
+        await say_in_a_gap(discord, chat, ada)
         await quiet(discord, chat)
         assert texts(discord, chat) == ["one", "two", "three"]
         assert MARK in last_words(discord, "say two")
@@ -369,12 +374,7 @@ async def test_what_the_library_raises_while_a_gap_is_read_loses_nothing(
         discord.say(chat, ada, "say one")
         await answer(discord, chat, "one")
         monkeypatch.setattr(library.http.HTTPClient, "logs_from", odd)
-        lose_session(discord)
-        discord.say(chat, ada, "say two")
-        await discord.until(lambda: not discord.fake.connected)
-        await discord.fake.until_connected(30)
-        discord.say(chat, ada, "say three")
-        await answer(discord, chat, "three", 20)
+        await say_in_a_gap(discord, chat, ada)
         await answer(discord, chat, "two", 20)
         await quiet(discord, chat)
         assert sorted(texts(discord, chat)) == ["one", "three", "two"]

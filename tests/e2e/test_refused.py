@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from agent_core.turn.transcript import problems
+from tests.listening import listening
 from tests.serving import served
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
@@ -65,14 +66,9 @@ async def strict(rule: Rule) -> AsyncGenerator[Strict]:
     made = Strict(rule)
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/v1/chat/completions", made.complete)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
+    async with listening(app) as url:
+        made.url = f"{url}/v1"
         yield made
-    finally:
-        await runner.cleanup()
 
 
 @dataclass

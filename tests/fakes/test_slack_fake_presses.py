@@ -4,48 +4,21 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import pytest
-from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
-from slack_sdk.web.async_client import AsyncWebClient
 
 from tests.fakes.slack import SlackFake
+from tests.fakes.slack.library import connected, library
 
 
 @pytest.fixture
 async def fake() -> AsyncGenerator[SlackFake]:
     async with SlackFake() as running:
         yield running
-
-
-def library(fake: SlackFake) -> Any:
-    """A client that does not try again by itself."""
-    return AsyncWebClient(token=fake.bot_token, base_url=fake.base_url, retry_handlers=[])
-
-
-@asynccontextmanager
-async def connected(fake: SlackFake, app: AsyncApp) -> AsyncGenerator[AsyncSocketModeHandler]:
-    """A Bolt app with a socket."""
-    handler = AsyncSocketModeHandler(app, fake.app_token)
-    await handler.connect_async()
-    await fake.until_connected()
-    try:
-        yield handler
-    finally:
-        await handler.close_async()
-        # What the library cancels it does not wait for.
-        tasks = [
-            handler.client.message_processor,
-            handler.client.current_session_monitor,
-            handler.client.message_receiver,
-        ]
-        await asyncio.wait([asyncio.ensure_future(task) for task in tasks if task is not None], timeout=1)
 
 
 STOP = {

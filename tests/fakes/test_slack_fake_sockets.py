@@ -14,9 +14,9 @@ import aiohttp
 import pytest
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
-from slack_sdk.web.async_client import AsyncWebClient
 
 from tests.fakes.slack import Answer, Farewell, Reason, SlackFake, internal_error
+from tests.fakes.slack.library import connected, library
 
 QUICK: dict[str, Any] = {"ack_seconds": 0.3, "retries_seconds": (0.0, 0.1, 0.2)}
 """Slack's rule about telling again, much faster."""
@@ -32,33 +32,6 @@ async def fake() -> AsyncGenerator[SlackFake]:
 async def quick() -> AsyncGenerator[SlackFake]:
     async with SlackFake(**QUICK) as running:
         yield running
-
-
-def library(fake: SlackFake) -> Any:
-    """A client that does not try again by itself."""
-    return AsyncWebClient(token=fake.bot_token, base_url=fake.base_url, retry_handlers=[])
-
-
-@asynccontextmanager
-async def connected(
-    fake: SlackFake, app: AsyncApp, ping_interval: float = 5.0
-) -> AsyncGenerator[AsyncSocketModeHandler]:
-    """A Bolt app with a socket."""
-    before = len(fake.sockets.open)
-    handler = AsyncSocketModeHandler(app, fake.app_token, ping_interval=ping_interval)
-    await handler.connect_async()
-    await fake.until_connected(before + 1)
-    try:
-        yield handler
-    finally:
-        await handler.close_async()
-        # What the library cancels it does not wait for.
-        tasks = [
-            handler.client.message_processor,
-            handler.client.current_session_monitor,
-            handler.client.message_receiver,
-        ]
-        await asyncio.wait([asyncio.ensure_future(task) for task in tasks if task is not None], timeout=1)
 
 
 class Listener:

@@ -18,6 +18,7 @@ from adapters.platforms import platforms
 from gateway.config.sections import Config
 from gateway.operate.doctor.looks import as_json, diagnose, exit_status
 from tests.forked import run
+from tests.listening import listening
 
 ROOT = Path(__file__).parents[2]
 S = TypeVar("S", bound=ChatSection)
@@ -76,14 +77,9 @@ async def small_model() -> AsyncGenerator[SmallModel]:
     app = web.Application()
     app.router.add_get("/v1/models", model.list)
     app.router.add_post("/v1/chat/completions", model.chat)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    model.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
+    async with listening(app) as url:
+        model.url = f"{url}/v1"
         yield model
-    finally:
-        await runner.cleanup()
 
 
 @dataclass(frozen=True)

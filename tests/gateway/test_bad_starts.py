@@ -8,9 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ import pytest
 from tests.forked import run
 from tests.gateway.test_process import daemon, environment
 from tests.ports import free_port
-from tests.storage.harm import damage
+from tests.storage.harm import damage, own_disk
 
 FOR_A_PERSON, LATER = 78, 75
 
@@ -110,27 +108,12 @@ def test_a_database_that_a_person_has_to_look_at_is_not_tried_again(
     refused(env, FOR_A_PERSON, words)
 
 
-@contextmanager
-def small_disk(at: Path, kilobytes: int) -> Generator[None]:
-    """A file system of its own, of a few kilobytes."""
-    at.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", str(at)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("only root can make a small disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(at)], check=True)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs mount")
 @pytest.mark.parametrize("kilobytes", [8, 64, 96])
 def test_a_full_disk_is_tried_again_and_told_as_it_is(tmp_path: Path, kilobytes: int) -> None:
     """Full at once, while the tables are made, or nearly."""
     home = tmp_path / "home"
-    with small_disk(home, kilobytes):
+    with own_disk(home, f"{kilobytes}k"):
         refused(environment(home, free_port()), LATER, "space")
 
 

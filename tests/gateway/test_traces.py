@@ -25,6 +25,7 @@ from gateway.config.reading import CannotServe
 from gateway.observe.traces import ids_of, traced
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness
+from tests.listening import listening
 from tests.serving import served
 
 Value = str | int | float | list[str]
@@ -71,12 +72,9 @@ async def collector() -> AsyncGenerator[Collector]:
     made = Collector()
     app = web.Application()
     app.router.add_post("/v1/traces", made.take)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/traces"
-    yield made
-    await runner.cleanup()
+    async with listening(app) as url:
+        made.url = f"{url}/v1/traces"
+        yield made
 
 
 def facts(span: Span) -> dict[str, Value]:

@@ -14,6 +14,7 @@ from aiohttp import web
 from typing_extensions import override
 
 from tests.chats.model import Messages, ScriptedModel, chunk, text_of
+from tests.listening import listening
 
 Refusal = tuple[int, str]
 """An HTTP status, and the provider's words."""
@@ -90,12 +91,9 @@ async def troubled_model() -> AsyncGenerator[TroubledModel]:
     app.router.add_get("/v1/models", model.list)
     app.router.add_post("/v1/chat/completions", model.handle)
     app.on_response_prepare.append(model.dated)
-    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    model.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
-        yield model
-    finally:
-        model.release()
-        await runner.cleanup()
+    async with listening(app) as url:
+        model.url = f"{url}/v1"
+        try:
+            yield model
+        finally:
+            model.release()

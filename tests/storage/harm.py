@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+import subprocess
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
+
+import pytest
 
 JUNK = b"\xff\x00junk" * 400
 
@@ -12,6 +16,21 @@ JUNK = b"\xff\x00junk" * 400
 def database_of(home: Path) -> Path:
     (found,) = home.rglob("*.db")
     return found
+
+
+@contextmanager
+def own_disk(at: Path, size: str) -> Generator[None]:
+    """A file system of its own, of so much (``64k``, ``48m``)."""
+    at.mkdir(exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "none", str(at)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("only root can make a disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(at)], check=True)
 
 
 def leaves(database: Path, name: str, holding: str = "") -> list[int]:

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import stat
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -59,15 +60,21 @@ def test_a_backup_is_made_while_the_gateway_runs_and_put_back_when_it_does_not(t
         assert outspoken(env, "db", "check").returncode == 0
 
 
-@pytest.mark.parametrize("resume", [False, True])
-def test_what_was_open_in_a_backup_is_not_done_again_unless_that_is_asked_for(tmp_path: Path, resume: bool) -> None:
-    env = setting(tmp_path)
+def copied(env: Mapping[str, str], tmp_path: Path) -> Path:
+    """A backup of a gateway that has answered once, and has ended."""
     copy = tmp_path / "copy.db"
     with daemon(env, tmp_path / "log") as process:
         assert say(env, "hello", "first")[0] == 200
         assert outspoken(env, "db", "backup", str(copy)).returncode == 0
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
+    return copy
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_was_open_in_a_backup_is_not_done_again_unless_that_is_asked_for(tmp_path: Path, resume: bool) -> None:
+    env = setting(tmp_path)
+    copy = copied(env, tmp_path)
     (before,) = asked(copy, "select max(id) from inbox")[0]
     assert isinstance(before, int)
     assert changed(copy, "update inbox set state = 'new' where id = ?", before) == 1
@@ -220,12 +227,7 @@ def test_what_was_due_between_the_backup_and_its_restore_says_that_it_may_come_t
     tmp_path: Path, resume: bool
 ) -> None:
     env = setting(tmp_path)
-    copy = tmp_path / "copy.db"
-    with daemon(env, tmp_path / "log") as process:
-        assert say(env, "hello", "first")[0] == 200
-        assert outspoken(env, "db", "backup", str(copy)).returncode == 0
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+    copy = copied(env, tmp_path)
     origin = ChatOrigin(ChatAddress("telegram", "1", "7"), ChatKind.PRIVATE, ChatPerson("7", "Ada"))
     far, now = 4_000_000_000_000, 1_700_000_000_000
     for number, (name, at) in enumerate((("said", now), ("to come", far))):

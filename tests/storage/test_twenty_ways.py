@@ -24,7 +24,7 @@ import pytest
 
 from tests.gateway.test_process import daemon, environment, outspoken, post, text
 from tests.ports import free_port
-from tests.storage.harm import asked, changed, damage, database_of
+from tests.storage.harm import asked, changed, damage, database_of, own_disk
 
 PATIENCE = 60.0
 
@@ -88,6 +88,15 @@ def ready(env: Mapping[str, str]) -> bool:
     return get(env, "/readyz")[0] == 200
 
 
+def told_away(env: Mapping[str, str], key: str) -> Told:
+    """What is told of it, here, at the doors and in a chat, as soon as nothing can be stored any more."""
+    until(lambda: not ready(env))
+    seen = told(env, key)
+    assert (seen.status, seen.ready) == (503, False)
+    assert "cannot store anything just now" in seen.chat
+    return seen
+
+
 def setting(tmp_path: Path, **more: str) -> dict[str, str]:
     return environment(
         tmp_path / "home", free_port(), OUTSPOKEN_SERVER__OPERATOR_KEY="operators-key-of-this-test", **more
@@ -101,25 +110,11 @@ def acknowledged(env: Mapping[str, str], tmp_path: Path, keys: list[str]) -> Non
     assert all(key in stored for key in keys), (keys, stored)
 
 
-@contextmanager
-def own_disk(at: Path, mebibytes: int) -> Generator[None]:
-    at.mkdir(exist_ok=True)
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=755", "none", str(at)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("only root can make a disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(at)], check=True)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs mount")
 def test_a_full_disk_is_told_does_not_flap_and_is_over_by_itself(tmp_path: Path) -> None:
     env = setting(tmp_path, OUTSPOKEN_STORAGE__MIN_FREE_MIB="4")
     home, ballast = tmp_path / "home", tmp_path / "home" / "ballast"
-    with own_disk(home, 48), daemon(env, tmp_path / "log"):
+    with own_disk(home, "48m"), daemon(env, tmp_path / "log"):
         assert say(env, "hello", "before")[0] == 200
         free = os.statvfs(home).f_bavail * os.statvfs(home).f_frsize
         ballast.write_bytes(b"\1" * (free - 2 * 1024**2))
@@ -171,10 +166,7 @@ def test_a_disk_that_becomes_read_only_under_a_running_gateway_is_told_and_nothi
     with failing_disk(tmp_path / "home", image) as fail, daemon(env, tmp_path / "log") as process:
         assert say(env, "hello", "before")[0] == 200
         fail()
-        until(lambda: not ready(env))
-        seen = told(env, "read-only")
-        assert (seen.status, seen.ready) == (503, False)
-        assert "cannot store anything just now" in seen.chat
+        seen = told_away(env, "read-only")
         assert "cannot be written" in seen.words
         assert "directory:" in seen.doctor
         process.send_signal(signal.SIGTERM)
@@ -201,10 +193,7 @@ def test_a_database_that_another_program_holds_is_told_and_is_over_by_itself(tmp
         assert say(env, "hello", "before")[0] == 200
         with closing(sqlite3.connect(database_of(tmp_path / "home"), isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
-            until(lambda: not ready(env))
-            seen = told(env, "locked")
-            assert (seen.status, seen.ready) == (503, False)
-            assert "cannot store anything just now" in seen.chat
+            seen = told_away(env, "locked")
             assert "locked" in seen.words or "took no write" in seen.words
             assert "outspoken_ready 0" in seen.metrics
             other.execute("ROLLBACK")
@@ -232,10 +221,7 @@ def test_a_database_that_is_taken_away_is_told_and_is_used_again_when_it_is_back
         database.rename(away)
         if replaced:
             database.write_bytes(foreign(tmp_path))
-        until(lambda: not ready(env))
-        seen = told(env, "away")
-        assert (seen.status, seen.ready) == (503, False)
-        assert "cannot store anything just now" in seen.chat
+        seen = told_away(env, "away")
         assert ("another file" if replaced else "removed") in seen.words
         assert "database" in seen.doctor
         away.rename(database)
@@ -289,10 +275,7 @@ def test_a_log_that_is_cut_is_told_nothing_is_written_on_it_and_a_restart_reads_
             assert say(env, f"hello {number}", f"before{number}")[0] == 200
         log = Path(f"{database_of(tmp_path / 'home')}-wal")
         os.truncate(log, log.stat().st_size // 2)
-        until(lambda: not ready(env))
-        seen = told(env, "cut")
-        assert (seen.status, seen.ready) == (503, False)
-        assert "cannot store anything just now" in seen.chat
+        seen = told_away(env, "cut")
         assert "was cut" in seen.words
         assert "outspoken_ready 0" in seen.metrics
         process.send_signal(signal.SIGTERM)

@@ -62,8 +62,9 @@ def said(*parts: str, end: bytes) -> bytes:
 STOP = delta("", '"stop"')
 
 
-async def test_after_a_reply_that_only_ends_its_thought_one_that_never_ends_its_own_is_still_a_thought():
-    replies = [said("Hm, four.", "</think>", "Four.", end=STOP), said("<think>", "They want", " five.", end=STOP)]
+async def second_of(*answers: bytes) -> list[Event]:
+    """What the second of these answers of one model is to who has read the first."""
+    replies = list(answers)
 
     async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(replies.pop(0))
@@ -72,6 +73,12 @@ async def test_after_a_reply_that_only_ends_its_thought_one_that_never_ends_its_
     async with upstream(peer) as call:
         await call()
         events, _ = await call()
+    return events
+
+
+async def test_after_a_reply_that_only_ends_its_thought_one_that_never_ends_its_own_is_still_a_thought():
+    first, second = (said("Hm, four.", "</think>", "Four.", end=STOP), said("<think>", "They want", " five.", end=STOP))
+    events = await second_of(first, second)
     assert text_of(events) == ""
 
 
@@ -91,14 +98,6 @@ def taken_back(events: list[Event]) -> list[bool]:
 async def test_what_an_earlier_call_had_said_was_a_thought_as_well_unless_the_models_replies_begin_otherwise(
     first: bytes, earlier: list[bool]
 ):
-    replies = [first, said("Five? ", "</think>", "Four.", end=STOP)]
-
-    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(replies.pop(0))
-        await writer.drain()
-
-    async with upstream(peer) as call:
-        await call()
-        events, _ = await call()
+    events = await second_of(first, said("Five? ", "</think>", "Four.", end=STOP))
     assert taken_back(events) == earlier
     assert [event.text for event in events if isinstance(event, TextArrived)][-1] == "Four."
