@@ -10,21 +10,15 @@ from typing import cast
 import orjson
 from aiohttp import BodyPartReader, web
 
+from tests.fakes.befalling import after, before
 from tests.fakes.common import (
-    Answer,
     Bell,
     Call,
-    Delay,
     Door,
-    Garble,
     Json,
     JsonObject,
     Log,
-    LoseAnswer,
-    Pause,
-    Reset,
     Script,
-    cut,
 )
 from tests.fakes.discord.errors import ApiError, Code, invalid_field, plain, refused
 from tests.fakes.discord.faults import VIA
@@ -123,7 +117,7 @@ class Api:
         else:
             call.ignored = asked.unused()
             response = self._answer(call, result, verdict.headers)
-        return await self._after(request, call, response)
+        return await after(request, call, response)
 
     def _refuses(self, request: web.Request, found: Found) -> ApiError | None:
         if found.is_old:
@@ -182,40 +176,7 @@ class Api:
         """What befalls a request before the platform acts; an answer ends it."""
         call.faults = self._script.take(call.route, call.params)
         self._bell.ring()
-        for fault in call.faults:
-            match fault:
-                case Delay(seconds, after=False):
-                    await asyncio.sleep(seconds)
-                case Pause(after=False):
-                    await fault.pass_through()
-                case Reset():
-                    call.ended_at = time.monotonic()
-                    cut(request.transport)
-                    return web.Response()
-                case Answer():
-                    call.status, call.ended_at = fault.status, time.monotonic()
-                    headers = {"Content-Type": fault.content_type, **fault.headers}
-                    return web.Response(status=fault.status, body=fault.body, headers=headers)
-                case Delay() | Pause() | LoseAnswer() | Garble():
-                    pass
-        return None
-
-    async def _after(self, request: web.Request, call: Call, response: web.Response) -> web.StreamResponse:
-        """What befalls an answer."""
-        for fault in call.faults:
-            match fault:
-                case Delay(seconds, after=True):
-                    await asyncio.sleep(seconds)
-                case Pause(after=True):
-                    await fault.pass_through()
-                case LoseAnswer():
-                    await _lose(request, response, fault)
-                    return response
-                case Garble():
-                    return fault.answer()
-                case Delay() | Pause() | Reset() | Answer():
-                    pass
-        return response
+        return await before(request, call)
 
     # --- beside the API ---
 
@@ -240,7 +201,7 @@ class Api:
             return web.Response(status=404, text="This content is no longer available.")
         call.status, call.ended_at = 200, time.monotonic()
         response = web.Response(body=file.data, headers={"Content-Type": file.mime_type or OCTETS})
-        return await self._after(request, call, response)
+        return await after(request, call, response)
 
 
 async def _read(request: web.Request, path: Mapping[str, str]) -> Asked:
@@ -278,17 +239,3 @@ def _parsed(data: bytes) -> Json:
         return cast("Json", orjson.loads(data)) if data.strip() else None
     except orjson.JSONDecodeError:
         raise refused(Code.INVALID_JSON) from None
-
-
-async def _lose(request: web.Request, response: web.Response, fault: LoseAnswer) -> None:
-    """Cut the connection in the place of an answer, or in the middle of it."""
-    if fault.sent == "half":
-        body = response.body
-        body = body if isinstance(body, bytes) else b""
-        partial = web.StreamResponse(status=response.status, headers=response.headers)
-        partial.content_length = len(body)
-        await partial.prepare(request)
-        await partial.write(body[: len(body) // 2])
-        # Let what was written leave before the reset throws it away.
-        await asyncio.sleep(0.01)
-    cut(request.transport, clean=fault.clean)

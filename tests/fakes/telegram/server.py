@@ -11,20 +11,14 @@ from dataclasses import dataclass
 import orjson
 from aiohttp import web
 
+from tests.fakes.befalling import after, before
 from tests.fakes.common import (
-    Answer,
     Bell,
     Call,
-    Delay,
     Door,
-    Garble,
     Json,
     Log,
-    LoseAnswer,
-    Pause,
-    Reset,
     Script,
-    cut,
 )
 from tests.fakes.telegram.errors import ApiError
 from tests.fakes.telegram.methods import METHODS, known
@@ -125,7 +119,7 @@ class BotApi:
         call = self.log.open(route or asked, params.values, sizes, time.monotonic())
         call.faults = self._script.take(call.route, call.params)
         self._bell.ring()
-        early = await self._before(request, call)
+        early = await before(request, call)
         if early is not None:
             return early
         refused = self._refuses(token, route)
@@ -139,7 +133,7 @@ class BotApi:
         else:
             call.ignored = params.unused
             response = self._answer(call, result)
-        return await self._after(request, call, response)
+        return await after(request, call, response)
 
     def _refuses(self, token: str, route: str | None) -> ApiError | None:
         """Why a request gets nowhere. A token without the right form is a path that is not there."""
@@ -159,45 +153,6 @@ class BotApi:
         return web.Response(
             status=call.status, body=orjson.dumps(call.answer), headers={"Content-Type": "application/json"}
         )
-
-    # --- faults ---
-
-    async def _before(self, request: web.Request, call: Call) -> web.StreamResponse | None:
-        """What befalls a request before the platform acts; an answer ends it."""
-        for fault in call.faults:
-            match fault:
-                case Delay(seconds, after=False):
-                    await asyncio.sleep(seconds)
-                case Pause(after=False):
-                    await fault.pass_through()
-                case Reset():
-                    call.ended_at = time.monotonic()
-                    cut(request.transport)
-                    return web.Response()
-                case Answer():
-                    call.status, call.ended_at = fault.status, time.monotonic()
-                    headers = {"Content-Type": fault.content_type, **fault.headers}
-                    return web.Response(status=fault.status, body=fault.body, headers=headers)
-                case Delay() | Pause() | LoseAnswer() | Garble():
-                    pass
-        return None
-
-    async def _after(self, request: web.Request, call: Call, response: web.Response) -> web.StreamResponse:
-        """What befalls an answer."""
-        for fault in call.faults:
-            match fault:
-                case Delay(seconds, after=True):
-                    await asyncio.sleep(seconds)
-                case Pause(after=True):
-                    await fault.pass_through()
-                case LoseAnswer():
-                    await _lose(request, response, fault)
-                    return response
-                case Garble():
-                    return fault.answer()
-                case Delay() | Pause() | Reset() | Answer():
-                    pass
-        return response
 
     # --- methods ---
 
@@ -276,7 +231,7 @@ class BotApi:
         token, path = request.match_info["token"], request.match_info["path"]
         call = self.log.open(FILE, {"path": path}, {}, time.monotonic())
         call.faults = self._script.take(FILE, call.params)
-        early = await self._before(request, call)
+        early = await before(request, call)
         if early is not None:
             return early
         file = next((one for one in self._world.files.values() if one.path == path), None)
@@ -284,18 +239,4 @@ class BotApi:
             return self._answer(call, ApiError(404 if token == self._token else 401, "Not Found"))
         call.status, call.ended_at = 200, time.monotonic()
         response = web.Response(body=file.data, headers={"Content-Type": "application/octet-stream"})
-        return await self._after(request, call, response)
-
-
-async def _lose(request: web.Request, response: web.Response, fault: LoseAnswer) -> None:
-    """Cut the connection in the place of an answer, or in the middle of it."""
-    if fault.sent == "half":
-        body = response.body
-        assert isinstance(body, bytes)
-        partial = web.StreamResponse(status=response.status, headers=response.headers)
-        partial.content_length = len(body)
-        await partial.prepare(request)
-        await partial.write(body[: len(body) // 2])
-        # Let what was written leave before the reset throws it away.
-        await asyncio.sleep(0.01)
-    cut(request.transport, clean=fault.clean)
+        return await after(request, call, response)
