@@ -152,11 +152,9 @@ def test_prose_that_only_mentions_tags_is_shown_word_for_word(text: str) -> None
 def test_the_name_is_known_as_soon_as_its_closing_quote_arrives() -> None:
     parser = TextCallParser()
     assert parser.feed('Now.\n<tool_call>{"name": "wri') == [VisibleText("Now.")]
-    assert parser.inside_call
     assert parser.feed('te"') == [TextCallOpened(0, "write")]
     assert parser.feed(', "arguments": {"text": "' + "x" * 1000) == []
     assert parser.finish() == [TextCallBroken(0, "write", 1041, CUT)]
-    assert not parser.inside_call
 
 
 def test_two_calls_with_text_between_keep_their_order_and_numbers() -> None:
@@ -321,7 +319,7 @@ def test_nothing_is_shown_that_may_yet_become_a_tag(text: str, length: int) -> N
 @given(texts, st.integers(5, len(START_TAG)))
 @example("<tool_call>{} ", 5)
 def test_a_text_cut_inside_a_tag_never_shows_a_recognisable_half_of_it(text: str, length: int) -> None:
-    assume('"' not in text)  # a quotation
+    text = text.replace('"', "")  # a quotation
     decided = shown(read(text + "|"))
     assert decided.startswith(shown(read(text + START_TAG[:length])))
     assert decided.startswith(shown(read(text + END_TAG[: min(length + 1, 11)])))
