@@ -7,16 +7,27 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
-# Of a flag, `\X` counts how many halves stand before it: in a row of flags that is a time that grows with the square. From the row's
-# beginning on they are pairs.
-_CLUSTER = regex.compile(r"\p{RI}{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*|\X")
+
+@cache
+def _cluster() -> regex.Pattern[str]:
+    """The library is loaded with the first text that is not plain: it takes 2 MiB.
+
+    Of a flag, `\\X` counts how many halves stand before it: in a row of flags that is a time that grows with the square. From the row's
+    beginning on they are pairs.
+    """
+    import regex
+
+    return regex.compile(r"\p{RI}{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*|\X")
 
 
 def clusters(text: str) -> Iterator[str]:
-    for found in _CLUSTER.finditer(text):
+    for found in _cluster().finditer(text):
         yield found.group()
 
 
@@ -25,7 +36,7 @@ def last_boundary(text: str, start: int, limit: int) -> int:
     if text[start : limit + 1].isascii() and "\r" not in text[start : limit + 1]:
         return limit
     best = start
-    for found in _CLUSTER.finditer(text, start, min(len(text), limit + 1)):
+    for found in _cluster().finditer(text, start, min(len(text), limit + 1)):
         if found.end() > limit:
             break
         best = found.end()
@@ -35,7 +46,7 @@ def last_boundary(text: str, start: int, limit: int) -> int:
 def is_glued(text: str, at: int) -> bool:
     """Whether the characters around `at` are one cluster, if one of them is white space or punctuation."""
     pair = text[at - 1 : at + 1]
-    return len(pair) == 2 and not (pair.isascii() and pair != "\r\n") and _CLUSTER.fullmatch(pair) is not None
+    return len(pair) == 2 and not (pair.isascii() and pair != "\r\n") and _cluster().fullmatch(pair) is not None
 
 
 _JOINERS = frozenset("\u200d\ufe0f\u20e3")

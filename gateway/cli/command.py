@@ -23,6 +23,7 @@ from gateway.cli.first import doctor, setup
 from gateway.cli.guarded import PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.look import bundle, explain, health
 from gateway.cli.start import completion, say_next, typed
+from gateway.memory import loading
 from gateway.version import program_version
 
 if TYPE_CHECKING:
@@ -274,8 +275,9 @@ def main() -> None:
 
 
 async def _run(config_file: Path | None) -> int:
-    from gateway.daemon import Serving, run_daemon
-    from gateway.operate.context import configure_logs, load_all
+    with loading():
+        from gateway.daemon import Serving, run_daemon
+        from gateway.operate.context import configure_logs, load_all
 
     loaded, paths = load_all(config_file)
     configure_logs(loaded.config)

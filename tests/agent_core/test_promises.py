@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.rules.promises import ANSWERED, READ_CHARS, SENTENCE_CHARS, Ending, PromiseSign, Reading, read_ending
-from agent_core.rules.promising.language import LANGUAGES
+from agent_core.rules.promising.language import languages
 from agent_core.rules.promising.tongue import likely_languages
 from agent_core.rules.promising.underway import keeps_time
 from tests.corpora.endings import endings
@@ -32,9 +32,9 @@ def test_the_promising_sentence_is_given_and_nothing_else() -> None:
 
 
 def test_each_language_has_its_row_once_and_its_patterns_are_of_something() -> None:
-    codes = [language.code for language in LANGUAGES]
+    codes = [language.code for language in languages()]
     assert len(set(codes)) == len(codes) >= 34
-    for language in LANGUAGES:
+    for language in languages():
         assert all((*language.acts, *language.apart, language.asks, language.waits, language.goes_on, language.when)), (
             "an empty pattern would be found anywhere"
         )

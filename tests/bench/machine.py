@@ -17,6 +17,10 @@ MEASURED_CORE = 0
 OTHER_CORE = (os.cpu_count() or 1) - 1
 
 
+_ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""An installed program has its bytecode; where this is set, every start from a source folder compiles four hundred files."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A running process."""
@@ -49,7 +53,7 @@ def process(
     with log.open("wb") as out:
         child = subprocess.Popen(
             [os.environ.get("BENCH_PYTHON", sys.executable), *arguments],
-            env={**os.environ, **(env or {})},
+            env={**_ENVIRON, **(env or {})},
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,

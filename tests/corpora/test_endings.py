@@ -9,7 +9,7 @@ import pytest
 
 import agent_core.rules.promises as promises
 from agent_core.rules.promises import Reading, read_ending
-from agent_core.rules.promising.language import LANGUAGES
+from agent_core.rules.promising.language import languages
 from agent_core.rules.promising.tongue import SISTERS
 from tests.corpora.endings import KINDS, Ending, endings
 from tests.corpora.score import Score
@@ -17,7 +17,7 @@ from tests.corpora.score import Score
 DEVELOPMENT = endings("development")
 HELD_OUT = endings("held_out")
 EVERYTHING = DEVELOPMENT + HELD_OUT
-CODES = tuple(language.code for language in LANGUAGES)
+CODES = tuple(language.code for language in languages())
 WRITTEN = (*CODES, "zh-Hant")
 """The row of Chinese is for both of its scripts."""
 

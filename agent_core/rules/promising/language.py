@@ -23,11 +23,13 @@ import re
 import tomllib
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 _CLAUSE = r"(?:^|[,;:.!…–—(،؛。，、：；·]\s*|\s-\s)"
 _NAMED = re.compile(r"%(any|but|lead)?\{(\w+)\}")
+_FAMILIES = ("germanic", "romance", "slavic", "further", "eastern")
 _NEXT_LINE = re.compile(r"\n *")
 
 
@@ -103,6 +105,7 @@ def _family(file: str) -> tuple[Language, ...]:
     )
 
 
-LANGUAGES: tuple[Language, ...] = tuple(
-    row for family in ("germanic", "romance", "slavic", "further", "eastern") for row in _family(f"{family}.toml")
-)
+@cache
+def languages() -> tuple[Language, ...]:
+    """All of them; read when the first reply is to be judged."""
+    return tuple(row for family in _FAMILIES for row in _family(f"{family}.toml"))

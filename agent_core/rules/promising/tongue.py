@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
-from agent_core.rules.promising.language import LANGUAGES
+from agent_core.rules.promising.language import languages
 
 TOLD_CHARS = 200
 """By so much of a reply's end, and as much of its last line, its language is told."""
@@ -23,7 +25,6 @@ _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _SHARED = {
     "arabic": ("ar", "fa", "ur"),
     "cyrillic": ("ru", "uk", "bg"),
-    "": tuple(row.code for row in LANGUAGES if row.script == ""),
 }
 _NO_LATIN = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u3040-\ud7ff\ufb50-\ufdff]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -41,11 +42,30 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 _LONG_WORD = 5
 
 
+class _Known(NamedTuple):
+    """What is known of the languages of one script."""
+
+    codes: tuple[str, ...]
+    hints: dict[str, tuple[tuple[int, float], ...]]
+    """Their words, and ends of words behind a hyphen, and how much each speaks for which of them."""
+    letters: dict[str, frozenset[str]]
+    """Letters of their own, beside those that all have."""
+    anybodys: frozenset[str]
+    """Letters of any language's own."""
+
+
+@cache
+def _known(script: str) -> _Known:
+    """Made when the script is first met."""
+    codes = _SHARED.get(script) or tuple(row.code for row in languages() if row.script == script)
+    letters = {row.code: frozenset(row.letters.split()) for row in languages()}
+    return _Known(codes, _hints(codes), letters, frozenset[str]().union(*letters.values()))
+
+
 def _hints(codes: Sequence[str]) -> dict[str, tuple[tuple[int, float], ...]]:
-    """For languages of one script: their words, and ends of words behind a hyphen, and how much each speaks for which of them."""
     found: dict[str, set[int]] = {}
     for number, code in enumerate(codes):
-        row = next(row for row in LANGUAGES if row.code == code)
+        row = next(row for row in languages() if row.code == code)
         forms = _ESCAPE.sub(" ", " ".join((*row.acts, *row.apart, row.asks, row.waits, row.goes_on, row.when)))
         for word in (*row.common.replace("~", " ").split(), *_LITERAL.findall(forms)):
             if _WORD.fullmatch(word):
@@ -58,9 +78,6 @@ def _hints(codes: Sequence[str]) -> dict[str, tuple[tuple[int, float], ...]]:
     }
 
 
-_HINTS = {script: _hints(codes) for script, codes in _SHARED.items()}
-_ALPHABETS = {row.code: frozenset(row.letters.split()) for row in LANGUAGES}
-_OWN_LETTERS = frozenset[str]().union(*_ALPHABETS.values())
 SISTERS = {"cs": "sk", "sk": "cs", "da": "no", "no": "da", "es": "pt", "pt": "es"}
 """Languages that a sentence may not tell apart: the other one is asked as well."""
 
@@ -69,26 +86,26 @@ def likely_languages(line: str, tail: str) -> tuple[str, ...]:
     """In which languages a reply may be, likeliest first; none if it is in one whose forms are not known."""
     line = line[-TOLD_CHARS:]
     script = _script(line) if _NO_LATIN.search(line) else ""
-    codes = _SHARED.get(script)
-    if codes is None:
+    if script and script not in _SHARED:
         return (script,)
+    codes, hints, letters, anybodys = _known(script)
     text = f"{line} {tail[-TOLD_CHARS:]}".lower().replace("’", "'")
-    scores, hints = [0.0] * len(codes), _HINTS[script]
-    known = False
+    scores = [0.0] * len(codes)
+    is_word = False
     for word in _WORD.findall(text):
         for number, weight in hints.get(word, ()):
             scores[number] += weight
-            known = known or weight >= _TELLING
+            is_word = is_word or weight >= _TELLING
         if len(word) >= _LONG_WORD:
             for number, weight in hints.get(f"-{word[-3:]}", ()):
                 scores[number] += weight
-    own = _OWN_LETTERS.intersection(text)
+    own = anybodys.intersection(text)
     if own:
         for number, code in enumerate(codes):
-            has = len(own & _ALPHABETS[code])
+            has = len(own & letters[code])
             scores[number] += 0.3 * has - (len(own) - has)
     best = max(scores)
-    if not script and not known and not own:
+    if not script and not is_word and not own:
         return ()
     if best < _HINTED:
         return () if not script else codes
