@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from adapters.contract.platforms import Platform
+from agent_core.records import dataclass
 
 GROUP = "outspoken.platforms"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")

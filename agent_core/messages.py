@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 Message: TypeAlias = dict[str, Json]
 """One Chat Completions message (role, content, tool_calls, …)."""

@@ -15,7 +15,8 @@ Known to be weak: the pages' JavaScript has its own arithmetic (`page.js`, `cons
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

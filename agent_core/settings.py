@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from agent_core.records import dataclass
 from agent_core.retry import MODEL
 from agent_core.tools.base import EffectClass
 

@@ -7,11 +7,11 @@ the model's text. Whoever listens is called on the loop and must be quick.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import structlog
 
+from agent_core.records import dataclass
 from agent_core.store.troubles.rows import TroubleRow
 
 log = structlog.get_logger("signal")

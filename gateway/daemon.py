@@ -10,7 +10,6 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from agent_core.driver.spending import Spender
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.records import dataclass
 from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place

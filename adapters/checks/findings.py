@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from agent_core.records import dataclass
 
 
 class Severity(StrEnum):

@@ -12,7 +12,6 @@ import ssl
 import time
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ import orjson
 
 from adapters.checks.findings import Finding, problem, warning
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 SECONDS = 8.0
 """How long one call may take."""

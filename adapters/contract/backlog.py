@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import structlog
 
 from adapters.contract.chat import CallFailed, Fate
 from agent_core.ports import Clock, steady_ms
+from agent_core.records import dataclass
 from agent_core.retry import MISSED
 
 log = structlog.get_logger("chat")

@@ -9,7 +9,7 @@ always enough to show; nothing has to be remembered between two sights.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import TracebackType
 from typing import ClassVar, Protocol, TypeAlias
@@ -18,6 +18,7 @@ from adapters.contract.chat import ChatOrigin
 from agent_core.failures.exits import Exit
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
+from agent_core.records import dataclass
 from agent_core.turn.events import Verdict
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import View

@@ -8,7 +8,6 @@ calls. A port decides nothing: when, in which order, how often and whether again
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -16,6 +15,7 @@ from adapters.contract.redacted import redacted
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
 from agent_core.failures.notices import Action
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     from adapters.contract.notaccepted import NotAccepted

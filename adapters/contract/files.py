@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import aiohttp
 from yarl import URL
 
 from adapters.contract.chat import CallFailed, Cause, Content, Fate
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

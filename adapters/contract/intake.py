@@ -23,7 +23,6 @@ import hashlib
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
@@ -31,6 +30,7 @@ import structlog
 from adapters.contract.chat import ChatAddress, ChatIntake, ChatMessage, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.retry import INTAKE
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ the fields stand in the call alone, and the page of all lines reads them there (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

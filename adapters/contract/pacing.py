@@ -17,9 +17,10 @@ Times are milliseconds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
+from agent_core.records import dataclass
 from agent_core.retry import Retry
 
 LONGEST_PAUSE_SECONDS = 10.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias, TypeVar
 
@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 from adapters.checks.findings import Check, Finding, Seen
 from adapters.contract.logevents import LogEvent
 from adapters.contract.settings import Section, Texts, Unit, parsed_json
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     from adapters.contract.chat import ChatAddress, ChatIntake, Piece

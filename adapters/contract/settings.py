@@ -7,12 +7,13 @@ A value comes typed from TOML, or as one text from the environment. Each kind ac
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 from pydantic_core import PydanticCustomError
+
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,13 @@ does; without a jump it lasts as long as it was meant.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from adapters.contract.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import BLOCKS_MS, LEFTOVER, Part, PartFailure, finished, new_part, removed, settled
+from agent_core.records import dataclass
 from agent_core.retry import DELIVERY
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryRow, DeliveryState
 

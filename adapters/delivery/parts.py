@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from adapters.contract.chat import ACTION_LABELS, Button, Content, ContentKind, Piece, Task, TaskState, Traits
 from adapters.text.files import CodeFile
 from adapters.text.styled import Span, Style, Styled
+from agent_core.records import dataclass
 from agent_core.text.ours import THEIRS, imitates
 from agent_core.turn.view import Bubble, BubbleKind, View
 

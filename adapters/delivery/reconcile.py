@@ -27,7 +27,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
@@ -35,6 +35,7 @@ from adapters.contract.chat import GROWS, Ability, Cause, Content, ContentKind, 
 from adapters.contract.contents import encode
 from adapters.contract.pacing import Urgency
 from adapters.delivery.parts import STATUS_BUBBLE, WantedPart
+from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import BY_HAND, DeliveryRow, DeliveryState
 
 KEYED_MS = 120_000

@@ -6,7 +6,6 @@ The websocket is opened only as far as Discord's HELLO: without an IDENTIFY no s
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
@@ -15,6 +14,7 @@ from adapters.contract.platforms import PAIRING, Asker, SetupResult, asked_token
 from adapters.contract.settings import revealed
 from adapters.discord.section import DiscordSection
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 API = "https://discord.com/api/v10"
 PORTAL = "https://discord.com/developers/applications"

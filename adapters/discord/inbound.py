@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from adapters.contract.chat import (
@@ -17,6 +16,7 @@ from adapters.contract.chat import (
     attachment,
 )
 from adapters.contract.intake import Whence
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     import discord

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import orjson
@@ -12,6 +11,7 @@ from aiohttp import web
 
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

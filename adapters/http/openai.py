@@ -15,7 +15,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 import structlog
@@ -45,6 +45,7 @@ from agent_core.failures.notices import ExitClass, NotStarted
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.store.errors import StorageUnavailable
 from agent_core.text.ours import GrowingText, ours
 from agent_core.turn.view import LEFT_WORDS, Bubble, BubbleKind, View

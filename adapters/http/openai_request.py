@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import orjson
@@ -17,6 +16,7 @@ from adapters.http.common import Problem
 from adapters.http.entrance import NotJson, json_of
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
+from agent_core.records import dataclass
 from agent_core.tools.web.addresses import picture_refusal
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 from aiohttp import web
@@ -22,6 +22,7 @@ from adapters.http.pagefiles import PageFiles
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.turn.events import Verdict
 
 MAX_TEXT_CHARS = 200_000

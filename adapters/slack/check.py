@@ -7,7 +7,6 @@ opened only while no gateway of this configuration runs, and closed at once; wha
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from pydantic import SecretStr
 
@@ -18,6 +17,7 @@ from adapters.contract.settings import revealed
 from adapters.slack.manifest import APPS, SCOPES, new_app_url
 from adapters.slack.section import SlackSection
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 API = "https://slack.com/api"
 MOST_SOCKETS = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl
 
@@ -20,6 +20,7 @@ from adapters.contract.chat import (
 )
 from adapters.contract.intake import Whence, digest_of
 from adapters.slack.section import Direct
+from agent_core.records import dataclass
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900

@@ -14,7 +14,7 @@ import itertools
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from heapq import heappop, heappush
 from typing import Any
@@ -26,6 +26,7 @@ import structlog
 from adapters.contract.chat import CallFailed, Fate
 from adapters.contract.supervision import AdapterDown
 from adapters.slack.inbound import table
+from agent_core.records import dataclass
 from agent_core.retry import Retry
 
 log = structlog.get_logger("slack")

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from adapters.checks.probe import SECONDS, NoReply, ProbeTrouble, ServerReply, o
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
 from adapters.contract.settings import revealed
 from adapters.telegram.section import TelegramSection
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     from telegram.request import HTTPXRequest

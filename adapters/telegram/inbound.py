@@ -5,7 +5,6 @@ Source: https://core.telegram.org/bots/api#update. Offsets of entities are UTF-1
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from adapters.contract.chat import (
@@ -19,6 +18,7 @@ from adapters.contract.chat import (
 )
 from adapters.contract.intake import Whence
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 PLATFORM = "telegram"
 QUOTE_CHARS = 500

@@ -8,7 +8,6 @@ Laws (tests hold them): entities are in bounds, never within a surrogate pair, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, assert_never
 
@@ -17,6 +16,7 @@ from adapters.text.flatten import flatten
 from adapters.text.parse import read
 from adapters.text.split import split
 from adapters.text.styled import Span, Style, Styled, is_visible, units
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     from adapters.contract.chat import Piece

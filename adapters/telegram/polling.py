@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import structlog
@@ -28,6 +28,7 @@ from adapters.telegram.inbound import id_of
 from adapters.telegram.port import TelegramPort
 from adapters.telegram.section import TelegramSection
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     from telegram import Bot

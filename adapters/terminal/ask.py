@@ -15,7 +15,7 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TextIO
 
 import aiohttp
@@ -24,6 +24,7 @@ import orjson
 from adapters.terminal.screen import draw
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 from agent_core.text.shown import plain
 
 AGAIN_SECONDS = 1.0

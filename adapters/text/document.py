@@ -8,9 +8,10 @@ show does not type-check. Nothing in it is markup of any platform, so HTML that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, assert_never
+
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

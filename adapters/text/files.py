@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from adapters.text import document as doc
+from agent_core.records import dataclass
 
 LINES = 60
 CHARS = 3000

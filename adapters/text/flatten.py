@@ -14,12 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from adapters.text import document as doc
 from adapters.text.clusters import columns, padded
 from adapters.text.styled import VERBATIM, Span, Style, Styled, trimmed
+from agent_core.records import dataclass
 
 TABLE_WIDTH = 40
 """Columns of a table that a phone shows without breaking its lines."""

@@ -19,9 +19,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from markdown_it.token import Token
+
+from agent_core.records import dataclass
 
 LONGEST_LABEL = 500
 """A bracket that has been open for longer is no link."""

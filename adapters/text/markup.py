@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from adapters.text.split import split
 from adapters.text.styled import Span, Style, Styled, units
+from agent_core.records import dataclass
 from agent_core.text.shown import middle
 
 

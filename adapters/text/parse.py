@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from markdown_it import MarkdownIt
@@ -23,6 +23,7 @@ from markdown_it.token import Token
 
 from adapters.text import document as doc
 from adapters.text.growing import heal, hold
+from agent_core.records import dataclass
 
 DEEPEST_BLOCK = 40
 DEEPEST_STYLE = 16

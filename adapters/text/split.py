@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
 from adapters.text.clusters import is_glued, last_boundary
 from adapters.text.styled import Span, Style, Styled, cut, units
+from agent_core.records import dataclass
 
 Measure = Callable[[str], int]
 

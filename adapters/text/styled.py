@@ -12,8 +12,10 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from agent_core.records import dataclass
 
 
 class Style(StrEnum):

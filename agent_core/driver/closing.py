@@ -20,7 +20,6 @@ import itertools
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -32,6 +31,7 @@ from agent_core.journal.rows import merged, row_of
 from agent_core.learning.stalls import fingerprint, rows_of
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.retry import STORING
 from agent_core.signals import Tell, TurnClosed
 from agent_core.store.deliveries.rows import DeliveryRow

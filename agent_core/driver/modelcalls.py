@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
@@ -35,6 +35,7 @@ from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.patience import Limit
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.rules.promising.done import done_question, read_done
 from agent_core.rules.replies import Finish, finish_of
 from agent_core.settings import CONNECT_SECONDS, patience

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -30,6 +29,7 @@ from agent_core.limits.budgets import (
     used,
 )
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.retry import BUDGET
 from agent_core.signals import SpendStopped, Spent, Tell, nobody
 from agent_core.store.store import Conflict, Damaged, Fenced, StorageUnavailable, Store, StoreError

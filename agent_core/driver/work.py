@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import structlog
@@ -18,6 +18,7 @@ from agent_core.driver.watcher import TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Store
 from agent_core.tools.base import ToolContext

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from itertools import islice
@@ -24,6 +24,7 @@ from agent_core.failures.exits import Exit
 from agent_core.failures.notices import RESTORED
 from agent_core.failures.remedies import Advice
 from agent_core.limits.spend import spent_words
+from agent_core.records import dataclass
 from agent_core.rules.promises import sign_words
 from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxState

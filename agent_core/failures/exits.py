@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from inspect import get_annotations
@@ -43,6 +43,7 @@ from agent_core.failures.notices import (
     work_words,
 )
 from agent_core.limits.spend import Spend, opens_words, spent_words
+from agent_core.records import dataclass
 from agent_core.text.durations import duration
 
 if TYPE_CHECKING:

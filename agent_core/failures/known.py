@@ -6,10 +6,9 @@ It travels in the turn's first event, so a replay decides as the turn did. How i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.remedies import Remedy
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import orjson
@@ -33,6 +33,7 @@ from agent_core.causes import BreakCause
 from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, Message, text_of
+from agent_core.records import dataclass
 
 MOST_TRIES = 6
 """How often something is left out and the model asked again, within one step of a turn."""

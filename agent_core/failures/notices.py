@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
+from agent_core.records import dataclass
 from agent_core.text.durations import duration
 from agent_core.text.worded import Worded
 

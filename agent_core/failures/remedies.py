@@ -14,13 +14,14 @@ that the same route cannot mend (400, 401, 402, 403, 404, filter) never repeats 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
 
 from agent_core.causes import BreakCause
 from agent_core.failures.exits import ExitCode
 from agent_core.messages import GATEWAY_PREFIX
+from agent_core.records import dataclass
 from agent_core.retry import MODEL
 from agent_core.settings import LadderCounts, Route
 from agent_core.text.worded import Worded

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from agent_core.causes import BreakCause
@@ -17,6 +17,7 @@ from agent_core.failures.exits import Cut, Exit, ExitCode
 from agent_core.failures.known import Known
 from agent_core.failures.notices import ExitClass
 from agent_core.failures.remedies import Failure, Remedy
+from agent_core.records import dataclass
 
 _BUCKETS = ((1_000, "S"), (8_000, "M"), (40_000, "L"))
 WHOLE_CHARS = 8_000

@@ -25,7 +25,7 @@ import hmac
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 import orjson
 
@@ -33,6 +33,7 @@ from agent_core.failures.exits import Exit, Stopped
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode, encode
 from agent_core.messages import InputMessage, text_of
+from agent_core.records import dataclass
 from agent_core.rules.masking import mask
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn import events as ev

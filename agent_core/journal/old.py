@@ -15,12 +15,13 @@ journalled then; it is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from agent_core.causes import BreakCause
 from agent_core.failures.exits import Cut, Exit, ExitCode, Looped, StepLimit, Troubled, ending
 from agent_core.failures.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.machine.turn import Turn
+from agent_core.records import dataclass
 from agent_core.rules.overlap import OverlapRemover
 from agent_core.tools.base import EffectClass
 from agent_core.turn import events as ev

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import cast, get_args
 
@@ -30,6 +30,7 @@ from agent_core.failures.exits import Exit, InternalError, TimeLimit
 from agent_core.journal.rows import completed, decode, encode, merged, turn_of
 from agent_core.judging.judge import decide
 from agent_core.machine.turn import Turn
+from agent_core.records import dataclass
 from agent_core.rules.promises import ANSWERED, Ending, PromiseSign, Reading
 from agent_core.settings import TurnSettings
 from agent_core.store.turns.rows import JournalRow

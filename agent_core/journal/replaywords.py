@@ -6,7 +6,6 @@ Texts of people, models, tools and providers are named by their length only, unl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -23,6 +22,7 @@ from agent_core.journal.replay import (
     decided,
     exit_words,
 )
+from agent_core.records import dataclass
 from agent_core.tools.base import ToolStatus
 from agent_core.turn import effects as fx
 from agent_core.turn import events as ev

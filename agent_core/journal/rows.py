@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from agent_core import storedjson
 from agent_core.failures.errors import ProtocolError, UnreadableJournal
+from agent_core.records import dataclass
 from agent_core.store.turns.rows import JournalRow
 from agent_core.text.wellformed import storable
 from agent_core.turn.effects import Effect, Record

@@ -6,12 +6,12 @@ Nothing is folded: each row that can be read counts for itself. That is enough t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import InternalError
 from agent_core.journal.rows import decode
 from agent_core.messages import Message, shown_still
+from agent_core.records import dataclass
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.events import (
     CallSettled,

@@ -10,12 +10,13 @@ Law (tests/agent_core/test_compaction.py): a kept group is kept whole; the lates
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
 from agent_core.failures.leftout import LeftOut
 from agent_core.messages import Message, text_of
+from agent_core.records import dataclass
 from agent_core.turn.standing import Standing
 from agent_core.turn.transcript import TOO_MUCH, closed_turn_messages
 

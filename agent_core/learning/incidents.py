@@ -11,13 +11,14 @@ that has been quiet closes; the same counts twice change nothing the second time
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.known import KnownIncident
 from agent_core.failures.remedies import Remedy
 from agent_core.failures.troubles import RemedyOutcome
 from agent_core.learning.measured import best_remedy
+from agent_core.records import dataclass
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 
 HICCUPS = tuple(remedy for remedy in Remedy if remedy.recipe.hiccup)

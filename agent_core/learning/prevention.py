@@ -13,12 +13,11 @@ Law (tests/agent_core/test_knowledge.py): knowledge never hurts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.known import Known, KnownIncident, KnownStall
 from agent_core.failures.remedies import Advice, AdviceItem, Remedy
 from agent_core.failures.troubles import Trouble, least_chars
+from agent_core.records import dataclass
 from agent_core.settings import Route, TurnSettings
 
 NEXT_MODEL_AFTER = 2

@@ -12,7 +12,7 @@ before it; each turn counts once, however often it tried.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.known import KnownStall
@@ -21,6 +21,7 @@ from agent_core.failures.remedies import Failure, Remedy
 from agent_core.failures.troubles import RemedyOutcome, Trouble, size_bucket
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.prevention import CALLS, tried
+from agent_core.records import dataclass
 from agent_core.store.troubles.rows import FORESEEN, TroubleRow
 from agent_core.text.wellformed import storable
 from agent_core.turn.standing import Standing

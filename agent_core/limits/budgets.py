@@ -16,13 +16,14 @@ window, and windows follow each other without a gap, also where clocks are chang
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from typing import assert_never
 
 from agent_core.causes import BreakCause
 from agent_core.limits.spend import Budget, Measure, Spend
+from agent_core.records import dataclass
 
 NANOS = 1_000_000_000
 """Units of a currency in one of it."""

@@ -13,9 +13,11 @@ things; what was removed gives room.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias, assert_never
+
+from agent_core.records import dataclass
 
 BLOCK = 4096
 """Files are counted in whole blocks of this size, as a disk keeps them: many small ones are not for nothing."""

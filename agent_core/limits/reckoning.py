@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import add
 from typing import cast
+
+from agent_core.records import dataclass
 
 HOUR_MS = 3600 * 1000
 STEADY_MS = 24 * HOUR_MS

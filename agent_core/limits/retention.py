@@ -9,9 +9,8 @@ Laws (tests/agent_core/test_retention.py):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from agent_core.limits.reckoning import Leap, reach
+from agent_core.records import dataclass
 
 DAY_MS = 24 * 3600 * 1000
 MOST_SECONDS = 0.025

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from agent_core.records import dataclass
 from agent_core.text.durations import duration
 from agent_core.text.worded import Worded
 

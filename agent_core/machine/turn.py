@@ -23,13 +23,13 @@ the state that `feed` left, whatever the rules are by then; every event in every
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, assert_never, cast
 
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.exits import Exit, ExitCode
 from agent_core.judging.judge import decide
 from agent_core.machine import taking
+from agent_core.records import dataclass
 from agent_core.turn.effects import (
     Effect,
     EndTurn,

@@ -17,7 +17,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -44,6 +44,7 @@ from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.patience import Limit
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.rules.replies import DONE_ONLY, USUAL, Finish, finish_of
 from agent_core.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 from agent_core.text.redaction import Redactor

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.model.knownbad import ROWS, KnownBad, avoiding, concerns
+from agent_core.records import dataclass
 from agent_core.settings import Route
 
 

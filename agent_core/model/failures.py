@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import orjson
 
@@ -17,6 +16,7 @@ from agent_core.causes import BreakCause
 from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.jsonvalue import Json
 from agent_core.model.shapes import shape_of
+from agent_core.records import dataclass
 from agent_core.text.wellformed import storable
 
 DETAIL_CHARS = 300

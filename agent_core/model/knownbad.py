@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 ROUTING = frozenset({"provider", "models", "route"})
 """Fields by which a request says itself where it goes (https://openrouter.ai/docs/features/provider-routing)."""

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
+from agent_core.records import dataclass
 from agent_core.retry import TOOLS_LEFT_OUT
 
 KEPT_SECONDS = 3_600.0

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import orjson
@@ -42,6 +42,7 @@ import orjson
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.model.templates import AS_IT_IS, GRAMMAR, THOUGHTS_BESIDE, TemplateForm, fitted, learnt
+from agent_core.records import dataclass
 
 AMENDS = 6
 """How often one call is put otherwise."""

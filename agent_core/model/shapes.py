@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from agent_core.causes import BreakCause
 from agent_core.failures.complaints import Concern
+from agent_core.records import dataclass
 
 _GITHUB = "https://github.com/"
 

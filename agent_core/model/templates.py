@@ -25,13 +25,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
+from agent_core.records import dataclass
 
 _NO_SYSTEM = re.compile(
     r"system role (?:is )?not supported|developer instruction is not enabled|role['\"`]? does not support ['\"`]?(?:system|developer)\b",

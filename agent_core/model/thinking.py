@@ -22,13 +22,14 @@ What is opaque is never mended and never shortened: too large, or not to be stor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.messages import THOUGHTS, Message
 from agent_core.model.manners import Manners
+from agent_core.records import dataclass
 
 KEPT_BYTES = 262_144
 """The most that is kept of a reply's opaque thoughts."""

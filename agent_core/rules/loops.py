@@ -15,10 +15,11 @@ Laws (tests/agent_core/test_loops.py): a rule never stops before it has warned; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from agent_core.failures.exits import ExitCode
+from agent_core.records import dataclass
 from agent_core.rules.masking import UndisguisedResult, canonical_arguments, digest
 from agent_core.settings import GuardCounts
 

@@ -17,8 +17,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from agent_core.records import dataclass
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

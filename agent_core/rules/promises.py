@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from agent_core.records import dataclass
 from agent_core.rules.promising.language import languages
 from agent_core.rules.promising.tongue import likely_languages
 from agent_core.rules.promising.underway import IS_SET, LATER, begun_in_background, is_under_way, keeps_time

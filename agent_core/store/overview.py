@@ -6,12 +6,12 @@ The newest turns are found by their ids, which are made so that they sort by the
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, func, select, text
 
 from agent_core.limits.budgets import Level
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.budgets.rows import DAILY

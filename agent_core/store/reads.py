@@ -5,8 +5,7 @@ Law: a read sees everything that was committed before it began, so also whatever
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from agent_core.records import dataclass
 from agent_core.store.budgets.access import BudgetReads
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.deliveries.access import DeliveryReads

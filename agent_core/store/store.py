@@ -14,13 +14,13 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.store.budgets.access import Budgets
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from agent_core.records import dataclass
 
 SHORTEST_ALTERED = 12
 """Letters and digits. What is shorter is looked for in whole only: its pieces are found in ordinary words."""

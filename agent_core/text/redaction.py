@@ -19,9 +19,9 @@ import base64
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
 
+from agent_core.records import dataclass
 from agent_core.text.alterations import SHORTEST_ALTERED, Alterations, squeezed
 
 MASK = "***"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import Amounts, Full, for_model, written
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 
 RESULT_CHARS = 30_000
 """So much of a tool's result the model is shown, where the operator says nothing else."""

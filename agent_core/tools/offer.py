@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from agent_core.records import dataclass
 from agent_core.tools.base import MemoryStore, Tool
 from agent_core.workers.pool import Workers
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
+from agent_core.records import dataclass
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.base import (
     RESULT_CHARS,

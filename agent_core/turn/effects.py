@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.failures.exits import Exit
 from agent_core.failures.leftout import Suspect
 from agent_core.failures.remedies import Advice
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 from agent_core.settings import Route
 from agent_core.turn.events import Judgement
 

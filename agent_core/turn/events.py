@@ -10,7 +10,7 @@ pieces) may be merged, keeping the later `at`, without changing the fold: how a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from agent_core.failures.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Spend
 from agent_core.messages import InputMessage, Message
+from agent_core.records import dataclass
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import ToolStatus
 

@@ -9,11 +9,11 @@ an answer is not whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.failures.exits import Exit
 from agent_core.failures.remedies import Failure
+from agent_core.records import dataclass
 from agent_core.turn.events import (
     ApprovalAsked,
     CallBroke,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
@@ -13,6 +13,7 @@ from agent_core.failures.remedies import Advice, AdviceItem, Failure, Put, Remed
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
+from agent_core.records import dataclass
 from agent_core.rules.overlap import OverlapRemover
 from agent_core.rules.whole import may_say_nothing_more
 from agent_core.text.shown import something_to_see

@@ -10,7 +10,6 @@ never shrinks from one view to the next; replaying a journal gives the same view
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -19,6 +18,7 @@ from agent_core.failures.exits import Exit
 from agent_core.failures.leftout import left_out_words
 from agent_core.failures.notices import Action
 from agent_core.limits.quotas import QuotaKind, for_person
+from agent_core.records import dataclass
 from agent_core.text.durations import duration
 from agent_core.text.shown import plain
 from agent_core.tools.asked import question, whole

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 
@@ -22,6 +21,7 @@ import structlog
 
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
+from agent_core.records import dataclass
 from agent_core.workers.wire import HEAD_BYTES, Unsendable, frame, lengths, value_of
 
 log = structlog.get_logger("worker")

@@ -7,7 +7,7 @@ import base64
 import os
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -17,6 +17,7 @@ from adapters.contract.chat import Attachment, AttachmentKind, CallFailed, ChatP
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import InputMessage, text_of
+from agent_core.records import dataclass
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
 from gateway.limits.quotas import Quotas
 

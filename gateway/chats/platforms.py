@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -20,6 +20,7 @@ from adapters.contract.platforms import ChatSection
 from adapters.platforms import found
 from agent_core.bell import Bell
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import Store

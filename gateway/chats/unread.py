@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 
 import structlog
@@ -24,6 +24,7 @@ from adapters.contract.notaccepted import NotAccepted
 from agent_core.bell import Bell
 from agent_core.beside import beside
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.retry import UNREAD
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
 from agent_core.store.store import StorageUnavailable, Store

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from agent_core.records import dataclass
 from gateway.version import program_version
 
 SHELLS = ("bash", "zsh", "fish")

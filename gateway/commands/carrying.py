@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import structlog
 
@@ -13,6 +13,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, Content, C
 from adapters.contract.notaccepted import NotAccepted
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from agent_core.records import dataclass
 from agent_core.store.turns.rows import Usage
 from agent_core.turn.view import BubbleKind, View
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -22,6 +21,7 @@ from adapters.delivery.parts import content_of
 from adapters.text.styled import Styled
 from agent_core import storedjson
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
 from gateway.commands.carrying import CommandReply, Handler, Request

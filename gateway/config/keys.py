@@ -11,7 +11,6 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from functools import cache, cached_property, lru_cache
@@ -24,6 +23,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from adapters.contract.settings import FromOutside, Unit, Usual
+from agent_core.records import dataclass
 from gateway.config.sections import schema
 from gateway.config.types import PREFIX
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,6 +15,7 @@ from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit
 from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Credential, Endpoint, label_of
 from agent_core.model.knownbad import ROUTING, ROWS, KnownBad
+from agent_core.records import dataclass
 from agent_core.settings import CONNECT_SECONDS, TurnSettings
 from gateway.config.types import Headers, Paths, Secrets, Table, named_tables
 

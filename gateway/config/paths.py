@@ -17,10 +17,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+
+from agent_core.records import dataclass
 
 NAME = "outspoken"
 CONFIG_NAME = "outspoken.toml"

@@ -21,7 +21,7 @@ import difflib
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
@@ -31,6 +31,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource
 
 from adapters.contract.settings import listed
+from agent_core.records import dataclass
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.sections import Config, schema

@@ -12,7 +12,6 @@ import re
 import stat
 import tomllib
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from dotenv.parser import parse_stream
 from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
 from typing_extensions import override
 
+from agent_core.records import dataclass
 from gateway.config.keys import describe
 from gateway.config.sections import schema
 

@@ -8,11 +8,11 @@ own address or by a name that was made to point here. What is left are the names
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 
 from aiohttp import web
 
 from adapters.http.common import Problem, host_of, stranger
+from agent_core.records import dataclass
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 _OF_PROXIES = (

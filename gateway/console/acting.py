@@ -6,8 +6,6 @@ elsewhere and the entry are one commit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import structlog
 
 from adapters.contract.chat import Ability, CallFailed, ChatAddress, Content
@@ -15,6 +13,7 @@ from adapters.contract.pacing import Urgency
 from adapters.delivery.reconcile import Hand, Part, by_hand, objection
 from adapters.delivery.substitutes import for_other_chat
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow
 from agent_core.store.store import Fenced, OwnedElsewhere, Store

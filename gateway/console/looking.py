@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules, window
 from agent_core.limits.spend import Budget
 from agent_core.ports import Clock, time_mark
+from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.overview import ExitCount, TurnSummary
 from agent_core.store.store import Damaged, Store

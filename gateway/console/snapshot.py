@@ -7,7 +7,6 @@ bounded, and what is left out is counted. Times are milliseconds, and ages are t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from adapters.contract.chat import AdapterSight
 from adapters.delivery.reconcile import Hand, Part, objection
@@ -17,6 +16,7 @@ from agent_core.jsonvalue import Json
 from agent_core.learning.incidents import incident_words
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
 from agent_core.limits.spend import Budget, Measure, amount_words
+from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, WaitingMessages
 from agent_core.store.troubles.rows import IncidentRow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agent_core.bell import Bell
 from agent_core.explain.why import told
@@ -12,6 +11,7 @@ from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import timeline
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.text.redaction import Redactor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import assert_never
 
@@ -13,6 +12,7 @@ from adapters.contract.chat import Ability, AdapterSight, Content, ContentKind
 from adapters.delivery.reconcile import Hand, Part
 from agent_core.explain.why import UP, unquoted
 from agent_core.failures.notices import RESTORED
+from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.text.durations import duration
 

@@ -6,7 +6,7 @@ Gates outlive the process: how long a platform wants to be left alone is stored,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
@@ -14,6 +14,7 @@ from adapters.contract.chat import ChatAddress, ChatPort
 from adapters.contract.pacing import Gate, Rate, RecentRefusals, Urgency
 from adapters.delivery.aftermath import within
 from agent_core.ports import Clock, steady_ms
+from agent_core.records import dataclass
 from agent_core.signals import Tell, TooFast
 from agent_core.store.deliveries.rows import GateRow
 from agent_core.store.store import StorageUnavailable, Store

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from dataclasses import dataclass
 
 from adapters.delivery.reconcile import Name, Part
 from agent_core.bell import Bell
+from agent_core.records import dataclass
 
 AMEND_SECONDS = 15.0
 """How long somebody waits for a call that is under way; platforms answer sooner, or never."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import structlog
@@ -16,6 +16,7 @@ import structlog
 from adapters.contract.chat import Piece
 from adapters.delivery.formjob import decoded
 from adapters.delivery.parts import Picture
+from agent_core.records import dataclass
 from agent_core.workers.pool import Job, Workers, WorkFailed
 
 log = structlog.get_logger("delivery")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.delivery.reconcile import Part
+from agent_core.records import dataclass
 from agent_core.store.turns.rows import OpenTurn
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 import structlog
@@ -25,6 +25,7 @@ from adapters.delivery.reconcile import (
     ungrown,
 )
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.signals import PartSent, SendFailed, Tell
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
 from gateway.delivery.accounts import Accounts, Gates

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import structlog
 
@@ -12,6 +11,7 @@ from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import Part
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from gateway.delivery.ledger import Ledger
 
 log = structlog.get_logger("delivery")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from adapters.delivery.parts import Parts, Picture, picture
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.signals import FirstSign, Tell
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.turn.view import View

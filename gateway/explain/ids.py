@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from adapters.platforms import platforms
+from agent_core.records import dataclass
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 

@@ -7,7 +7,7 @@ in an index, and the two that are not look at a bounded number of the latest mes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, cast
 
@@ -34,6 +34,7 @@ from agent_core.explain.why import (
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import decode
 from agent_core.limits.retention import DAY_MS
+from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.keeping.keeping import KEEP

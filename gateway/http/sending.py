@@ -12,7 +12,6 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
@@ -22,6 +21,7 @@ from adapters.http.common import Problem, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, blocks, for_person
+from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.commandintake import CommandIntake

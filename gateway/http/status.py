@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from agent_core.failures.notices import RESTORED
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import Level, Pot
 from agent_core.limits.spend import Measure
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow
 from gateway.chats.platforms import Platforms

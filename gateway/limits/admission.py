@@ -18,9 +18,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from agent_core.records import dataclass
 
 K = TypeVar("K", bound=Hashable)
 

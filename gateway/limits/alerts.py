@@ -13,9 +13,11 @@ until it was over is counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+
+from agent_core.records import dataclass
 
 HOUR_MS = 3_600_000
 MOST_LINES = 8

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 from adapters.contract.base import FromChat, Inbound
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
@@ -12,6 +11,7 @@ from agent_core.driver.spending import PaidTurn, Spender, Spending
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Pot, Reached, refusal
 from agent_core.limits.spend import Budget, Measure, amount_words, opens_words, share_words, spent_words
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
 
 

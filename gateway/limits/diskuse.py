@@ -16,12 +16,13 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import orjson
 
 from agent_core.limits.quotas import blocks
+from agent_core.records import dataclass
 
 OWNERS_FILE = "holders.jsonl"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from enum import StrEnum
+
+from agent_core.records import dataclass
 
 LEAVE_SECONDS = 2.0
 """Who was refused may read the answer for so long."""

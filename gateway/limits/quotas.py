@@ -17,7 +17,7 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -42,6 +42,7 @@ from agent_core.limits.quotas import (
     size_words,
 )
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.budgets.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.errors import NoRoomToday, StorageUnavailable
 from agent_core.tools.base import NoRoom

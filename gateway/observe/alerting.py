@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import structlog
 
@@ -19,6 +19,7 @@ from agent_core.beside import beside
 from agent_core.limits.budgets import BudgetRules, Level, Payer, Pot, Reached
 from agent_core.limits.spend import Measure
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.chats.supervisor import AdapterState
 from gateway.limits.alerts import (

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 
 from aiohttp import web
 
 from adapters.checks.probe import Question
 from adapters.contract.chat import AdapterSight
+from agent_core.records import dataclass
 from agent_core.signals import CANCELLED, ModelCalled, Signal
 from gateway.chats.supervisor import AdapterState
 from gateway.limits.alerts import AlertKind, Condition

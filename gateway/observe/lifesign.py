@@ -15,7 +15,6 @@ import fcntl
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import structlog
 
 from adapters.checks.probe import Answering
 from agent_core.beside import beside
+from agent_core.records import dataclass
 
 log = structlog.get_logger("gateway")
 

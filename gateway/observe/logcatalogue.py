@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import cast
@@ -18,6 +17,7 @@ from typing import cast
 from adapters.contract.logevents import BUG, DISK, LATER, LogEvent
 from adapters.contract.platforms import Platform
 from adapters.platforms import platforms
+from agent_core.records import dataclass
 
 GENAI: Mapping[str, Mapping[str, str]] = {
     "turn.started": {

@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -26,6 +25,7 @@ from typing import TextIO
 import structlog
 
 from agent_core.beside import beside
+from agent_core.records import dataclass
 
 log = structlog.get_logger("loop")
 

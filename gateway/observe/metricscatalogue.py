@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -32,6 +31,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import NANOS
 from agent_core.limits.quotas import QuotaKind as Kept
 from agent_core.limits.spend import Budget, Measure
+from agent_core.records import dataclass
 from gateway.chats.supervisor import AdapterState
 from gateway.limits.alerts import AlertKind
 from gateway.limits.patience import CutOff

@@ -12,11 +12,11 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
 
 import structlog
 
 from agent_core.beside import beside
+from agent_core.records import dataclass
 
 log = structlog.get_logger("gateway")
 

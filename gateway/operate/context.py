@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_core.records import dataclass
 from gateway.config.operatorkey import with_operator_key
 from gateway.config.paths import Paths, find_paths, prepare
 from gateway.config.reading import Loaded, load, redactor_of

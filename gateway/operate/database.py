@@ -12,7 +12,7 @@ import sqlite3
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from adapters.platforms import platform_of
 from agent_core.driver.closing import TurnIdentity, closing_of
 from agent_core.failures.exits import InterruptedByRestart
 from agent_core.failures.notices import RESTORED
+from agent_core.records import dataclass
 from agent_core.store.database.lines import prepare_file
 from agent_core.store.database.look import DatabaseSeen, holder_of, look
 from agent_core.store.database.ownership import FileLock

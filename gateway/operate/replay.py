@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import orjson
@@ -34,6 +34,7 @@ from agent_core.journal.replaywords import (
     verdict,
 )
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
 from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.errors import StorageUnavailable

@@ -11,11 +11,12 @@ at most once a code's life; a code is not shown in a group.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 
 from adapters.contract.chat import ChatKind, ChatPerson
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 from agent_core.store.people.rows import PersonRow, PersonState
 
 CODE_LIFE_MS = 3_600_000

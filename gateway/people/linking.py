@@ -11,11 +11,11 @@ writes there; a code is read as it was shown, in any case and with any dashes; n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatOrigin
+from agent_core.records import dataclass
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
 from gateway.people.access import code_of
 

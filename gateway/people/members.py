@@ -6,13 +6,14 @@ Everybody who is known is in memory, as they are stored. Decisions are in `gatew
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import structlog
 
 from adapters.contract.base import FromChat
 from adapters.contract.chat import ChatAddress, ChatOrigin, ChatPerson
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
 from agent_core.store.store import Store
 from gateway.people import access

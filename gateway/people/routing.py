@@ -10,11 +10,11 @@ session; different ones never do.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapters.contract.chat import ChatKind, ChatMessage, ChatOrigin
 from adapters.contract.platforms import RespondWhen
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     from adapters.contract.base import SessionKey

@@ -11,9 +11,9 @@ earlier process left does not wait at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from adapters.contract.chat import ChatOrigin
+from agent_core.records import dataclass
 
 HOLD_MS = 800
 """How long the next piece may take."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
 
+from agent_core.records import dataclass
 from agent_core.store.store import Store
 from gateway.config.types import SessionPolicy
 

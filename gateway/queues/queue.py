@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import structlog
 
@@ -18,6 +18,7 @@ from agent_core.driver.driver import TurnDriver
 from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
 from agent_core.messages import text_of
+from agent_core.records import dataclass
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
 from agent_core.turn.state import PersonItem

@@ -15,7 +15,7 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from agent_core.journal.rows import decode
 from agent_core.limits.retention import next_size
 from agent_core.messages import text_of
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import Account, ForgettingJob

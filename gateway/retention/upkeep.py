@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 from agent_core.limits.reckoning import Reckoning, decoded, encoded, looked
 from agent_core.limits.retention import Keep, cutoff, needed, next_size
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.keeping import retaining
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.store import StorageUnavailable, Store

@@ -17,10 +17,10 @@ clocks will show; the words are kept as they were written.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from agent_core.records import dataclass
 from gateway.schedule import times
 from gateway.schedule.times import DURATION, SHORTEST_SECONDS, BadTime, Cron, Every, Once, Rule, moment, zone_of
 

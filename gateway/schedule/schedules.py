@@ -12,13 +12,14 @@ before its time; after an outage at most one runs late, and the rest is one clai
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core import storedjson
+from agent_core.records import dataclass
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
 from gateway.schedule import times
 from gateway.schedule.times import MOST_COUNTED, BadTime, IfMissed, Rule, moment, span

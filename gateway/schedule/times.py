@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
+
+from agent_core.records import dataclass
 
 SHORTEST_SECONDS = 60
 """Between two occurrences of what is repeated."""

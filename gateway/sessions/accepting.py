@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from adapters.contract.base import FromApi, Inbound, Ticket
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
 from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store

@@ -5,7 +5,6 @@ They hold no state of their own that could be lost: whatever they were last, the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import TracebackType
 
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
@@ -13,6 +12,7 @@ from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.store import Store
 from agent_core.turn.view import BubbleKind, View
 from gateway.queues.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of

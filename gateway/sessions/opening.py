@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from agent_core.learning.incidents import IncidentRules
 from agent_core.limits.retention import Keep
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient
+from agent_core.records import dataclass
 from agent_core.settings import Route, TurnSettings
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import structlog
 
@@ -21,6 +20,7 @@ from agent_core.journal import salvage
 from agent_core.journal.rows import fold
 from agent_core.judging.compaction import SessionMemory, ToldTurn, told_turn
 from agent_core.machine.turn import Turn
+from agent_core.records import dataclass
 from agent_core.store.store import Store
 
 log = structlog.get_logger("gateway")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.driver.driver import TurnDriver
@@ -12,6 +11,7 @@ from agent_core.driver.watcher import Watcher
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.notices import NotStarted
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.keeping.forgetting import DROPPING
 from agent_core.store.store import Conflict, Store
 from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict

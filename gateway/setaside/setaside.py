@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import structlog
 
@@ -24,6 +23,7 @@ from adapters.contract.base import FromChat, Inbound
 from agent_core.driver.closing import Closer, Closing, TurnIdentity, closing_of, ended_otherwise, unread
 from agent_core.failures.notices import DAMAGED, NotStarted
 from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
 from agent_core.retry import NOT_SET_ASIDE
 from agent_core.signals import Signal, TurnClosed
 from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage

@@ -11,7 +11,9 @@ used; unless something was answered on their platform meanwhile. What is everybo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from agent_core.records import dataclass
 
 AGAIN_SECONDS = 600.0
 """Who meets damage again within this time, meets it in the conversation that began in place of the damaged one."""

@@ -16,9 +16,10 @@ first of which nobody had taken it up for; nothing else is, unless the process d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
+from agent_core.records import dataclass
 from agent_core.retry import SUSPECTS, TAKE_UP
 
 DEATH = 2

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +23,7 @@ import structlog
 
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.signals import Committed, Signal
 from agent_core.store.store import Damaged, StorageFull, StorageUnavailable
 

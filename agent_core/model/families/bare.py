@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from agent_core.jsonvalue import Json
 from agent_core.model.families.family import Calls, Example, Family
@@ -28,6 +28,7 @@ from agent_core.model.families.grammar.steps import (
 from agent_core.model.families.grammar.values import object_of, object_text, read_json
 from agent_core.model.families.llama import plain_calls
 from agent_core.model.families.pieces import BrokenReason
+from agent_core.records import dataclass
 
 _KEYS = frozenset({"name", "arguments", "parameters", "type", "id", "function", "tool_name", "tool_call_id"})
 _LIST = "tool_calls"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from agent_core.model.families.grammar.steps import Grammar
 from agent_core.model.families.grammar.values import Offered, object_text
 from agent_core.model.families.pieces import BrokenReason, Piece, TextCall, TextCallBroken, TextCallOpened
+from agent_core.records import dataclass
 
 A_NAME = ""
 """In `follows`: the name of a tool comes."""

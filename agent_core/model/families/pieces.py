@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from typing import TypeAlias
+
+from agent_core.records import dataclass
 
 
 class BrokenReason(StrEnum):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from agent_core.jsonvalue import Json
 from agent_core.messages import said_by_the_gateway, said_by_the_person, text_of
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ notice is seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from agent_core.model.rehearsal.conversation import RehearsalRequest
 from agent_core.model.rehearsal.wire import BreakOff, Call, EndReply, Page, RawBytes, Refuse, Say, Script, Stall, Think
+from agent_core.records import dataclass
 
 LONG = "This is the first part of a longer reply. It goes on for a while, so that there is something to break. "
 DONE = "And this is the rest: the reply is whole again, and nothing was said twice."

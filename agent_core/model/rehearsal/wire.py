@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import cast
 
 import httpx2
 from typing_extensions import override
+
+from agent_core.records import dataclass
 
 PACKED = ("gzip", "x-gzip", "deflate")
 """What is unpacked. Nothing packed is asked for; these are what servers send all the same. Nothing is unpacked twice."""

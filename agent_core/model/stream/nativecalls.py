@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from agent_core.jsonvalue import Json
 from agent_core.model.stream.arriving import ID_CHARS, TEXT_CALL_INDEX, Arriving, CallNames
 from agent_core.model.stream.content import ContentReader
 from agent_core.model.stream.once import SaidOnce
 from agent_core.model.thinking import ThoughtKeeper
+from agent_core.records import dataclass
 from agent_core.rules.replies import ArgumentsState, arguments_state
 from agent_core.text.wellformed import Joined, label
 from agent_core.turn.events import ToolCallCut, ToolCallNamed

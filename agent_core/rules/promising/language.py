@@ -22,10 +22,11 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
+
+from agent_core.records import dataclass
 
 _CLAUSE = r"(?:^|[,;:.!…–—(،؛。，、：；·]\s*|\s-\s)"
 _NAMED = re.compile(r"%(any|but|lead)?\{(\w+)\}")

@@ -11,9 +11,10 @@ Law: within a batch each operation sees what the ones before it did.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
+from agent_core.records import dataclass
 from agent_core.store.budgets.rows import PotRow, ReservationRow
 from agent_core.store.database.mapping import Fact, Mapped
 from agent_core.store.deliveries.rows import DeliveryRow

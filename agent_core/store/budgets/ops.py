@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
 from agent_core.limits.budgets import Amount, BudgetRefused, Granted, Level, Pot, Reached, Settled, refusal, warning
+from agent_core.records import dataclass
 from agent_core.store.batch.facts import Facts, Needs, Op
 from agent_core.store.budgets.rows import BroughtFile, Charge, PotRow, ReservationRow, ReservationState
 from agent_core.store.database.mapping import Fact

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import orjson
 
 from agent_core.limits.budgets import Amount, Level
+from agent_core.records import dataclass
 
 DAILY = "daily:"
 """How the scope of a `Charge` begins: it is no budget of model calls."""

@@ -12,11 +12,12 @@ noted was cut (or emptied, of which SQLite knows whether anything is lost), and 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import count
 from pathlib import Path
 from typing import TypeAlias
+
+from agent_core.records import dataclass
 
 LOG, INDEX = "-wal", "-shm"
 COMPANIONS = (LOG, INDEX)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.ownership import locked_itself, running_pid

@@ -9,7 +9,7 @@ Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be hand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from functools import cache
 from types import NoneType
@@ -37,6 +37,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
+
+from agent_core.records import dataclass
 
 R = TypeVar("R")
 T = TypeVar("T", bound=int | str)

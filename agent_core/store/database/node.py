@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.store.database.asks import StoreAsks, StoreReading
 from agent_core.store.database.ownership import Ownership, Who
 from agent_core.store.database.writer import Writer

@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -28,6 +27,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from agent_core.records import dataclass
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.place import PostgresPlace, no_file
 from agent_core.store.database.trouble import in_words

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from agent_core.records import dataclass
 from agent_core.store.errors import CannotOpen
 
 RIGHTS = "Check that this user may read and write the file and its folder, and that the file system is not mounted read-only."

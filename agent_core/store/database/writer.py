@@ -16,12 +16,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 import structlog
 from sqlalchemy import Connection
 
+from agent_core.records import dataclass
 from agent_core.retry import STORAGE_REOPENED
 from agent_core.store.batch.facts import Op
 from agent_core.store.batch.transaction import Outcome, carry_out

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Row, Select, and_, case, exists, func, or_, select, text
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.database.asks import StoreReading

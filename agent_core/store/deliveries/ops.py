@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.batch.facts import Facts, Needs, Op, parts_bytes

@@ -11,10 +11,10 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from agent_core.records import dataclass
 from agent_core.store.database.ownership import lock_path
 from agent_core.store.database.shape import not_whole
 

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import assert_never
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from urllib.parse import quote
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_core.records import dataclass
 from agent_core.store.database.lines import BUSY_MS, postgres_engine
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.trouble import in_words

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, literal, or_, select, update
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import FILE_SCOPE
 from agent_core.store.database.asks import StoreReading

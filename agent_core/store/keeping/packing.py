@@ -17,13 +17,13 @@ import hashlib
 import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias, cast
 
 import orjson
 
 from agent_core.messages import NO_LONGER_KEPT
+from agent_core.records import dataclass
 
 LOOKED_AT_BYTES = 4 * 1024
 """A smaller body is stored as it is: what a person types, and what a turn writes about it."""

@@ -8,11 +8,11 @@ as the rows that it looks at, however large the table is; only what there is lit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, and_, case, delete, exists, func, select, tuple_
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import ReservationState
 from agent_core.store.budgets.sql import KEEP_POTS_MS

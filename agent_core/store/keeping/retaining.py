@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import (
     Connection,
@@ -22,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy import text as sql_text
 
 from agent_core.limits.retention import DAY_MS, MOST_SECONDS, SessionAge
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.keys import padded

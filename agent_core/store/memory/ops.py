@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op
 from agent_core.store.memory.rows import MemoryRow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from agent_core.records import dataclass
 
 
 class PersonState(StrEnum):

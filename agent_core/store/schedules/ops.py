@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op
 from agent_core.store.errors import Conflict

@@ -8,10 +8,10 @@ conversation and nobody touches the damaged rows again. Every step after that is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select, update
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
 from agent_core.store.database.node import Writing

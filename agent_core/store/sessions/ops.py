@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from agent_core.records import dataclass
 from agent_core.store.batch.facts import Facts, Needs, Op, parts_bytes
 from agent_core.store.deliveries.ops import deliver
 from agent_core.store.deliveries.rows import DeliveryRow

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from agent_core.records import dataclass
 from agent_core.store.database.mapping import later
 
 

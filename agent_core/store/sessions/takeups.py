@@ -7,11 +7,12 @@ anything is done with it; that of a message that waits for its turn, before that
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, func, select, text, update
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets import sql as budgets
 from agent_core.store.database.asks import Rows, StoreReading, around

@@ -7,7 +7,6 @@ own work and gives the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.sessions.rows import NodeRow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from agent_core.records import dataclass
 
 FORESEEN = "foreseen"
 """What stands in the place of a row's cause if nothing failed: a remedy was tried beforehand, and this is what became of it."""

@@ -6,10 +6,11 @@ Law: a turn's journal has no holes, and nothing is added to it once the turn is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
+from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import (
     CallFact,

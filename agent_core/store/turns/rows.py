@@ -5,9 +5,9 @@ The store knows no event types: a journal row is a number, a kind, UTF-8 JSON as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_core.records import dataclass
 from agent_core.store.database.mapping import later
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import Offer
 from agent_core.tools.outside import outside

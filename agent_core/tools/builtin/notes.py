@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind
+from agent_core.records import dataclass
 from agent_core.tools.base import EffectClass, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.changes import Change, ChangeVerdict, Found, decide, found_of, read_change, written
 from agent_core.tools.offer import Offer

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec
 from agent_core.tools.files.reading import MAX_ENTRIES, MAX_MATCHES
 from agent_core.tools.offer import Offer

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

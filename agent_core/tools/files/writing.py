@@ -22,13 +22,13 @@ import stat
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
 from weakref import WeakValueDictionary
 
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, Amounts, QuotaKind, blocks
+from agent_core.records import dataclass
 from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.changes import (
     Change,

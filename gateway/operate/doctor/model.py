@@ -10,7 +10,7 @@ import difflib
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import orjson
@@ -22,6 +22,7 @@ from agent_core.causes import BreakCause, cause_words
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import SystemClock
+from agent_core.records import dataclass
 from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, TextArrived, ToolCallNamed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr, ValidationError
@@ -11,6 +11,7 @@ from pydantic import SecretStr, ValidationError
 from adapters.checks.probe import Probe, ServerReply, environment_proxy
 from adapters.contract.platforms import Asker, Key, Platform, SetupResult
 from adapters.platforms import platforms
+from agent_core.records import dataclass
 from gateway.config.model import NO_KEY, OPENAI_URL, Model, endpoints_of
 
 if TYPE_CHECKING:

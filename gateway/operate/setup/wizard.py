@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 from adapters.checks.findings import Finding, Seen, Severity
 from adapters.contract.platforms import Key, SetupResult
 from adapters.contract.settings import sendable
+from agent_core.records import dataclass
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.reading import survey
 from gateway.config.sections import Config

@@ -11,10 +11,11 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from agent_core.failures.troubles import RemedyOutcome
+from agent_core.records import dataclass
 
 EXAMPLES = 3
 HALF_LIFE_MS = 6 * 3_600_000

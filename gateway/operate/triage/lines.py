@@ -10,7 +10,7 @@ Known to be weak: a line that a rotation has cut in two is no event any more, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TypeAlias, cast
 
@@ -20,6 +20,7 @@ from adapters.contract.chat import Cause
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.failures.notices import ExitClass
 from agent_core.failures.troubles import RemedyOutcome
+from agent_core.records import dataclass
 from gateway.observe.logcatalogue import event_of
 from gateway.operate.triage.grouping import Group, Groups, SeenFailure, add
 from gateway.operate.triage.issues import (

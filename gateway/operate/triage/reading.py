@@ -15,7 +15,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -23,6 +23,7 @@ from typing import BinaryIO
 from adapters.contract.chat import Cause
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.troubles import RemedyOutcome
+from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import FailedPart
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads

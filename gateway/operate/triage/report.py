@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import orjson
 
+from agent_core.records import dataclass
 from gateway.observe.logging import escaped
 from gateway.operate.triage.grouping import Group, Groups, Tried, ranked, tried
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
 from agent_core.model.families.family import Calls
@@ -20,6 +20,7 @@ from agent_core.model.families.grammar.notation import NotReadable, read_value
 from agent_core.model.families.grammar.steps import END, Grammar
 from agent_core.model.families.grammar.values import decoded_string, object_of, object_text, read_json
 from agent_core.model.families.pieces import BrokenReason, Piece, TextCall, TextCallBroken, TextCallOpened
+from agent_core.records import dataclass
 
 _ARGUMENT_KEYS = ("arguments", "parameters")
 _NAME_KEYS = ("name", "tool_name")

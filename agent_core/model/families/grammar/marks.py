@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from agent_core.records import dataclass
 
 
 def _trie_pattern(literals: Iterable[str]) -> str:

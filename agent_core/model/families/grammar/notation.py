@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 
 DEEPEST = 64
 _SPACE = re.compile(r"[ \t\r\n]*+")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.jsonvalue import Json
@@ -16,6 +15,7 @@ from agent_core.model.families.family import Calls
 from agent_core.model.families.grammar.steps import END, Grammar, NotACall, Step, one_of, spaces, until
 from agent_core.model.families.grammar.values import object_of, parsed
 from agent_core.model.families.pieces import BrokenReason
+from agent_core.records import dataclass
 
 _ATTRIBUTE = re.compile(r"""([\w.-]{1,64})\s{0,8}=\s{0,8}(?:"([^"]{0,512})"|'([^']{0,512})'|([^\s"'<>/]{1,512}))""")
 _NAME = re.compile(r"[\w.:/-]{1,128}")
