@@ -14,7 +14,8 @@ from agent_core.limits.quotas import QuotaKind, size_words
 from agent_core.tools.files.workspace import PathRefused, folder, remove, remove_empty, split_file
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.limits.diskuse import count_folder
-from gateway.limits.quotas import Quotas, whose_share
+from gateway.limits.incoming import whose_share
+from gateway.limits.quotas import Quotas
 
 log = structlog.get_logger("quota")
 

@@ -22,7 +22,8 @@ from gateway.commands.registry import line_words, queued_words
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
-from gateway.limits.quotas import Quotas, carried_bytes, without_files
+from gateway.limits.incoming import carried_bytes, without_files
+from gateway.limits.quotas import Quotas
 from gateway.people.members import MemberRefused, Members
 from gateway.people.routing import spoken
 from gateway.queues import inbox
@@ -135,13 +136,13 @@ class Messages:
     async def edit(self, inbound: FromChat, stored: InboxRow | None) -> None:
         """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
         quotas, now = self._quotas, self._clock.now_ms()
-        charges = await quotas.for_files(inbound, now) if quotas is not None else ()
+        charges = await quotas.incoming.for_files(inbound, now) if quotas is not None else ()
         account, name = inbound.account, inbound.platform_key
         try:
             changed = await self._store.inbox.reword(account, name, inbox.encode(inbound), charges, now)
         except NoRoomToday as error:
             assert quotas is not None
-            words = str(quotas.refusal(inbound, error, now))
+            words = str(quotas.incoming.refusal(inbound, error, now))
             before = None
             with suppress(inbox.UnreadableMessage):
                 before = inbox.chat_of(stored.body) if stored is not None else None

@@ -76,7 +76,7 @@ class Accepting:
             await self.budgets.admit(inbound)
         await self._check_room(inbound)
         now = self.clock.now_ms()
-        charges = await self.quotas.admit(inbound, now) if self.quotas is not None else ()
+        charges = await self.quotas.incoming.admit(inbound, now) if self.quotas is not None else ()
         message = replace(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
         self.runner.slots.coming()
         outcome = await asyncio.shield(self.group.create_task(self._try_to_take_in(inbound, message, busy)))
@@ -148,9 +148,9 @@ class Accepting:
                 raise not_stored(error) from error
             except NoRoomToday as error:
                 assert self.quotas is not None
-                raise self.quotas.refusal(inbound, error, message.received_at) from error
+                raise self.quotas.incoming.refusal(inbound, error, message.received_at) from error
             if self.quotas is not None:
-                self.quotas.taken(inbound)
+                self.quotas.incoming.taken(inbound)
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
             if accepted.duplicate:
                 await self._check_same(inbound)

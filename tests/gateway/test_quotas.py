@@ -29,7 +29,8 @@ from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.registry import Runnable, ToolRegistry
 from gateway.limits.alerts import AlertLimits as AlertLimits
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
-from gateway.limits.quotas import Quotas, ScopedSpace, carried_bytes, holder_of, scopes_of
+from gateway.limits.incoming import carried_bytes, holder_of
+from gateway.limits.quotas import Quotas, ScopedSpace, scopes_of
 from gateway.limits.whose import ROOMS
 from gateway.observe.alerting import Sights, conditions
 from tests.chats.model import scripted_model
