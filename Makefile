@@ -81,8 +81,8 @@ soak: $(VENV)/.test-ready ## the long proofs: simulation, exploration, kills, fu
 	@$(BIN)/python -m tests.soak
 
 .PHONY: bench
-bench: $(VENV)/.test-ready ## measure speed and memory beside a reference gateway
-	@$(BIN)/python -m tests.bench.run
+bench: $(VENV)/.test-ready ## measure speed and memory beside a reference and other gateways; writes docs/performance.md
+	@$(BIN)/python -m tests.bench.run --rounds 3 --peers build/peers --page
 
 .PHONY: docs
 docs: $(VENV)/.test-ready ## build the documentation as a site, into build/site

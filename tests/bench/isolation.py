@@ -127,7 +127,7 @@ async def _at_rest(folder: Path, up: int) -> list[Figure]:
     return [
         Figure("three platforms: all connected after (median)", sorted(ready)[len(ready) // 2], "s", limit=3.0),
         Figure("three platforms: CPU until then (median)", sorted(cpu)[len(cpu) // 2], "s"),
-        Figure("three platforms: idle memory", memory, "MiB", limit=150),
+        Figure("three platforms: idle memory", memory, "MiB", limit=95),
     ]
 
 

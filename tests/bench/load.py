@@ -57,11 +57,16 @@ def request_bytes(port: int, words: str, *, stream: bool = True, session: str = 
 
 async def ask(port: int, words: str, *, stream: bool = True, session: str = "") -> Stream:
     """Ask once, read to the end."""
+    return await exchange(port, request_bytes(port, words, stream=stream, session=session), stream=stream)
+
+
+async def exchange(port: int, request: bytes, *, stream: bool) -> Stream:
+    """Send the request, read its answer to the end."""
     seen = Stream()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         seen.asked_at = time.monotonic()
-        writer.write(request_bytes(port, words, stream=stream, session=session))
+        writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
         seen.status = int(head.split(b" ", 2)[1])
         while data := await reader.read(65_536):

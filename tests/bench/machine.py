@@ -43,16 +43,23 @@ class Measured:
 
 @contextmanager
 def process(
-    arguments: Sequence[str], port: int, env: Mapping[str, str] | None = None, *, core: int = MEASURED_CORE, log: Path
+    arguments: Sequence[str],
+    port: int,
+    env: Mapping[str, str] | None = None,
+    *,
+    core: int = MEASURED_CORE,
+    log: Path,
+    python: str | Path = "",
+    ready_seconds: float = 120.0,
 ) -> Generator[Measured]:
     """Run ``python ARGUMENTS`` on one core until the block ends; ready as soon as its port answers.
 
-    The variable ``BENCH_PYTHON`` names another Python, for instance one of an environment of the lock alone.
+    `python`, or else the variable ``BENCH_PYTHON``, names another Python, for instance one of an environment of the lock alone.
     """
     began = time.monotonic()
     with log.open("wb") as out:
         child = subprocess.Popen(
-            [os.environ.get("BENCH_PYTHON", sys.executable), *arguments],
+            [str(python) or os.environ.get("BENCH_PYTHON", sys.executable), *arguments],
             env={**_ENVIRON, **(env or {})},
             stdout=out,
             stderr=out,
@@ -65,7 +72,7 @@ def process(
                 socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
                 break
             except OSError:
-                if child.poll() is not None or time.monotonic() - began > 120:
+                if child.poll() is not None or time.monotonic() - began > ready_seconds:
                     raise RuntimeError(f"{arguments[0]} did not start:\n{log.read_text()[-2000:]}") from None
                 time.sleep(0.01)
         yield Measured(child.pid, port, time.monotonic() - began)

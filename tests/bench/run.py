@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import platform
 import sys
 import tempfile
-from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 
 from tests.bench.cases import CASES as OTHERS
@@ -23,21 +22,26 @@ from tests.bench.explaining import explaining
 from tests.bench.isolation import isolation
 from tests.bench.kernel import kernel
 from tests.bench.machine import OTHER_CORE
+from tests.bench.page import FIGURES, PAGE, Run, digest, markdown
+from tests.bench.peers import beside
 from tests.bench.storage import journal_rows
+from tests.bench.summary import Row, rows
 
 CASES = (*OTHERS, kernel, crowd)
 ROWS = 10_000_000
 """In the journal, when it is measured how long `explain` takes."""
 
 
-def table(figures: list[Figure]) -> str:
+def table(found: list[Row]) -> str:
     """The figures, aligned, with the limit and whether it was kept."""
-    lines = [f"{'':52} {'measured':>12} {'limit':>10} {'reference':>10}"]
-    for f in figures:
-        sign = "" if f.limit is None else f"{'≥' if f.at_least else '≤'} {f.limit:g}"
-        reference = "" if f.reference is None else f"{f.reference:.2f}"
-        mark = "" if f.limit is None else ("ok" if f.kept else "NOT KEPT")
-        lines.append(f"{f.name:52} {f.value:12.2f} {sign:>10} {reference:>10}  {f.unit:12} {mark}")
+    lines = [f"{'':52} {'measured':>12} {'rounds':>17} {'limit':>10} {'reference':>10}"]
+    for row in found:
+        sign = "" if row.limit is None else f"{'≥' if row.at_least else '≤'} {row.limit:g}"
+        reference = "" if row.reference is None else f"{row.reference:.2f}"
+        rounds = "" if row.low == row.high else f"{row.low:.2f}–{row.high:.2f}"
+        mark = {None: "", True: "ok", False: "NOT KEPT"}[row.kept]
+        lines.append(f"{row.name:52} {row.median:12.2f} {rounds:>17} {sign:>10} {reference:>10}  {row.unit:12} {mark}")
+        lines += [f"{'  ' + peer:52} {value:12.2f}" for peer, value in row.peers.items()]
     return "\n".join(lines)
 
 
@@ -73,17 +77,37 @@ def main() -> None:
     parser.add_argument("case", nargs="*", help=f"only these: {', '.join(names)}")
     parser.add_argument("--seconds", type=float, default=8, help="length of the paced measurement (default 8)")
     parser.add_argument("--json", type=Path, default=Path("tests/.out/bench.json"), help="where the figures go")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="how often all of it, each time with servers of its own (default 1)"
+    )
+    parser.add_argument(
+        "--peers", type=Path, help="measure other gateways too; they are installed below this folder, once"
+    )
+    parser.add_argument("--page", action="store_true", help="write docs/performance.md from this run")
     asked = parser.parse_args()
     if unknown := set(asked.case) - set(names):
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
-    figures = asyncio.run(measure(set(asked.case), asked.seconds))
-    print(table(figures))
+    if asked.page and asked.case:
+        parser.error("the page is written from a run of all cases")
+    load = os.getloadavg()[0]
+    rounds = [asyncio.run(measure(set(asked.case), asked.seconds)) for _ in range(asked.rounds)]
+    found = rows(rounds, _peers(asked.peers, asked.seconds) if asked.peers else {})
+    print(table(found))
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
+    run = Run(f"{date.today():%-d %B %Y}", digest(), machine, load, asked.rounds, found)
     asked.json.parent.mkdir(parents=True, exist_ok=True)
-    machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
-    written = {"machine": machine, "figures": [{**asdict(f), "kept": f.kept} for f in figures]}
-    asked.json.write_text(json.dumps(written, indent=2, ensure_ascii=False) + "\n")
+    run.write(asked.json)
     print(f"\nwritten to {asked.json}")
-    sys.exit(0 if all(figure.kept for figure in figures) else 1)
+    if asked.page:
+        run.write(FIGURES)
+        PAGE.write_text(markdown(run), "utf-8")
+        print(f"written to {PAGE}")
+    sys.exit(0 if all(row.kept is not False for row in found) else 1)
+
+
+def _peers(environments: Path, seconds: float) -> dict[str, dict[str, float]]:
+    with tempfile.TemporaryDirectory(prefix="outspoken-peers-") as folder:
+        return asyncio.run(beside(Path(folder), environments.absolute(), seconds))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from agent_core.failures.exits import EXITS
 from agent_core.failures.remedies import LADDERS, Failure
 from gateway.config.keys import describe
 from tests import house
+from tests.bench import page as performancepage
 from tests.printed import configuration as configpage
 from tests.printed import exits as exitpage
 from tests.printed import families as familypage
@@ -25,6 +26,7 @@ PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
     "exits.md": ("tests.printed.exits", exitpage.markdown),
     "families.md": ("tests.printed.families", familypage.markdown),
     "house.md": ("tests.house", house.page),
+    "performance.md": ("tests.bench.page", lambda: performancepage.markdown(performancepage.read())),
     "logs.md": ("tests.printed.logs", logpage.markdown),
     "metrics.md": ("tests.printed.metrics", metricpage.markdown),
     "turn.md": ("tests.printed.turn", turnpage.markdown),
