@@ -81,7 +81,7 @@ def markdown(run: Run) -> str:
         "What a piece of work costs does not depend on a machine's hour if it is counted. A commit that makes one of these dearer changes",
         "`tests/bench/budgets.toml`; `make test` compares what is exact, `make bench` the rest.",
         "",
-        "```toml",
+        "```text",
         BUDGETS.read_text().strip(),
         "```",
         "",
