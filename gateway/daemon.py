@@ -59,7 +59,7 @@ from gateway.queues.queues import Queues
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
-from gateway.setaside.setaside import DamageMet
+from gateway.storage.damage import DamageMet
 from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
@@ -139,7 +139,7 @@ async def serving(
         tools = _tools(config, store, paths, workers)
         quotas = _quotas(config, paths, store, clock)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
-        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell)
+        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage)
         voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         hub = Hub(

@@ -49,6 +49,7 @@ from gateway.people.routing import GroupRules
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
+from gateway.storage.damage import DamageMet
 
 log = structlog.get_logger("delivery")
 
@@ -93,13 +94,17 @@ def account_rules(section: ChatSection) -> AccountRules:
     )
 
 
-def chat_outbox(store: Store, queues: Queues, forming: Forming, seed: int, clock: Clock, tell: Tell) -> Outbox:
+def chat_outbox(
+    store: Store, queues: Queues, forming: Forming, seed: int, clock: Clock, tell: Tell, damage: DamageMet
+) -> Outbox:
     """The outbox of all chats. What it learns of a chat's new id goes to store and queues."""
 
     async def moved(address: ChatAddress, new_chat: str) -> None:
         await move_chat(store, queues, outbox, address, new_chat)
 
-    outbox = Outbox(store, clock, seed, tell, forming=forming, asker_of=partial(asker_of, store), moved=moved)
+    outbox = Outbox(
+        store, clock, seed, tell, forming=forming, asker_of=partial(asker_of, store), moved=moved, damage=damage
+    )
     return outbox
 
 

@@ -20,8 +20,9 @@ from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import Name, Part, begun, loaded, plan
 from agent_core.ports import Clock, steady_ms
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
-from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.store import Damaged, StorageUnavailable, Store
 from gateway.delivery.owners import Owner, stands
+from gateway.storage.damage import DamageMet
 
 OLDEST_MS = 7 * 24 * 3_600_000
 """No part is taken to wait for longer."""
@@ -32,8 +33,9 @@ _ORDINARY = Traits(drafts=False)
 class Records:
     """What is stored of all surfaces: their rows, and the places that put them in order."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, damage: DamageMet) -> None:
         self._store = store
+        self.damage = damage
         self._changed = asyncio.Event()
         self.next_place = 1
 
@@ -131,6 +133,8 @@ class Ledger:
         """Origins whose parts are not stored yet as they are here: nothing new of them goes out."""
         self.awaited: set[str] = set()
         """Turns of an earlier process that go on, and are not shown here yet."""
+        self._damaged: dict[str, int] = {}
+        """Origins whose parts met damage when they were to be stored, and how often all had been found sound by then."""
         self._wanted_at: dict[Name, int] = {}
         """Since when the parts that are to stay are to be as they are not yet, ms of the monotonic clock."""
         self._book = Book()
@@ -226,11 +230,17 @@ class Ledger:
 
     def ready(self) -> list[Part]:
         """Those of them of which something may go out now."""
+        held = self.held | self.stopped if self._damaged else self.held
         return [
             part
             for part in self.waiting
-            if part.row.origin not in self.held and (part.row.final or part.row.origin not in self.awaited)
+            if part.row.origin not in held and (part.row.final or part.row.origin not in self.awaited)
         ]
+
+    @property
+    def stopped(self) -> set[str]:
+        """Origins of which nothing is stored or sent before the storage is found sound: their parts met damage."""
+        return {origin for origin, sounds in self._damaged.items() if sounds == self.records.damage.sounds}
 
     def oldest_wanted_at(self) -> int | None:
         """Since when the oldest part waits that is to stay, ms of the monotonic clock; None if none does."""
@@ -252,7 +262,14 @@ class Ledger:
         """Store a part as it is now, and what has come in its place."""
         rows = [part.row, *(other.row for other in others)]
         self.take([part, *others])
-        await self.records.put(self.owners[part.row.origin], rows)
+        await self._store(self.owners[part.row.origin], rows)
+
+    async def _store(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
+        try:
+            await self.records.put(owner, rows)
+        except Damaged:
+            self._damaged.update((row.origin, self.records.damage.sounds) for row in rows)
+            raise
         self._book.stored(rows)
 
     async def keep_begun(self, before: Part, *, repeated: bool) -> Part:
@@ -272,10 +289,11 @@ class Ledger:
     async def pay(self, running: Collection[str]) -> bool:
         """Store what is not stored as it is, and will not come to be so by itself. Whether there was any."""
         owed = self._book.owed(self.parts.values(), {*running, *self.awaited, *self.held})
+        if self._damaged and (stopped := self.stopped):
+            owed = [part for part in owed if part.row.origin not in stopped]
         for owner in {self.owners[part.row.origin] for part in owed}:
             rows = [part.row for part in owed if self.owners[part.row.origin] == owner]
-            await self.records.put(owner, rows)
-            self._book.stored(rows)
+            await self._store(owner, rows)
         return bool(owed)
 
     def sweep(self) -> None:
@@ -286,12 +304,13 @@ class Ledger:
         }
         self._book.keep_only(self.parts)
         self._wanted_at = {name: at for name, at in self._wanted_at.items() if name in self.parts}
+        self._damaged.clear()  # what met damage, and was found sound since, is stored by now
         origins = {name[0] for name in self.parts} | running
         self.owners = {origin: owner for origin, owner in self.owners.items() if origin in origins}
 
     def forget_all(self) -> None:
         """Everything here belongs to somebody else now."""
-        for one in (self.parts, self._wanted_at, self.owners, self.held):
+        for one in (self.parts, self._wanted_at, self.owners, self.held, self._damaged):
             one.clear()
         self._book.forget_all()
 

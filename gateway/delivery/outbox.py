@@ -33,10 +33,15 @@ from gateway.delivery.surfaces import Surfaces
 from gateway.delivery.troubles import SurfaceTroubles
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.delivery.words import UnstoredWords, Words
+from gateway.storage.damage import DamageMet
 
 log = structlog.get_logger("delivery")
 
 HURRIED_SECONDS = 1.0
+PARTS_DAMAGED = (
+    "⚠️ I cannot note what I show here: the storage of the gateway is damaged. Something may be missing, or come twice later. Whoever runs the "
+    "gateway is told."
+)
 
 AskerOf = Callable[[str], Awaitable[ChatOrigin | None]]
 """Who asked for what an origin stands for, and where."""
@@ -65,15 +70,26 @@ class Outbox:
         forming: Forming | None = None,
         asker_of: AskerOf = nobody_asked,
         moved: Moved = not_moved,
+        damage: DamageMet | None = None,
     ) -> None:
         self.chance = random.Random(seed)  # noqa: S311 - jitter
         self.forming = forming or Forming()
         self.accounts = Accounts(clock)
-        self.records = Records(store)
+        self._damage = damage or DamageMet(clock)
+        self.records = Records(store, self._damage)
         self.gates = Gates(self.accounts, store, clock, tell)
         self.troubles = SurfaceTroubles(clock, self._tell_privately)
         shared = Shared(
-            self.accounts, self.gates, self.records, self.troubles, self.forming, moved, tell, clock, self.chance
+            self.accounts,
+            self.gates,
+            self.records,
+            self.troubles,
+            self.forming,
+            moved,
+            self._say_damaged,
+            tell,
+            clock,
+            self.chance,
         )
         self.surfaces = Surfaces(shared)
         self.words = Words(self.surfaces, self.accounts, store)
@@ -137,6 +153,10 @@ class Outbox:
                     await self.records.change()
         except TimeoutError:
             log.warning("delivery.left", parts=self.surfaces.unsent)
+
+    def _say_damaged(self, address: ChatAddress) -> bool:
+        """What a chat should show cannot be stored."""
+        return self.unstored.say(address, Content(ContentKind.ASIDE, Styled(PARTS_DAMAGED)))
 
     async def _tell_privately(self, address: ChatAddress, part: Part, error: CallFailed) -> None:
         """What cannot be said in a group is told in private to the person whom it was for."""

@@ -42,8 +42,9 @@ from gateway.sessions.opening import Budgeting, HubSettings, TurnOpener
 from gateway.sessions.recall import PastRecall
 from gateway.sessions.runner import Runner
 from gateway.sessions.stopping import TurnStopping
-from gateway.setaside.setaside import DamageMet, PutAside
+from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
+from gateway.storage.damage import DamageMet
 
 
 def no_trace(_turn: str, _trace: str) -> None:

@@ -25,7 +25,6 @@ from agent_core.failures.notices import DAMAGED, NotStarted
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.retry import NOT_SET_ASIDE
-from agent_core.signals import Signal, TurnClosed
 from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage
 from agent_core.store.sessions.asides import Aside, Fresh
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
@@ -35,7 +34,7 @@ from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.alerts import Announce
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
-from gateway.setaside.spread import Met, Spread
+from gateway.storage.damage import DamageMet
 from gateway.storage.storewatch import EVERYBODYS
 
 log = structlog.get_logger("gateway")
@@ -64,38 +63,6 @@ class _Stuck:
     words: str
     tries: int
     not_before: float
-
-
-class DamageMet:
-    """Whether damage is everybody's, by what this process has met of it: there before whoever meets it, and whoever asks."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._spread = Spread()
-        self.times = 0
-        """How often damage was met since the start: a reason to look through all."""
-
-    @property
-    def everybodys(self) -> bool:
-        return self._spread.everybodys
-
-    def on(self, signal: Signal) -> None:
-        """What ended well shows that its platform's chats can be used."""
-        if isinstance(signal, TurnClosed) and signal.clean:
-            self._spread = self._spread.answered(signal.surface)
-
-    def meet(self, chat: str, error: Exception, *, usable: bool) -> None:
-        """A conversation met it; `usable` is the one that began in its place."""
-        before = self.everybodys
-        self._spread = self._spread.after(Met(chat, self._clock.monotonic(), usable))
-        if self.everybodys and not before:
-            log.error("storage.damaged_for_all", chat=chat, error=f"{type(error).__name__}: {error}")
-
-    def sound(self) -> None:
-        """A look through everything found nothing damaged."""
-        if self.everybodys:
-            log.warning("storage.sound_again")
-        self._spread = Spread()
 
 
 class PutAside:

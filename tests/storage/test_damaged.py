@@ -8,10 +8,12 @@ from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from adapters.terminal.operator import status_lines
 from tests.chats.harness import answer, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
+from tests.fakes.common import Pause
 from tests.storage.harm import asked, changed, damage, database_of
 
 SET_ASIDE = "cannot be read any more, because the storage is damaged"
@@ -122,3 +124,35 @@ async def test_damage_in_what_all_need_is_told_everywhere_and_no_chat_is_left_wi
             telegram.command(places[1], people[1], "new")
             await asyncio.sleep(2)
             assert len(await asides_of(up.url)) == asides
+
+
+@pytest.mark.parametrize("acted", [False, True], ids=["before the platform has acted", "behind it"])
+async def test_damage_while_a_send_is_on_its_way_is_told_once_and_not_tried_again_for_ever(
+    tmp_path: Path, acted: bool
+) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        anna = telegram.person("Anna")
+        hers = telegram.private(anna)
+        async with running(telegram) as up:
+            await talked(telegram, hers, anna, "apricots")
+            pause = Pause(after=acted)
+            telegram.fake.script("sendMessage", pause, chat=hers.chat)
+            telegram.say(hers, anna, "say cherries")
+            await asyncio.wait_for(pause.reached.wait(), 60)
+            stored = "select 1 from deliveries where state = 'sending'"
+            await telegram.until(lambda: asked(database_of(tmp_path), stored) != [])
+            assert damage(database_of(tmp_path), "deliveries")
+            with capture_logs() as logs:
+                pause.release()
+                await telegram.until(lambda: "storage of the gateway is damaged" in " ".join(texts(telegram, hers)), 40)
+                await asyncio.sleep(12)  # so long that who tries every five seconds has tried again
+            tried = [line for line in logs if line["event"] == "surface.storage_unavailable"]
+            assert len(tried) == 1, tried
+            assert sum("storage of the gateway is damaged" in words for words in texts(telegram, hers)) == 1
+            assert "cherries" in " ".join(texts(telegram, hers))
+            async with aiohttp.ClientSession() as client, asyncio.timeout(60):
+                while True:  # what was met is a reason to look, and what is found is said
+                    async with client.get(f"{up.url}/readyz") as found:
+                        if "damaged" in await found.text():
+                            break
+                    await asyncio.sleep(0.1)
