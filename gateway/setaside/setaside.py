@@ -6,7 +6,7 @@ waited is told that it was not answered, and the operators are told once. What o
 key can be moved, nothing is changed, `status` and an alert say so, and it is tried again after pauses that double.
 
 Damage is set aside conversation by conversation only as long as it is the conversation's own: where the one that begins in its place meets
-it as well, it is everybody's (`gateway.setaside.spread`), nothing is set aside or begun any more, and what was taken waits in the inbox.
+it as well, it is everybody's (`gateway.storage.spread`), nothing is set aside or begun any more, and what was taken waits in the inbox.
 
 Law: whatever cannot be read, everybody else goes on; no message of the conversation ends without a word where its chat is known.
 """

@@ -10,7 +10,7 @@ import structlog
 
 from agent_core.ports import Clock
 from agent_core.signals import Signal, TurnClosed
-from gateway.setaside.spread import Met, Spread
+from gateway.storage.spread import Met, Spread
 
 log = structlog.get_logger("gateway")
 

@@ -45,7 +45,7 @@ EVERYBODYS = (
     "The database is damaged in what every conversation needs, so no message is taken. Stop the gateway, see what outspoken db check says, "
     "and restore a backup: outspoken db restore."
 )
-"""What is told while conversations that begin anew meet damage as well (`gateway.setaside.spread`)."""
+"""What is told while conversations that begin anew meet damage as well (`gateway.storage.spread`)."""
 FULL_SECONDS = 60
 """When whoever was refused for want of room may try again."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.setaside.spread import AGAIN_SECONDS, MANY, MINUTE, Met, Spread
+from gateway.storage.spread import AGAIN_SECONDS, MANY, MINUTE, Met, Spread
 
 CHATS = [f"{platform}/1/{number}//" for platform in ("telegram", "slack") for number in range(6)]
 EVENTS = st.lists(
