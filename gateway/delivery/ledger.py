@@ -230,7 +230,7 @@ class Ledger:
 
     def ready(self) -> list[Part]:
         """Those of them of which something may go out now."""
-        held = self.held | self.stopped if self._damaged else self.held
+        held = self.held | self.stopped
         return [
             part
             for part in self.waiting
@@ -240,6 +240,8 @@ class Ledger:
     @property
     def stopped(self) -> set[str]:
         """Origins of which nothing is stored or sent before the storage is found sound: their parts met damage."""
+        if not self._damaged:
+            return set()
         return {origin for origin, sounds in self._damaged.items() if sounds == self.records.damage.sounds}
 
     def oldest_wanted_at(self) -> int | None:
@@ -289,7 +291,7 @@ class Ledger:
     async def pay(self, running: Collection[str]) -> bool:
         """Store what is not stored as it is, and will not come to be so by itself. Whether there was any."""
         owed = self._book.owed(self.parts.values(), {*running, *self.awaited, *self.held})
-        if self._damaged and (stopped := self.stopped):
+        if stopped := self.stopped:
             owed = [part for part in owed if part.row.origin not in stopped]
         for owner in {self.owners[part.row.origin] for part in owed}:
             rows = [part.row for part in owed if self.owners[part.row.origin] == owner]
