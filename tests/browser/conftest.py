@@ -6,11 +6,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 from gateway.daemon import Serving
 from tests.browser.test_page import CHROMIUM, FLAGS
 from tests.serving import served
+
+expect.set_options(timeout=60_000)  # a busy machine is no defect of a page
 
 
 @pytest.fixture

@@ -159,6 +159,7 @@ async def longest_task(browser: Browser, url: str, events: list[list[dict[str, A
     return found.longest
 
 
+@pytest.mark.timeout(900)
 async def test_a_conversation_full_of_them_is_shown_piece_by_piece(browser: Browser, up: Serving):
     snapshot = [turn(number, text, final=True) for number, text in enumerate([*HOSTILE.values()][:50])]
     await never_held(browser, up.url, [snapshot], len(snapshot))

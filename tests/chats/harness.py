@@ -145,6 +145,10 @@ class Harness(Scene, Protocol):
         """The next message is refused as too fast."""
         ...
 
+    def flooded(self) -> bool:
+        """Whether something was refused as too fast."""
+        ...
+
     def writes_since(self, seconds: float) -> int:
         """How many calls that write to a chat (drafts and typing included) came since so many seconds ago."""
         ...

@@ -234,6 +234,9 @@ class SlackHarness:
         for method in ("chat.postMessage", "chat.startStream"):
             self.fake.script(method, ratelimited(int(seconds)))
 
+    def flooded(self) -> bool:
+        return any(call.status == 429 for call in self.fake.log)
+
     def writes_since(self, seconds: float) -> int:
         since = self.fake.clock.monotonic() - seconds
         return sum(call.route in WRITES and call.at >= since for call in self.fake.log)

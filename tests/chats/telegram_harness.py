@@ -156,6 +156,9 @@ class TelegramHarness:
     def flood(self, seconds: float) -> None:
         self.fake.script("sendMessage", flood(int(seconds)))
 
+    def flooded(self) -> bool:
+        return any(call.status == 429 for call in self.fake.log)
+
     def writes_since(self, seconds: float) -> int:
         since = self.fake.clock.monotonic() - seconds
         return sum(call.route in WRITES and call.at >= since for call in self.fake.log)

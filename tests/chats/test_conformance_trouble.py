@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sqlite3
 import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +76,13 @@ async def test_a_limit_is_kept_whole_by_everything(platform: Harness) -> None:
         await answer(platform, chat, "more", 15)
 
 
+def waits_longer(folder: Path) -> bool:
+    """It is stored how long the platform asked to wait."""
+    with closing(sqlite3.connect(f"file:{folder / 'outspoken.db'}?mode=ro", uri=True, timeout=20)) as found:
+        (many,) = found.execute("SELECT count(*) FROM deliveries WHERE failures > 0").fetchone()
+        return many > 0
+
+
 async def test_a_limit_survives_a_restart(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
@@ -80,9 +90,9 @@ async def test_a_limit_survives_a_restart(platform: Harness) -> None:
     began = time.monotonic()
     async with process(platform) as one:
         platform.say(chat, ada, "say patience")
-        await platform.until(lambda: platform.writes_since(100) > 0)
+        await platform.until(platform.flooded)
         refused = time.monotonic()
-        await asyncio.sleep(0.7)
+        await platform.until(lambda: waits_longer(platform.folder))
         await one.kill()
     before = platform.writes_since(1000)
     async with process(platform):

@@ -68,9 +68,9 @@ async def test_the_pieces_of_a_long_paste_are_one_message(platform: Harness) -> 
     chat = platform.private(ada)
     async with running(platform):
         platform.say(chat, ada, "x" * 4000)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.05)
         platform.say(chat, ada, "y" * 4000)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.05)
         platform.say(chat, ada, "say got it")
         await answer(platform, chat, "got it")
         assert len(platform.model.requests) == 1

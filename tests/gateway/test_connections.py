@@ -97,17 +97,23 @@ async def test_a_body_that_drips_is_too_slow_as_a_whole(tmp_path: Path) -> None:
 async def test_a_thousand_half_sent_requests_do_not_make_the_gateway_deaf(tmp_path: Path) -> None:
     async with served(tmp_path, QUICK | {"OUTSPOKEN_SERVER__MAX_CONNECTIONS": "200"}) as up:
         port = int(up.url.rsplit(":", 1)[1])
-        half = [await asyncio.open_connection("127.0.0.1", port) for _ in range(150)]
-        for _, writer in half:
-            writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127")
-        await asyncio.sleep(1.1)  # who came so recently need not make place
-        more = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
-        for _, writer in more:
-            writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127")
-        whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-        assert b"200 OK" in await answer_to(port, whole)
-        for _, writer in (*half, *more):
-            writer.close()
+        half: list[asyncio.StreamWriter] = []
+
+        async def come(many: int) -> None:
+            for _ in range(many):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                half.append(writer)
+                writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127")
+
+        try:
+            await come(150)
+            await asyncio.sleep(1.1)  # who came so recently need not make place
+            await come(100)
+            whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+            assert b"200 OK" in await answer_to(port, whole)
+        finally:
+            for writer in half:
+                writer.close()
 
 
 async def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:

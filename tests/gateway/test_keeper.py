@@ -129,7 +129,7 @@ def test_a_start_with_500_open_turns_answers_soon_and_goes_on_with_all_of_them(
         first = time.monotonic()
         assert facts(post(env, "hello", "t_many0499", PATIENCE))["exit"] == "answered"
         last = time.monotonic()
-        until(lambda: asked(tmp_path, "SELECT count(*) FROM turns WHERE state = 'open'") == [(0,)])
+        until(lambda: asked(tmp_path, "SELECT count(*) FROM turns WHERE state = 'open'") == [(0,)], 2 * PATIENCE)
         whole = time.monotonic()
         exits = asked(tmp_path, "SELECT exit, count(*) FROM turns WHERE turn LIKE 't_many%' GROUP BY exit")
         assert exits == [("answered", many)]

@@ -41,6 +41,8 @@ async def deaf_socket(folder: Path) -> AsyncGenerator[Operator]:
             await answer(chat, place, "hello", PATIENCE)
             chat.deafen()
             await until_told(up.url, lambda told: "no sign of life" in told)
+            await chat.fake.down()  # else it is made anew before somebody has looked
+            await until_told(up.url, lambda told: "'state': 'up'" not in told)
             yield operator
 
 

@@ -145,6 +145,9 @@ class ToyHarness:
     def flood(self, seconds: float) -> None:
         self.server.faults.append(f"flood {seconds}")
 
+    def flooded(self) -> bool:
+        return not any(fault.startswith("flood") for fault in self.server.faults)
+
     def writes_since(self, seconds: float) -> int:
         since = time.monotonic() - seconds
         return sum(at >= since for at in self.server.writes)
