@@ -246,6 +246,7 @@ class ModelClient:
             import openai
 
             from agent_core.model.stream.bodies import bound
+            from agent_core.model.stream.line import Line
 
             with theirs():
                 self._clients[key] = openai.AsyncOpenAI(
@@ -258,6 +259,7 @@ class ModelClient:
                         follow_redirects=False,
                         limits=_limits(),
                         verify=_tls(),
+                        transport=Line(_tls(), MAX_CONNECTIONS),
                         event_hooks={"response": [bound]},
                     ),
                 )
@@ -516,13 +518,13 @@ class _Call:
         """By what the body begins with: servers say that a stream is JSON, and the other way round."""
         body = BodyReader(self._reader)
         finished = begun = False
-        pieces = aiter(_pieces(response))
-        while (data := await _next(pieces)) is not None:
+        source = _Source(response)
+        while (data := await source.next()) is not None:
             if not begun:
                 head = data.lstrip()  # a server that is busy sends empty lines first
                 begun = bool(head)
                 if head.startswith((b"{", b"[")):
-                    return await self._whole(head, pieces, response.status_code)
+                    return await self._whole(head, source, response.status_code)
             self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
             if self._over():
                 break
@@ -530,6 +532,7 @@ class _Call:
                 finished = True
                 guard.move(GRACE_SECONDS)
             elif self._steady(len(data)):
+                source.rest()
                 await self._frames.next()
         else:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
@@ -587,10 +590,10 @@ class _Call:
     def _endless(self) -> bool:
         return self._listening.looping or self._reader.chars > REPLY_CHARS
 
-    async def _whole(self, begun: bytes, pieces: AsyncIterator[bytes], status: int) -> Ending:
+    async def _whole(self, begun: bytes, source: _Source, status: int) -> Ending:
         """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
         data = bytearray(begun)
-        while (piece := await _next(pieces)) is not None:
+        while (piece := await source.next()) is not None:
             data += piece
             if len(data) > LIMIT_BYTES:
                 raise SseTooLarge(LIMIT_BYTES)
@@ -728,19 +731,30 @@ class _Call:
         return self._lost_for(BreakCause.DROPPED, reason(error)[1])
 
 
-async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
-    """The next piece of a body; None at its end."""
-    try:
-        return await anext(pieces)
-    except StopAsyncIteration:
-        return None
-    except Exception as error:
-        raise TransportBroke from error
+class _Source:
+    """The body of an answer, piece by piece. A plain body goes past the layers for compression, which cost more than reading a token."""
 
+    __slots__ = ("_line", "_pieces")
 
-def _pieces(response: httpx2.Response) -> AsyncIterable[bytes]:
-    """The body as it comes. A plain body goes past the layers for compression, which cost more than reading a token."""
-    encoding = response.headers.get("content-encoding", "identity")
-    if encoding.strip().lower() in ("", "identity") and isinstance(response.stream, AsyncIterable):
-        return response.stream
-    return response.aiter_bytes()
+    def __init__(self, response: httpx2.Response) -> None:
+        from agent_core.model.stream.line import BODY, LineBody
+
+        body = response.extensions.get(BODY)
+        self._line = body if isinstance(body, LineBody) else None
+        encoding = response.headers.get("content-encoding", "identity")
+        bare = encoding.strip().lower() in ("", "identity") and isinstance(response.stream, AsyncIterable)
+        self._pieces: AsyncIterator[bytes] = aiter(response.stream if bare else response.aiter_bytes())  # pyright: ignore[reportArgumentType]
+
+    async def next(self) -> bytes | None:
+        """The next piece; None at its end."""
+        try:
+            if self._line is not None:
+                return await self._line.next() or None
+            return await anext(self._pieces, None)
+        except Exception as error:
+            raise TransportBroke from error
+
+    def rest(self) -> None:
+        """What comes before the next piece is asked for can wait where it is."""
+        if self._line is not None:
+            self._line.rest()

@@ -99,7 +99,7 @@ def _by_name(error: BaseException) -> tuple[BreakCause, str] | None:
     names = {kind.__name__ for kind in type(error).__mro__}
     if "ConnectionTimeoutError" in names:
         return BreakCause.NOT_CONNECTED, ""
-    if "UnsupportedProtocol" in names or "InvalidURL" in names:
+    if names & {"UnsupportedProtocol", "InvalidURL", "NonHttpUrlClientError"}:
         return BreakCause.UNREACHABLE, "what is configured is no web address"
     if names & {"ClientProxyConnectionError", "ProxyError"}:
         return BreakCause.UNREACHABLE, "the configured proxy cannot be reached"

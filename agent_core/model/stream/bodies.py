@@ -16,6 +16,7 @@ from typing import cast
 import httpx2
 from typing_extensions import override
 
+from agent_core.model.stream.line import BODY
 from agent_core.records import dataclass
 
 PACKED = ("gzip", "x-gzip", "deflate")
@@ -45,6 +46,7 @@ async def bound(response: httpx2.Response) -> None:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if limits is STREAM and encoding in ("", "identity"):
         return  # the path of tokens: nothing stands in it
+    response.extensions.pop(BODY, None)
     response.headers.pop("content-encoding", None)  # what is handed on is not packed
     response.stream = _Body(cast("httpx2.AsyncByteStream", response.stream), limits, packed=encoding in PACKED)
 

@@ -1,0 +1,197 @@
+"""A body whose socket is left alone between two reads: nothing is read meanwhile, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from aiohttp.client_proto import ResponseHandler
+
+from agent_core.model.stream.line import BODY, Line, LineBody
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+MUCH = 64
+"""So many pieces of `PIECE` are more than sockets hold."""
+PIECE = b"x" * 262_144
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def framed(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+class Peer:
+    """The server's end: what it has sent, and whether it was hung up on."""
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.sent = asyncio.Event()
+        self.gone = asyncio.Event()
+
+
+@asynccontextmanager
+async def answered(serve: Serve) -> AsyncGenerator[tuple[httpx2.AsyncClient, str]]:
+    serving: set[asyncio.Task[None]] = set()
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        serving.add(task)
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+            await asyncio.wait_for(writer.wait_closed(), 10)
+
+    server = await asyncio.start_server(served, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with httpx2.AsyncClient(transport=Line(httpx2.create_ssl_context(), 10), timeout=None) as client:
+        yield client, f"http://127.0.0.1:{port}/"
+    server.close()
+    await asyncio.wait(serving, timeout=10)
+
+
+@asynccontextmanager
+async def body_of(client: httpx2.AsyncClient, url: str) -> AsyncGenerator[LineBody]:
+    response = await client.send(client.build_request("POST", url, content=b"{}"), stream=True)
+    try:
+        body = response.extensions[BODY]
+        assert isinstance(body, LineBody)
+        yield body
+    finally:
+        await response.aclose()
+
+
+async def asked(reader: asyncio.StreamReader) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    await reader.readexactly(2)
+
+
+async def test_a_body_that_rests_reads_nothing_and_then_everything() -> None:
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"first"))
+        await writer.drain()
+        for _ in range(MUCH):
+            writer.write(framed(PIECE))
+            await writer.drain()
+        peer.sent.set()
+        writer.write(b"0\r\n\r\n")
+
+    async with answered(serve) as (client, url), body_of(client, url) as body:
+        first = await body.next()
+        assert first.startswith(b"first")
+        body.rest()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await peer.sent.wait()
+        rest = len(first)
+        while piece := await body.next():
+            rest += len(piece)
+            body.rest()
+        assert rest == len(b"first") + MUCH * len(PIECE)
+        assert peer.sent.is_set()
+
+
+async def test_what_comes_while_a_body_rests_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = asyncio.Event()
+    resting = asyncio.Event()
+    reads: list[bytes] = []
+    received = ResponseHandler.data_received
+
+    def noted(self: ResponseHandler, data: bytes) -> None:
+        if data:
+            reads.append(data)
+        received(self, data)
+
+    monkeypatch.setattr(ResponseHandler, "data_received", noted)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"0 "))
+        await resting.wait()
+        for number in range(1, 20):
+            writer.write(framed(b"%d " % number))
+            await asyncio.sleep(0.005)
+        written.set()
+        await reader.read()
+
+    async with answered(serve) as (client, url), body_of(client, url) as body:
+        assert await body.next() == b"0 "
+        body.rest()
+        before = len(reads)
+        resting.set()
+        await written.wait()
+        assert len(reads) == before
+        assert await body.next() == b"".join(b"%d " % number for number in range(1, 20))
+        assert len(reads) == before + 1
+
+
+async def test_a_body_that_rests_can_be_left_and_its_connection_is_closed() -> None:
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"first"))
+        await reader.read()
+        peer.gone.set()
+
+    async with answered(serve) as (client, url):
+        async with body_of(client, url) as body:
+            await body.next()
+            body.rest()
+        async with asyncio.timeout(10):
+            await peer.gone.wait()
+
+
+async def test_a_connection_that_is_lost_while_a_body_rests_gives_what_came_and_then_breaks() -> None:
+    lost = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"first"))
+        await writer.drain()
+        await resting.wait()
+        writer.write(framed(b"last"))
+        writer.close()
+        await writer.wait_closed()
+        lost.set()
+
+    resting = asyncio.Event()
+    async with answered(serve) as (client, url), body_of(client, url) as body:
+        assert await body.next() == b"first"
+        body.rest()
+        resting.set()
+        await lost.wait()
+        assert await body.next() == b"last"
+        body.rest()
+        with pytest.raises(Exception, match="not completed"):
+            await body.next()
+
+
+async def test_a_connection_whose_body_rested_serves_the_next_request() -> None:
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer.connections += 1
+        for _ in range(2):
+            await asked(reader)
+            writer.write(HEAD + framed(b"one "))
+            await asyncio.sleep(0.02)
+            writer.write(framed(b"two") + b"0\r\n\r\n")
+
+    async with answered(serve) as (client, url):
+        for _ in range(2):
+            async with body_of(client, url) as body:
+                said = b""
+                while piece := await body.next():
+                    said += piece
+                    body.rest()
+                assert said == b"one two"
+    assert peer.connections == 1
