@@ -246,7 +246,7 @@ class ModelClient:
             import openai
 
             from agent_core.model.stream.bodies import bound
-            from agent_core.model.stream.line import Line
+            from agent_core.model.transport import ModelTransport
 
             with theirs():
                 self._clients[key] = openai.AsyncOpenAI(
@@ -259,7 +259,7 @@ class ModelClient:
                         follow_redirects=False,
                         limits=_limits(),
                         verify=_tls(),
-                        transport=Line(_tls(), MAX_CONNECTIONS),
+                        transport=ModelTransport(_tls(), MAX_CONNECTIONS),
                         event_hooks={"response": [bound]},
                     ),
                 )
@@ -737,10 +737,10 @@ class _Source:
     __slots__ = ("_line", "_pieces")
 
     def __init__(self, response: httpx2.Response) -> None:
-        from agent_core.model.stream.line import BODY, LineBody
+        from agent_core.model.transport import BODY, RestingBody
 
         body = response.extensions.get(BODY)
-        self._line = body if isinstance(body, LineBody) else None
+        self._line = body if isinstance(body, RestingBody) else None
         encoding = response.headers.get("content-encoding", "identity")
         bare = encoding.strip().lower() in ("", "identity") and isinstance(response.stream, AsyncIterable)
         self._pieces: AsyncIterator[bytes] = aiter(response.stream if bare else response.aiter_bytes())  # pyright: ignore[reportArgumentType]

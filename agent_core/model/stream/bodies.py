@@ -16,7 +16,7 @@ from typing import cast
 import httpx2
 from typing_extensions import override
 
-from agent_core.model.stream.line import BODY
+from agent_core.model.transport import BODY
 from agent_core.records import dataclass
 
 PACKED = ("gzip", "x-gzip", "deflate")

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
-from agent_core.model.stream.line import BODY, Line, LineBody
+from agent_core.model.transport import BODY, ModelTransport, RestingBody
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 MUCH = 64
@@ -49,18 +49,18 @@ async def answered(serve: Serve) -> AsyncGenerator[tuple[httpx2.AsyncClient, str
 
     server = await asyncio.start_server(served, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with httpx2.AsyncClient(transport=Line(httpx2.create_ssl_context(), 10), timeout=None) as client:
+    async with httpx2.AsyncClient(transport=ModelTransport(httpx2.create_ssl_context(), 10), timeout=None) as client:
         yield client, f"http://127.0.0.1:{port}/"
     server.close()
     await asyncio.wait(serving, timeout=10)
 
 
 @asynccontextmanager
-async def body_of(client: httpx2.AsyncClient, url: str) -> AsyncGenerator[LineBody]:
+async def body_of(client: httpx2.AsyncClient, url: str) -> AsyncGenerator[RestingBody]:
     response = await client.send(client.build_request("POST", url, content=b"{}"), stream=True)
     try:
         body = response.extensions[BODY]
-        assert isinstance(body, LineBody)
+        assert isinstance(body, RestingBody)
         yield body
     finally:
         await response.aclose()

@@ -23,7 +23,7 @@ KEPT_SECONDS = 5.0
 """How long a connection that nobody uses is kept."""
 
 
-class LineBody(httpx2.AsyncByteStream):
+class RestingBody(httpx2.AsyncByteStream):
     """The body of an answer, as it comes."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
@@ -56,7 +56,7 @@ class LineBody(httpx2.AsyncByteStream):
         await self._response.__aexit__(None, None, None)
 
 
-class Line(httpx2.AsyncBaseTransport):
+class ModelTransport(httpx2.AsyncBaseTransport):
     """Requests by a session of aiohttp's, made at first use."""
 
     def __init__(self, trusted: ssl.SSLContext, most: int) -> None:
@@ -84,7 +84,7 @@ class Line(httpx2.AsyncBaseTransport):
                 connect=timeout.get("pool"),
             ),
         )
-        body = LineBody(answer)
+        body = RestingBody(answer)
         return httpx2.Response(
             answer.status,
             headers=answer.raw_headers,
