@@ -8,6 +8,7 @@ meanwhile waits in the kernel, and comes at once. Nothing else is different. Whe
 from __future__ import annotations
 
 import asyncio
+import io
 import ssl
 from collections.abc import AsyncIterator
 
@@ -19,6 +20,8 @@ BODY = "outspoken_body"
 """The extension of a response by which its body is found, since the client hides it in one of its own."""
 
 
+LARGE_BYTES = 262_144
+"""A larger request is sent in pieces, between which others have their turn."""
 KEPT_SECONDS = 5.0
 """How long a connection that nobody uses is kept."""
 
@@ -70,12 +73,13 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=self._most, ssl=self._trusted, keepalive_timeout=KEPT_SECONDS)
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False)
+        content = await request.aread()
         timeout = request.extensions.get("timeout", {})
         answer = await self._session.request(
             request.method,
             str(request.url),
             headers=request.headers,
-            data=await request.aread() or None,
+            data=io.BytesIO(content) if len(content) > LARGE_BYTES else content or None,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(
                 total=None,

@@ -173,9 +173,40 @@ async def first_token(bench: Bench) -> list[Figure]:
 
     alone, alone_direct = await one(bench.gateway.port), await one(bench.upstream.port)
     crowd, crowd_direct = await many(bench.gateway.port), await many(bench.upstream.port)
+    rush, rush_direct = await _rush(bench.gateway.port, words), await _rush(bench.upstream.port, words)
     return [
         Figure("added to the first token, 1 stream", alone - alone_direct, "ms", limit=3, reference=alone_direct),
         Figure("added to the first token, 64 at once", crowd - crowd_direct, "ms", limit=40, reference=crowd_direct),
+        Figure("added to the first token, 500 in a second", rush - rush_direct, "ms", limit=300, reference=rush_direct),
+    ]
+
+
+async def _rush(port: int, words: str) -> float:
+    """The median first token of 500 streams that begin within a second, in ms."""
+
+    async def one(after: float) -> Stream:
+        await asyncio.sleep(after)
+        return await ask(port, words)
+
+    seen = await asyncio.gather(*(one(number / 500) for number in range(500)))
+    await settle(0.5)
+    return statistics.median(stream.first_seconds for stream in seen) * 1000
+
+
+async def fairness(bench: Bench) -> list[Figure]:
+    """How much longer another's frame takes at most beside one stream that is as fast as it can be, or a large result."""
+
+    async def gaps() -> float:
+        return max(stream.longest_gap for stream in await ask_many(bench.gateway.port, "bench tokens=100 pace=0.02", 8))
+
+    calm = statistics.median([await gaps() for _ in range(3)])
+    greedy = asyncio.create_task(ask(bench.gateway.port, "bench tokens=40000"))
+    beside = await gaps()
+    await greedy
+    return [
+        Figure(
+            "one greedy stream adds to another's frame", (beside - calm) * 1000, "ms", limit=50, reference=calm * 1000
+        )
     ]
 
 
@@ -191,8 +222,11 @@ async def open_streams(bench: Bench) -> list[Figure]:
     streams = await asking
     refused = sum(stream.status != 200 for stream in streams)
     _whole([stream for stream in streams if stream.status == 200], 10)
+    await settle(5.0)
+    left = bench.gateway.resident_mib() - idle
     return [
         Figure("1 000 open streams: memory over idle", peak - idle, "MiB", limit=35),
+        Figure("1 000 open streams: not given back after 5 s", left, "MiB"),
         Figure("1 000 open streams: refused", refused, "", limit=0),
     ]
 
@@ -211,5 +245,5 @@ async def idle(bench: Bench) -> list[Figure]:
 
 
 Case = Callable[[Bench], Awaitable[list[Figure]]]
-CASES: tuple[Case, ...] = (idle, first_token, turns, paced, full_speed, open_streams)
+CASES: tuple[Case, ...] = (idle, first_token, turns, paced, full_speed, fairness, open_streams)
 """In this order: what comes late may leave memory behind."""

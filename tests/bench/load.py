@@ -25,6 +25,9 @@ class Stream:
     whole: bool = False
     """``[DONE]`` came after a finish reason of ``stop``."""
     tail: bytes = field(default=b"", repr=False)
+    longest_gap: float = 0.0
+    """The longest time between two reads with content in them, in seconds."""
+    latest_at: float = 0.0
 
     @property
     def first_seconds(self) -> float:
@@ -38,8 +41,11 @@ class Stream:
         """Note what came."""
         self.content += len(data)
         found = (self.tail[-4:] + data).count(b"pling")  # one may be cut
-        if found and not self.first_at:
-            self.first_at = time.monotonic()
+        if found:
+            now = time.monotonic()
+            self.first_at = self.first_at or now
+            self.longest_gap = max(self.longest_gap, now - (self.latest_at or now))
+            self.latest_at = now
         self.tokens += found
         self.tail = (self.tail + data)[-2_000:]
 
