@@ -111,7 +111,9 @@ class Spoken:
         pieces: list[TextPiece] = []
         shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
         latest = next((bubble for bubble in reversed(shown) if bubble.kind in _TEXT), None)
-        for bubble in sorted(shown, key=lambda one: one.key not in self._said):  # what was begun is ended first
+        if len(shown) > 1:  # what was begun is ended first
+            shown.sort(key=lambda one: one.key not in self._said)
+        for bubble in shown:
             match bubble.kind:
                 case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
                     said = self._said.setdefault(bubble.key, GrowingText())
@@ -496,6 +498,8 @@ class OpenAiApi:
 
     def _pieces(self, job: _Job, pieces: Sequence[TextPiece]) -> bytes:
         """A chunk for each run of words of the model's or of ours; ours say so."""
+        if len(pieces) == 1 and not pieces[0].ours:  # as nearly always: many times a second
+            return job.text_head + orjson.dumps(pieces[0].text) + TEXT_TAIL
         chunks: list[bytes] = []
         for is_ours, run in itertools.groupby(pieces, key=lambda piece: piece.ours):
             text = text_of(run)
