@@ -85,6 +85,7 @@ def _method(cls: type, name: str, asked: _Asked) -> Callable[..., object]:
     body: dict[str, object] = {
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
+        "__doc__": "None, or the standard library would write one.",
         "__annotations__": {name: field.type for name, field in fields.items()},
         **fields,
     }
