@@ -31,7 +31,7 @@ for name in (
     "pytest",  # each child runs the script that began the tests, which imports it
     "slack_bolt.async_app",
     "slack_sdk.web.async_client",
-    "sqlalchemy.dialects.sqlite.aiosqlite",
+    "sqlalchemy.dialects.sqlite.pysqlite",
     "telegram.ext",
 ):
     import_module(name)

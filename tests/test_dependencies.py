@@ -16,7 +16,7 @@ from tests.source import nodes
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agent_core", "adapters", "gateway", "migrations")
-NEEDED_UNSEEN = {"aiosqlite", "asyncpg", "opentelemetry-exporter-otlp-proto-http"}
+NEEDED_UNSEEN = {"asyncpg", "opentelemetry-exporter-otlp-proto-http"}
 """SQLAlchemy imports the first two by the name in the database's address; the last shares its top name with the SDK."""
 
 IMPORTED_AS = {

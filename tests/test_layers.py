@@ -33,7 +33,7 @@ MIGRATIONS_IN_THE_CORE = "agent_core/store/"
 PLATFORM_LIBRARIES = frozenset({"discord", "telegram", "slack_bolt", "slack_sdk", "prompt_toolkit", "rich", "click"})
 NOT_IN: Mapping[str, frozenset[str]] = {
     "agent_core": PLATFORM_LIBRARIES,
-    "adapters": frozenset({"sqlalchemy", "alembic", "aiosqlite", "asyncpg", "sqlite3"}),
+    "adapters": frozenset({"sqlalchemy", "alembic", "asyncpg", "sqlite3"}),
 }
 AIOHTTP_IN_THE_CORE = ("agent_core/model/", "agent_core/tools/")
 

@@ -27,6 +27,7 @@ from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_e
 from agent_core.store.database.node import Node
 from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, Who, pulse
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.database.readers import PostgresReaders
 from agent_core.store.database.trouble import in_words, opening
 from agent_core.store.database.upgrade import ensure_schema
 from agent_core.store.database.writer import Figures, Writer
@@ -160,8 +161,7 @@ class Store(Reads):
         if not others:
             return frozenset()
         try:
-            async with self.asks.engine.connect() as conn:
-                return await conn.run_sync(lambda one: self.ownership.dead(one, others))
+            return await self.asks.readers.run(lambda conn: self.ownership.dead(conn, others))
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             raise StorageUnavailable(f"The database {self.shown} cannot be read: {in_words(error)}.") from error
 
@@ -259,7 +259,7 @@ async def _open_postgres(stack: AsyncExitStack, place: PostgresPlace, arrival: u
     with opening(place.shown):
         node = await line.transact(lambda conn: upkeep.register(conn, arrival))
     ownership = await stack.enter_async_context(pulse(place, node))
-    readers = postgres_engine(place, name="reader", autocommit=True)
+    readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True))
     stack.push_async_callback(readers.dispose)
     who = Who(node, ownership.dead)
     writer = Writer(line, who)

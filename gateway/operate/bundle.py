@@ -46,7 +46,7 @@ MOST_BYTES = 512 * 1024**2
 """A larger journal in an archive is not unpacked."""
 AROUND_MS = 30 * 60_000
 """The states of adapters are told from so long before the turn to so long after it."""
-LIBRARIES = ("aiohttp", "aiosqlite", "alembic", "asyncpg", "openai", "orjson", "pydantic", "sqlalchemy", "uvloop")
+LIBRARIES = ("aiohttp", "alembic", "asyncpg", "openai", "orjson", "pydantic", "sqlalchemy", "uvloop")
 """With those of the platforms."""
 FREE_TEXT = frozenset({"system_prompt", "extra_body", "extra_headers", "allow", "admins", "chats", "proxy"})
 """Keys whose values may hold people's words, names or passwords: of these it is told how much is there."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, create_engine
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
 from agent_core.store.database.asks import StoreAsks
+from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.reads import Reads, reads_of
 from gateway.explain.ids import CannotExplain
 from gateway.explain.story import Explainer, ToldStory
@@ -55,7 +55,7 @@ class Direct(StoreAsks):
     """The same questions on one connection of this thread: ten thousand stories ask a hundred thousand times."""
 
     def __init__(self, conn: Connection) -> None:
-        super().__init__(create_async_engine("sqlite+aiosqlite://"), "the run's database")
+        super().__init__(SqliteReaders(create_engine("sqlite://")), "the run's database")
         self._conn = conn
 
     async def all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:

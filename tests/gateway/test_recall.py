@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import random
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,15 @@ from aiohttp import web
 from sqlalchemy import event
 
 from agent_core.messages import InputMessage
+from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from gateway.sessions.recall import KEPT_BYTES, PastRecall
 from tests.gateway.rig import Rig, chunk, gateway
 
 TURNS = 6
+ASKING: ContextVar[list[str] | None] = ContextVar("ASKING", default=None)
+"""Where the statements go that are read with on behalf of whoever set it."""
 
 
 async def echo(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
@@ -40,18 +43,20 @@ def asked(groups: list[list[Any]]) -> list[str]:
 def queries(store: Store) -> Generator[list[str]]:
     """The statements that this task read with meanwhile."""
     found: list[str] = []
-    ours = asyncio.current_task()
+    ours = ASKING.set(found)
 
     def note(conn: object, cursor: object, statement: str, *_: object) -> None:
-        if asyncio.current_task() is ours:  # others go on in the gateway
+        if ASKING.get() is found:  # others go on in the gateway
             found.append(statement)
 
-    engine = store.asks.engine.sync_engine
-    event.listen(engine, "before_cursor_execute", note)
+    readers = store.asks.readers
+    assert isinstance(readers, SqliteReaders)
+    event.listen(readers.engine, "before_cursor_execute", note)
     try:
         yield found
     finally:
-        event.remove(engine, "before_cursor_execute", note)
+        event.remove(readers.engine, "before_cursor_execute", note)
+        ASKING.reset(ours)
 
 
 class Walk:

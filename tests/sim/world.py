@@ -1,12 +1,11 @@
 """What a simulated gateway takes from the world: time and ids from the loop, SQLite without threads, and how a process dies.
 
-The store, its statements and SQLite itself are the real ones. Only aiosqlite's thread is replaced by the loop, and engines are
+The store, its statements and SQLite itself are the real ones. Only the threads are replaced by the loop, and engines are
 kept from one incarnation to the next, because compiling their statements takes longer than a turn.
 """
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import importlib
 import sqlite3
@@ -14,13 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import aiosqlite.core
 import structlog
-from sqlalchemy import Engine
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 import agent_core.store.database.lines as lines
 import agent_core.store.database.ownership as ownership
+import agent_core.store.database.readers as readers
 import agent_core.store.store as store_module
 from tests.sim.loop import SimLoop
 
@@ -59,36 +56,6 @@ class SimIds:
         return self._count * 7919
 
 
-class _NoThread:
-    """In the place of aiosqlite's thread."""
-
-    def __init__(self, **_: object) -> None: ...
-
-    def start(self) -> None: ...
-
-
-class _InlineQueue:
-    """In the place of the queue to that thread: what is put in is done by the loop."""
-
-    def put_nowait(self, item: tuple[asyncio.Future[Any] | None, Callable[[], Any]]) -> None:
-        future, function = item
-        if future is None:
-            function()
-            return
-        loop = future.get_loop()
-        assert isinstance(loop, SimLoop)
-        loop.call_later(loop.random.choice((0.0, 0.001, 0.005)), self._do, future, function)
-
-    @staticmethod
-    def _do(future: asyncio.Future[Any], function: Callable[[], Any]) -> None:
-        if future.done():
-            return
-        try:
-            future.set_result(function())
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever waits
-            future.set_exception(error)
-
-
 def _remembered(connect: Callable[..., sqlite3.Connection]) -> Callable[..., sqlite3.Connection]:
     def connected(*arguments: Any, **more: Any) -> sqlite3.Connection:
         made = connect(*arguments, **more)
@@ -109,10 +76,12 @@ def _capture(_logger: object, name: str, event: Any) -> str:
     raise structlog.DropEvent
 
 
+def _no_threads(*_: object) -> None:
+    """The loop's own take their place."""
+
+
 def install() -> None:
     """Once a process, before the first scenario."""
-    core: Any = aiosqlite.core
-    core.Thread, core.SimpleQueue = _NoThread, _InlineQueue
     connect = _remembered(sqlite3.connect)
     modules: tuple[Any, ...] = (sqlite3, importlib.import_module("sqlite3.dbapi2"))
     for module in modules:
@@ -120,15 +89,11 @@ def install() -> None:
     place: Any = lines
     place._sqlite_engine = functools.cache(place._sqlite_engine)
     named: Any = store_module
-    named.sqlite_readers = functools.cache(lines.sqlite_readers)
+    place._reading_engine = functools.cache(place._reading_engine)
+    threads: Any = readers
+    threads.ThreadPoolExecutor = _no_threads
     named.FileLock = _RememberedLock
     structlog.configure(processors=[structlog.processors.format_exc_info, _capture], cache_logger_on_first_use=False)
-
-
-def engines(path: Path) -> tuple[Engine, AsyncEngine]:
-    place: Any = lines
-    named: Any = store_module
-    return place._sqlite_engine(path), named.sqlite_readers(path)
 
 
 def die(path: Path) -> None:
@@ -139,5 +104,5 @@ def die(path: Path) -> None:
     for lock in OPEN_LOCKS:
         lock.release()
     OPEN_LOCKS.clear()
-    _, readers = engines(path)
-    readers.sync_engine.dispose(close=False)
+    place: Any = lines
+    place._reading_engine(path, looking=False).dispose(close=False)

@@ -253,10 +253,12 @@ async def test_postgres_commits_are_safe_too(postgres: str) -> None:
 
 
 async def test_readers_cannot_write_and_do_not_checkpoint(sqlite: str) -> None:
-    async with opened(sqlite) as store, store.asks.engine.connect() as conn:
-        assert (await conn.exec_driver_sql("PRAGMA wal_autocheckpoint")).scalar_one() == 0
+    async with opened(sqlite) as store:
+        readers = store.asks.readers
+        pragma = "PRAGMA wal_autocheckpoint"
+        assert await readers.run(lambda conn: conn.exec_driver_sql(pragma).scalar_one()) == 0
         with pytest.raises(OperationalError, match="readonly"):
-            await conn.execute(t.cursors.delete())
+            await readers.run(lambda conn: conn.execute(t.cursors.delete()))
 
 
 async def test_damaged_pages_are_found_by_a_look_and_hold_up_nobody_who_needs_others(sqlite: str) -> None:

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Column, ColumnElement, Row, Select, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.store.database.keys import begins
+from agent_core.store.database.readers import Readers
 from agent_core.store.database.trouble import Blame, blame, in_words
 from agent_core.store.errors import Damaged, StorageUnavailable
 from agent_core.store.keeping import pieces
@@ -33,8 +33,8 @@ Rows = Sequence[Row[*tuple[Any, ...]]]
 class StoreAsks:
     """The question itself. One for all that is asked of a database, so that what could not be read is known in one place."""
 
-    def __init__(self, engine: AsyncEngine, shown: str) -> None:
-        self.engine = engine
+    def __init__(self, readers: Readers, shown: str) -> None:
+        self.readers = readers
         self.shown = shown
         self.lost: dict[str, bool] = {}
         """Of which lists something could not be read the last time."""
@@ -54,16 +54,18 @@ class StoreAsks:
             raise self._unreadable(error) from error
 
     def begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
-        return begins(column, prefix, self.engine.dialect.name)
+        return begins(column, prefix, self.readers.dialect)
 
     async def _once(self, query: Select[*tuple[Any, ...]]) -> Rows:
-        async with self.engine.connect() as conn:
+        def ask(conn: Connection) -> Rows:
             try:
-                return (await conn.execute(query)).all()
+                return conn.execute(query).all()
             except SQLAlchemyError as error:
                 if blame(error) is Blame.ROWS:
-                    await conn.invalidate()  # what it has in its cache is not asked again
+                    conn.invalidate()  # what it has in its cache is not asked again
                 raise
+
+        return await self.readers.run(ask)
 
     async def whole(self, bodies: Sequence[bytes]) -> list[bytes]:
         """Stored bodies as they were before what is large was cut out."""

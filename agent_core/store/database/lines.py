@@ -1,8 +1,8 @@
 """The writer's line to the database: one connection, on which a synchronous body runs inside one transaction.
 
-Two drivers. On SQLite the body runs in one thread of its own, because there every statement through aiosqlite costs four
+Two drivers. On SQLite the body runs in one thread of its own, because there every statement through an asyncio driver costs four
 hand-overs between threads (measured 0.5 ms a statement against 0.04 ms), and a batch has several; on PostgreSQL it runs on
-asyncpg through `AsyncConnection.run_sync`. Readers use an `AsyncEngine` of their own (aiosqlite, asyncpg) on both.
+asyncpg through `AsyncConnection.run_sync`. Readers have connections of their own (`readers`) on both.
 
 Laws: only the line's connection writes or checkpoints a SQLite file; every SQLite commit is synced (`synchronous=FULL`); after
 an error of the storage the same handle is never used again (`reopen`), but to save a log that nobody else can read any more. Who
@@ -20,14 +20,14 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import quote
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 
 from agent_core.store.database.beside import (
     COMPANIONS,
@@ -46,7 +46,11 @@ from agent_core.store.database.beside import (
     judged,
 )
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
+from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
 from agent_core.store.errors import CannotOpen
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 T = TypeVar("T")
 log = structlog.get_logger("storage")
@@ -367,22 +371,30 @@ def _sqlite_engine(path: Path) -> Engine:
     return engine
 
 
-def sqlite_readers(path: Path) -> AsyncEngine:
-    """Connections that can only read; they neither write nor checkpoint."""
-    engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=str(path)),
+def sqlite_readers(path: Path, *, looking: bool = False) -> SqliteReaders:
+    """Connections that can only read; they neither write nor checkpoint. Who is only `looking` cannot, whatever is asked of the connection."""
+    return SqliteReaders(_reading_engine(path, looking=looking))
+
+
+def _reading_engine(path: Path, *, looking: bool) -> Engine:
+    url = URL.create("sqlite+pysqlite", database=str(path))
+    if looking:
+        url = url.set(database=f"file:{quote(str(path))}", query={"mode": "ro", "uri": "true"})
+    engine = create_engine(
+        url,
         isolation_level="AUTOCOMMIT",
         hide_parameters=True,
-        pool_size=4,
+        poolclass=QueuePool,
+        pool_size=CONNECTIONS,
         max_overflow=0,
-        pool_reset_on_return=None,
-        connect_args={"timeout": BUSY_MS / 1000},
+        pool_reset_on_return=None,  # each statement is committed by itself
+        connect_args={"check_same_thread": False, "timeout": BUSY_MS / 1000},
     )
 
     def prepare(conn: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         _run_pragmas(conn, READER_PRAGMAS)
 
-    event.listen(engine.sync_engine, "connect", prepare)
+    event.listen(engine, "connect", prepare)
     return engine
 
 
@@ -397,6 +409,8 @@ def postgres_engine(
         "statement_timeout": f"{STATEMENT_SECONDS * 1000}",
         "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_MS}",
     }
+    from sqlalchemy.ext.asyncio import create_async_engine
+
     try:
         return create_async_engine(
             place.url,

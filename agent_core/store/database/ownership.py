@@ -19,19 +19,20 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import structlog
-from sqlalchemy import BigInteger, Connection, bindparam, text
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import ARRAY, BigInteger, Connection, bindparam, text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from agent_core.records import dataclass
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.place import PostgresPlace, no_file
 from agent_core.store.database.trouble import in_words
 from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StorageUnavailable
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 log = structlog.get_logger("storage")
 
@@ -207,7 +208,7 @@ class FileOwnership:
 
 
 _FREE = text("SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact_lock(:space + node)").bindparams(
-    bindparam("nodes", type_=postgresql.ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger)
+    bindparam("nodes", type_=ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger)
 )
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
 

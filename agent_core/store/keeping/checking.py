@@ -13,17 +13,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import field
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 from urllib.parse import quote
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_core.records import dataclass
 from agent_core.store.database.lines import BUSY_MS, postgres_engine
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.trouble import in_words
 from agent_core.store.errors import CannotOpen
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 MOST = 100
 """Complaints that are kept."""

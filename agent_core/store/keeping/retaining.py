@@ -185,7 +185,7 @@ class Retaining(StoreReading):
 
     async def database_bytes(self) -> int:
         """How large the database is; of SQLite without its log."""
-        if self._asks.engine.dialect.name == "sqlite":
+        if self._asks.readers.dialect == "sqlite":
             count, size = [
                 int(
                     (await self._asks.all(select(literal_column(name, t.Int)).select_from(sql_text(f"pragma_{name}"))))[

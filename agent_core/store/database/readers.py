@@ -1,0 +1,94 @@
+"""Connections that only read. A question is a synchronous body, as the writer's transactions are; where it runs is the engine's affair.
+
+On SQLite it runs in one of a few threads, begun when they are first needed: a hand-over a question, and not four a statement. On
+PostgreSQL it runs on asyncpg through `AsyncConnection.run_sync`; that half of SQLAlchemy is loaded for it alone.
+
+Laws: at most `CONNECTIONS` questions are under way; who waits longer than `WAIT_SECONDS` for its turn is told so; a question whose asker
+has gone keeps its place until it has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from sqlalchemy import Connection, Engine
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+R = TypeVar("R")
+CONNECTIONS = 4
+WAIT_SECONDS = 30.0
+
+
+class Readers(Protocol):
+    """What the store needs of them."""
+
+    @property
+    def dialect(self) -> str:
+        """SQLAlchemy's name of it."""
+        ...
+
+    async def run(self, ask: Callable[[Connection], R]) -> R:
+        """What `ask` gives for a connection; each statement is committed by itself. Raises TimeoutError if all stay busy."""
+        ...
+
+    async def dispose(self) -> None:
+        """Close all connections; one that is in use is not used again."""
+        ...
+
+
+class SqliteReaders:
+    """Those of a file."""
+
+    dialect = "sqlite"
+
+    def __init__(self, engine: Engine) -> None:
+        """`engine` allows a connection to be used by one thread after another."""
+        self.engine = engine
+        self._threads = ThreadPoolExecutor(CONNECTIONS, "store-reader")
+        self._places = asyncio.Semaphore(CONNECTIONS)
+
+    async def run(self, ask: Callable[[Connection], R]) -> R:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await self._places.acquire()
+        context = contextvars.copy_context()
+        try:
+            asked = asyncio.get_running_loop().run_in_executor(self._threads, lambda: context.run(self._ask, ask))
+        except BaseException:
+            self._places.release()
+            raise
+        asked.add_done_callback(self._done)
+        return await asyncio.shield(asked)
+
+    def _ask(self, ask: Callable[[Connection], R]) -> R:
+        with self.engine.connect() as conn:
+            return ask(conn)
+
+    def _done(self, asked: asyncio.Future[R]) -> None:
+        self._places.release()
+        if not asked.cancelled():
+            asked.exception()  # whoever asked may be gone
+
+    async def dispose(self) -> None:
+        self.engine.dispose()
+
+
+class PostgresReaders:
+    """Those of a server."""
+
+    dialect = "postgresql"
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def run(self, ask: Callable[[Connection], R]) -> R:
+        async with self._engine.connect() as conn:
+            return await conn.run_sync(ask)
+
+    async def dispose(self) -> None:
+        await self._engine.dispose()
