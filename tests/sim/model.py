@@ -152,6 +152,7 @@ class _Answer:
 
     def __init__(self, steps: list[Step]) -> None:
         self.headers = {"content-type": "text/event-stream"}
+        self.extensions: dict[str, object] = {}
         self.stream = self._bytes(steps)
 
     @staticmethod
