@@ -209,7 +209,7 @@ class Outbox:
         """Return when everything is sent, or when the time is over (what is left is sent by the next process)."""
         try:
             async with asyncio.timeout(HURRIED_SECONDS if hurry is not None and hurry.is_set() else seconds):
-                while self.surfaces.unsent:
+                while self.surfaces.on_their_way:
                     await self.records.change()
         except TimeoutError:
             log.warning("delivery.left", parts=self.surfaces.unsent)

@@ -52,8 +52,8 @@ class Shared:
     troubles: SurfaceTroubles
     forming: Forming
     moved: Moved
-    say_damaged: Callable[[ChatAddress], bool]
-    """Say in a chat that what it should show cannot be stored; False if it could not be said just now."""
+    say_damaged: Callable[[ChatAddress], object]
+    """Say in a chat that what it should show cannot be stored."""
     tell: Tell
     clock: Clock
     chance: random.Random

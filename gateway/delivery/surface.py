@@ -34,8 +34,6 @@ log = structlog.get_logger("delivery")
 LINGER_SECONDS = 60.0
 """How long a surface that has nothing to do is kept: the next message often comes soon."""
 TROUBLE_SECONDS = 5.0
-UNTOLD_SECONDS = 1.0
-"""When it is tried again to say what could not be said just now."""
 AMEND_SECONDS = 15.0
 """How long somebody waits for a call that is under way; platforms answer sooner, or never."""
 
@@ -134,8 +132,6 @@ class Surface:
         self._closed = False
         self._damaged_at = -1
         """How often all had been found sound when parts met damage last."""
-        self._untold = False
-        """The chat is to be told of it."""
 
     # ------------------------------------------------------------------ running turns
 
@@ -198,7 +194,7 @@ class Surface:
                 Damaged
             ) as error:  # waiting does not help: the ledger tries none of it again, and goes on with the rest
                 log.warning("surface.storage_unavailable", chat=self.name, error=str(error))
-                self._meet(error)
+                self._meet_damage()
             except StorageUnavailable as error:
                 log.warning("surface.storage_unavailable", chat=self.name, error=str(error))
                 await self.bell.wait(TROUBLE_SECONDS)
@@ -206,20 +202,18 @@ class Surface:
                 log.exception("surface.failed", chat=self.name)
                 await asyncio.sleep(TROUBLE_SECONDS)
 
-    def _meet(self, error: Damaged) -> None:
+    def _meet_damage(self) -> None:
         """Parts of this chat cannot be stored: counted and told once, until all is found sound."""
         damage = self._shared.records.damage
         if self._damaged_at != damage.sounds:
-            self._damaged_at, self._untold = damage.sounds, True
+            self._damaged_at = damage.sounds
             damage.times += 1
-            damage.meet(self.name, error, usable=False)
+            self._shared.say_damaged(self.address)
 
     async def _once(self) -> bool:
         """One step. False if the surface is not needed any more."""
         if self._closed:
             return False
-        if self._untold:
-            self._untold = not self._shared.say_damaged(self.address)
         await self.amendments.carry_out(self.ledger.parts, self.ledger.held)
         now, waits = steady_ms(self._shared.clock), self._shared.gates.waits(self.address)
         await self._look(now, waits)
@@ -254,7 +248,7 @@ class Surface:
         return next_step(ready, self.calls.port.ability, waits, wall, flows, pauses)
 
     async def _rest(self, now: int, step: LookLater) -> bool:
-        busy = bool(self._outlets or self.ledger.waiting or self.ledger.held or self.ledger.stopped or self._untold)
+        busy = bool(self._outlets or self.ledger.waiting or self.ledger.held or self.ledger.stopped)
         if busy:
             self._idle_since = None
         elif self._idle_since is None:
@@ -264,8 +258,6 @@ class Surface:
             self._forget(self)
             return False
         limit = self.calls.traits.preview_seconds if self._outlets else (LINGER_SECONDS if not busy else 30.0)
-        if self._untold:
-            limit = UNTOLD_SECONDS
         await self.bell.wait(max(0.02, min(limit, (step.ms if step.ms is not None else limit * 1000) / 1000)))
         return True
 

@@ -99,6 +99,12 @@ class Surfaces:
         return len(found.ledger.waiting) if found is not None else 0
 
     @property
+    def on_their_way(self) -> bool:
+        """Something is sent yet, or tried: what met damage is not."""
+        found = (surface.ledger for surface in self._surfaces.values())
+        return any(part.row.origin not in ledger.stopped for ledger in found for part in ledger.waiting)
+
+    @property
     def unsent(self) -> int:
         """Parts that are not as they should be yet."""
         return sum(map(self.unsent_of, self._surfaces))

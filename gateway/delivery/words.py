@@ -77,14 +77,14 @@ class UnstoredWords:
         """Say it; False if that cannot be now.
 
         `unsaid` is called if it turns out that it was certainly not said, and may be said later. Who gives none says it never again, so
-        that it is tried however many are told.
+        that it is tried however many are told, and waits until the chat may be written to.
         """
-        if not self._surfaces.open or not self._accounts.knows(address) or self._gates.waits(address)[Urgency.FINAL]:
+        if not self._surfaces.open or not self._accounts.knows(address):
             return False
         pause = self._pauses.get((address.platform, address.account), 0)
-        if unsaid is not None and (len(self._saying) >= UNSTORED_MOST or steady_ms(self._clock) < pause):
+        closed = self._gates.waits(address)[Urgency.FINAL] > 0 or steady_ms(self._clock) < pause
+        if unsaid is not None and (len(self._saying) >= UNSTORED_MOST or closed):
             return False
-        self._gates.passed(address)
         task = self._surfaces.begin(self._say(address, content, unsaid), f"outage {address.text()}")
         self._saying.add(task)
         task.add_done_callback(self._saying.discard)
@@ -94,6 +94,9 @@ class UnstoredWords:
         name = address.text()
         try:
             async with asyncio.timeout(UNSTORED_SECONDS):
+                while wait := self._gates.waits(address)[Urgency.FINAL]:
+                    await asyncio.sleep(wait / 1000)
+                self._gates.passed(address)
                 await self._accounts.of(address).port.create(address, content, f"{name}/outage/{self._clock.now_ms()}")
         except CallFailed as error:
             if error.fate is Fate.TOO_FAST:
