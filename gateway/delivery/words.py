@@ -94,7 +94,7 @@ class UnstoredWords:
         name = address.text()
         try:
             async with asyncio.timeout(UNSTORED_SECONDS):
-                while wait := self._gates.waits(address)[Urgency.FINAL]:
+                while wait := self._gates.waits(address)[Urgency.FINAL]:  # noqa: ASYNC110 - it says how long
                     await asyncio.sleep(wait / 1000)
                 self._gates.passed(address)
                 await self._accounts.of(address).port.create(address, content, f"{name}/outage/{self._clock.now_ms()}")
