@@ -272,6 +272,28 @@ def test_no_file_holds_a_path_of_somebodys_machine() -> None:
     assert [found for path, text in texts().items() for found in lines_with(DEVELOPERS_PATHS, text, path)] == []
 
 
+def left_open(source: str, path: str) -> list[str]:
+    """SQLite's own ``with`` ends a transaction and closes nothing; what the collector closes is a ResourceWarning since Python 3.13."""
+    return [
+        f"{path}:{one.context_expr.lineno}: closing(sqlite3.connect(...)) closes it"
+        for block in nodes(source)
+        if isinstance(block, ast.With)
+        for one in block.items
+        if isinstance(one.context_expr, ast.Call) and ast.unparse(one.context_expr.func) == "sqlite3.connect"
+    ]
+
+
+def test_no_connection_is_left_for_the_collector_to_close() -> None:
+    assert [found for path, source in sources("") for found in left_open(source, path)] == []
+
+
+def test_a_planted_connection_that_nobody_closes_is_found() -> None:
+    assert left_open("with sqlite3.connect(path) as conn:\n    pass", "a.py") == [
+        "a.py:1: closing(sqlite3.connect(...)) closes it"
+    ]
+    assert left_open("with closing(sqlite3.connect(path)) as conn, conn:\n    pass", "a.py") == []
+
+
 def test_no_lock_file_names_the_host_of_an_index() -> None:
     locks = {
         path: text for path, text in texts().items() if path.endswith((".lock", "requirements.txt", "pylock.toml"))

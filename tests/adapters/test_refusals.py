@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from datetime import UTC
 from pathlib import Path
 
@@ -29,7 +30,7 @@ async def explained(database: Path, request: str) -> ToldStory:
 
 
 def rows(database: Path) -> list[tuple[str, str, bytes]]:
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
         return conn.execute("SELECT lane, reason, body FROM inbox ORDER BY id").fetchall()
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
@@ -128,7 +129,7 @@ def _grown(home: Path, chats: frozenset[str], rows: int) -> list[Figure]:
     """Copy what is stored until the journal has so many rows."""
     (path,) = home.rglob("*.db")
     began = time.monotonic()
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("PRAGMA journal_mode=delete")
         conn.execute("PRAGMA synchronous=off")
         conn.execute("PRAGMA cache_size=-1000000")
@@ -172,7 +173,7 @@ async def _asked(home: Path) -> list[Figure]:
     """Any ids of each kind, one after the other; and the whole command."""
     (path,) = home.rglob("*.db")
     chance = random.Random(1)
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         picked = {kind: [_any(conn, chance, *where) for _ in range(ASKED)] for kind, where in KINDS.items()}
     figures: list[Figure] = []
     async with open_reads(path) as reads:

@@ -7,6 +7,7 @@ import random
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ class Scene:
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         """By plain SQL, beside the gateway."""
-        with sqlite3.connect(f"file:{self.harness.folder / 'outspoken.db'}?mode=ro", uri=True) as conn:
+        with closing(sqlite3.connect(f"file:{self.harness.folder / 'outspoken.db'}?mode=ro", uri=True)) as conn:
             return conn.execute(query).fetchall()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
@@ -66,7 +66,7 @@ class Direct(StoreAsks):
 def opened(database: Path) -> Generator[tuple[Reads, frozenset[str]]]:
     """What can be asked of a run's database, and the keys of all messages in it."""
     engine = create_engine(f"sqlite:///file:{database}?mode=ro&uri=true", isolation_level="AUTOCOMMIT")
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as plain:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as plain:
         keys = frozenset(str(row[0]) for row in plain.execute("SELECT platform_key FROM inbox"))
     try:
         with engine.connect() as conn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from tests.chats.harness import Harness, answer, process, quiet, running, texts
@@ -51,7 +52,7 @@ async def test_a_process_that_is_killed_in_a_call_leaves_it_counted_and_nothing_
             told = await answer(platform, chat, "Everybody today")
             assert "of it estimated" in told.text
         database = next(tmp_path.rglob("*.db"))
-        with sqlite3.connect(database) as opened:
+        with closing(sqlite3.connect(database)) as opened, opened:
             calls = opened.execute("SELECT state, estimated, used_tokens FROM reservations ORDER BY at").fetchall()
             day = opened.execute(
                 "SELECT spent_tokens, held_tokens, calls FROM budgets WHERE scope = 'day:all'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from datetime import UTC
 from pathlib import Path
 
@@ -53,7 +53,7 @@ async def test_every_message_of_a_run_with_faults_is_explained(tmp_path: Path):
 async def _settled(database: Path, said: set[str]) -> None:
     """Until all is stored, or nothing more comes: what is open then must be explained as well."""
     for _ in range(200):
-        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
             stored = {row[0] for row in conn.execute("SELECT platform_key FROM inbox")}
             (new,) = conn.execute("SELECT count(*) FROM inbox WHERE state IN ('new', 'taken')").fetchone()
         if said <= stored and not new:
@@ -75,7 +75,7 @@ async def _explained(database: Path, said: list[str]) -> dict[str, ToldStory]:
 
 def _agree(database: Path, found: dict[str, ToldStory]) -> None:
     """By plain SQL, beside everything that made the stories."""
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
         rows = conn.execute(
             "SELECT i.platform_key, i.lane, i.state, i.reason, n.turn, t.exit, i.id FROM inbox i "
             "LEFT JOIN turn_inputs n ON n.inbox = i.id LEFT JOIN turns t ON t.turn = n.turn"
@@ -103,7 +103,7 @@ def _agree(database: Path, found: dict[str, ToldStory]) -> None:
 
 async def _deliveries_too(database: Path) -> None:
     """What the bot wrote leads back to what it belongs to."""
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
         keys = conn.execute("SELECT key, origin FROM deliveries ORDER BY random() LIMIT 60").fetchall()
     async with open_reads(database) as reads:
         explainer = Explainer(reads, SystemClock().now_ms)
@@ -134,7 +134,7 @@ async def test_what_a_schedule_makes_happen_is_explained_whole(tmp_path: Path):
             await quiet(harness, place)
         said = harness.seen(place)
         (database,) = tmp_path.rglob("*.db")
-        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
             rows = conn.execute("SELECT id, platform_key FROM inbox WHERE platform_key LIKE 'schedule%'").fetchall()
             schedules = dict(conn.execute("SELECT schedule, state FROM schedules").fetchall())
         stories: dict[str, str] = {}
@@ -183,7 +183,7 @@ async def test_a_message_that_never_came_tells_of_the_adapter(tmp_path: Path):
 
 
 def _states(database: Path) -> list[str]:
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
         return [row[0] for row in conn.execute("SELECT state FROM adapter_states ORDER BY at")]
 
 

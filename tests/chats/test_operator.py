@@ -86,10 +86,10 @@ async def test_a_turn_that_cannot_be_read_any_more_ends_visibly(telegram: Telegr
         await asyncio.wait_for(telegram.model.holding.wait(), 60)
         await one.kill()
     import sqlite3
+    from contextlib import closing
 
-    with sqlite3.connect(telegram.folder / "outspoken.db") as conn:
+    with closing(sqlite3.connect(telegram.folder / "outspoken.db")) as conn, conn:
         conn.execute("UPDATE journal SET body = ? WHERE seq = 0", (b"{broken",))
-    conn.close()
     telegram.model.release()
     async with process(telegram):
         await answer(telegram, chat, "⚠️", 20)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,9 @@ async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
 def database(harness: Harness, *statements: tuple[str, tuple[Any, ...]]) -> list[Any]:
     """Run statements while no gateway does; the rows of the last one."""
     rows: list[Any] = []
-    with sqlite3.connect(harness.folder / "outspoken.db") as conn:
+    with closing(sqlite3.connect(harness.folder / "outspoken.db")) as conn, conn:
         for words, values in statements:
             rows = conn.execute(words, values).fetchall()
-    conn.close()
     return rows
 
 

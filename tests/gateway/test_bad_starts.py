@@ -9,6 +9,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,16 +48,14 @@ def refused(env: dict[str, str], status: int, *words: str) -> None:
 
 
 def newer(database: Path) -> None:
-    with sqlite3.connect(database) as conn:
+    with closing(sqlite3.connect(database)) as conn, conn:
         conn.execute("UPDATE alembic_version SET version_num = '9999'")
-    conn.close()
 
 
 def somebody_elses(database: Path) -> None:
     database.unlink()
-    with sqlite3.connect(database) as conn:
+    with closing(sqlite3.connect(database)) as conn, conn:
         conn.execute("CREATE TABLE sessions (id int)")
-    conn.close()
 
 
 def a_letter(database: Path) -> None:

@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -246,9 +247,8 @@ async def test_an_old_schema_and_a_newer_one(world: World) -> None:
     database = world.home / "outspoken.db"
 
     def say(revision: str) -> None:
-        with sqlite3.connect(database) as conn:
+        with closing(sqlite3.connect(database)) as conn, conn:
             conn.execute("UPDATE alembic_version SET version_num = ?", (revision,))
-        conn.close()
 
     say("0001")
     before = database.read_bytes()

@@ -6,7 +6,7 @@ import random
 import re
 import sqlite3
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -469,7 +469,7 @@ async def test_turns_of_a_time_are_found_among_many(sqlite: str):
         closed = at + chance.randrange(1, 5_000)
         spans.append((number, at, closed))
         at = closed
-    with sqlite3.connect(sqlite) as conn:
+    with closing(sqlite3.connect(sqlite)) as conn, conn:
         conn.executemany(
             "INSERT INTO turns (turn, session, number, state, exit, opened_at, closed_at, deadline) "
             "VALUES (?, ?, ?, 'closed', 'answered', ?, ?, 0)",
@@ -532,7 +532,7 @@ async def test_no_question_reads_a_whole_table(sqlite: str):
     finally:
         sql_event.remove(Engine, "before_cursor_execute", note)
     assert len(asked) > 50
-    with sqlite3.connect(re.sub(r"^sqlite:///", "", sqlite)) as conn:
+    with closing(sqlite3.connect(re.sub(r"^sqlite:///", "", sqlite))) as conn, conn:
         for statement, parameters in asked:
             if not statement.lstrip().upper().startswith("SELECT"):
                 continue

@@ -6,7 +6,7 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import aiohttp
@@ -74,7 +74,7 @@ def asking() -> Generator[list[tuple[str, object]]]:
 def scans(database: Path, asked: list[tuple[str, object]]) -> list[str]:
     """Statements that read a whole table which grows, or a whole index that has every row of one."""
     found: dict[str, str] = {}
-    with sqlite3.connect(database) as conn:
+    with closing(sqlite3.connect(database)) as conn, conn:
         names = "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '% WHERE %'"
         bounded = [row[0] for row in conn.execute(names)]
         for statement, parameters in asked:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import stat
 import tarfile
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def test_a_journal_that_was_changed_in_the_database_is_found_and_nothing_is_writ
     env = environment(tmp_path, free_port())
     assert outspoken(env, "ask", "hello").returncode == 0
     (database,) = tmp_path.rglob("*.db")
-    with sqlite3.connect(database) as conn:
+    with closing(sqlite3.connect(database)) as conn, conn:
         (turn,) = conn.execute("SELECT turn FROM turns").fetchone()
         conn.execute("UPDATE turns SET exit = 'step_limit'")
     before = database.read_bytes()

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_no_command_prints_what_a_model_or_a_person_wrote_as_a_command_for_the_t
     assert "owned" in asked.stdout, "the model says it back"
     turn = ""
     (database,) = tmp_path.rglob("outspoken.db")
-    with sqlite3.connect(database) as rows:
+    with closing(sqlite3.connect(database)) as rows, rows:
         ((turn,),) = rows.execute("select turn from turns")
     commands = [
         ["ask", "--json", f"hello {ATTACK}"],

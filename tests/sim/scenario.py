@@ -7,6 +7,7 @@ import hashlib
 import random
 import shutil
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -286,7 +287,7 @@ class Scenario:
 def digest(result: Result) -> str:
     """A fingerprint of everything that happened, for comparing two runs of one seed."""
     hashed = hashlib.sha256()
-    with sqlite3.connect(f"file:{result.path}?mode=ro", uri=True) as database:
+    with closing(sqlite3.connect(f"file:{result.path}?mode=ro", uri=True)) as database:
         for table in ("inbox", "turns", "journal", "tool_calls"):
             for row in database.execute(f"SELECT * FROM {table}"):
                 hashed.update(repr(row).encode())

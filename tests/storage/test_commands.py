@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import stat
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -182,7 +183,7 @@ def test_a_backup_that_is_not_whole_or_no_backup_at_all_is_refused(tmp_path: Pat
 def test_a_copy_from_before_an_upgrade_has_the_newest_schema_when_it_is_put_back(tmp_path: Path) -> None:
     env = setting(tmp_path)
     older = tmp_path / "outspoken.db.before-upgrade-from-0013"
-    with sqlite3.connect(older, isolation_level=None) as conn:
+    with closing(sqlite3.connect(older, isolation_level=None)) as conn, conn:
         _upgrade(conn, "older", "0013")
     done = outspoken(env, "db", "restore", str(older))
     assert done.returncode == 0, done.stderr

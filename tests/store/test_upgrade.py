@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,9 @@ async def _run_on(where: str, *statements: str) -> None:
                 await conn.execute(text(statement))
         await engine.dispose()
     else:
-        with create_engine(f"sqlite:///{place.path}").begin() as conn:
+        with closing(sqlite3.connect(place.path)) as conn, conn:
             for statement in statements:
-                conn.execute(text(statement))
+                conn.execute(statement)
 
 
 async def test_the_list_of_revisions_is_alembics_own() -> None:
@@ -128,10 +129,9 @@ async def test_an_existing_file_is_copied_before_it_is_upgraded(sqlite: str, mig
     async with opened(sqlite) as store:
         await store.inbox.accept(message())
     copy = backup_path(Path(sqlite), None)
-    with sqlite3.connect(copy) as conn:
+    with closing(sqlite3.connect(copy)) as conn, conn:
         assert conn.execute("SELECT x FROM old").fetchall() == [(7,)]
         assert conn.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sessions'").fetchall() == [(0,)]
-    conn.close()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
 
@@ -154,9 +154,8 @@ async def test_the_file_and_the_folders_made_for_it_are_private(sqlite: str) -> 
 
 
 def _sqlite_schema(path: str) -> set[tuple[str, ...]]:
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         found = conn.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE '%alembic%'").fetchall()
-    conn.close()
     return {(kind, name, *_pieces(sql or "")) for kind, name, sql in found}
 
 

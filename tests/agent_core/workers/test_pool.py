@@ -64,7 +64,9 @@ async def test_a_worker_has_no_file_no_secret_and_no_socket_of_the_gateway(
             seen = await workers.run(job("surroundings"), {})
     assert isinstance(seen, dict)
     assert "xyzzy" not in str(seen)
-    assert set(map(str, seen["open"] if isinstance(seen["open"], list) else [])) <= {"pipe", "/dev/null", "socket"}
+    found = set(map(str, seen["open"] if isinstance(seen["open"], list) else []))
+    # libffi 3.5 keeps its own file open.
+    assert {one for one in found if "/libffi.so" not in one} <= {"pipe", "/dev/null", "socket"}
     assert seen["core"] == [0, 0]
     assert seen["memory"] == [512 * 1024 * 1024] * 2
 
