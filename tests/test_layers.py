@@ -35,6 +35,7 @@ NOT_IN: Mapping[str, frozenset[str]] = {
     "agent_core": PLATFORM_LIBRARIES,
     "adapters": frozenset({"sqlalchemy", "alembic", "asyncpg", "sqlite3"}),
 }
+RECORDS = "agent_core/records.py"
 AIOHTTP_IN_THE_CORE = ("agent_core/model/", "agent_core/tools/")
 
 PURE = (
@@ -180,6 +181,16 @@ def circles(sources: Mapping[str, str]) -> list[list[str]]:
     return [sorted(wanted)] if wanted else []
 
 
+def dataclasses_at_once(source: str, path: str) -> list[str]:
+    """Where a file takes the standard decorator, which compiles six functions a class at each start (`agent_core/records.py`)."""
+    return [
+        f"{path}:{node.lineno}: take dataclass from agent_core.records"
+        for node in nodes(source)
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+        if path != RECORDS and any(alias.name == "dataclass" for alias in node.names)
+    ]
+
+
 def too_long(source: str, path: str) -> list[str]:
     """The functions over `LONGEST_FUNCTION` lines (signature to last line), and the file if it is over `LONGEST_FILE`."""
     found = [
@@ -253,6 +264,11 @@ def test_every_import_keeps_to_the_layers() -> None:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles(dict(sources("agent_core/", "adapters/", "gateway/"))) == []
+
+
+def test_no_class_of_the_product_has_its_methods_made_before_somebody_asks() -> None:
+    assert [found for path, text in sources(*SOURCE_FOLDERS) for found in dataclasses_at_once(text, path)] == []
+    assert dataclasses_at_once("from dataclasses import dataclass, field", "gateway/daemon.py")
 
 
 MOST_SIBLINGS = 16
