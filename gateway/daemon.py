@@ -199,7 +199,8 @@ async def _opened(
     """The store; and what of an earlier database there was while this one was missing or empty, in words."""
     left = leftovers(config, paths)
     where = config.storage.url or paths.database
-    return await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version())), left
+    opened = open_store(where, clock=clock, ids=ids, version=program_version(), gateway=True)
+    return await stack.enter_async_context(opened), left
 
 
 async def _warmed(client: ModelClient) -> None:

@@ -208,10 +208,12 @@ def store_of(asks: StoreAsks, node: Node) -> Store:
 
 
 @asynccontextmanager
-async def open_store(url_or_path: str | Path, *, clock: Clock, ids: Ids, version: str) -> AsyncGenerator[Store]:
+async def open_store(
+    url_or_path: str | Path, *, clock: Clock, ids: Ids, version: str, gateway: bool = False
+) -> AsyncGenerator[Store]:
     """The store at a path (SQLite) or URL (``sqlite:///…``, ``postgresql://…``), upgraded if need be, for the block.
 
-    Raises CannotOpen or one of its kinds: AlreadyRunning, DatabaseTooNew, NotOurDatabase.
+    `gateway` is for who serves: there is one for each database, while a command may look into one of PostgreSQL beside it. Raises CannotOpen or one of its kinds: AlreadyRunning, DatabaseTooNew, NotOurDatabase.
     """
     place = parse_place(url_or_path)
     arrival = upkeep.Arrival(ids.new("n"), clock.now_ms(), version)
@@ -220,7 +222,7 @@ async def open_store(url_or_path: str | Path, *, clock: Clock, ids: Ids, version
             case SqlitePlace():
                 store = await _open_sqlite(stack, place, arrival, clock)
             case PostgresPlace():
-                store = await _open_postgres(stack, place, arrival, clock)
+                store = await _open_postgres(stack, place, arrival, clock, gateway=gateway)
             case _:
                 assert_never(place)
         yield store
@@ -250,7 +252,9 @@ async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkee
     return store_of(StoreAsks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))
 
 
-async def _open_postgres(stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock) -> Store:
+async def _open_postgres(
+    stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock, *, gateway: bool
+) -> Store:
     engine = postgres_engine(place, name="writer", autocommit=False)
     stack.push_async_callback(engine.dispose)
     line = PostgresLine(place, engine)
@@ -258,7 +262,7 @@ async def _open_postgres(stack: AsyncExitStack, place: PostgresPlace, arrival: u
     await ensure_schema(line, place)
     with opening(place.shown):
         node = await line.transact(lambda conn: upkeep.register(conn, arrival))
-    ownership = await stack.enter_async_context(pulse(place, node))
+    ownership = await stack.enter_async_context(pulse(place, node, gateway=gateway))
     readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True))
     stack.push_async_callback(readers.dispose)
     who = Who(node, ownership.dead)

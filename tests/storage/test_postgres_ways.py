@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.test_process import daemon, outspoken
+from tests.gateway.test_process import daemon, environment, outspoken, post
 from tests.ports import free_port
 from tests.storage.harm import own_disk
 from tests.storage.test_twenty_ways import ready, say, setting, told, told_away, until
@@ -193,3 +193,16 @@ def test_a_damaged_page_of_a_server_is_told_and_others_go_on(tmp_path: Path) -> 
             assert "amcheck" in checked.stdout, checked
             stored(one, ["before0", "before29", "after"])
         assert "Traceback" not in (tmp_path / "second.log").read_text()
+
+
+def test_a_second_gateway_on_one_database_is_refused_and_with_a_database_of_its_own_both_answer(tmp_path: Path) -> None:
+    with server() as one:
+        one.ask("CREATE DATABASE other")
+        first = {**environment(tmp_path / "first", free_port()), "OUTSPOKEN_STORAGE__URL": one.url}
+        with daemon(first, tmp_path / "first.log"):
+            second = {**environment(tmp_path / "second", free_port()), "OUTSPOKEN_STORAGE__URL": one.url}
+            refused = outspoken(second, "run")
+            assert (refused.returncode, "Another gateway has" in refused.stderr) == (75, True), refused.stderr
+            second["OUTSPOKEN_STORAGE__URL"] = one.url.removesuffix("postgres") + "other"
+            with daemon(second, tmp_path / "second.log"):
+                assert all("[DONE]" in post(env, "hello", "k") for env in (first, second))

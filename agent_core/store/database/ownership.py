@@ -47,6 +47,10 @@ LOCK_TRY_SECONDS = 0.03
 LOCK_SPACE = 0x6F757473 << 32
 """Keeps our advisory locks apart from those of other programs in the same database; the node's number is added."""
 
+GATEWAY = 0
+"""No node has this number: whoever serves holds it, and there is one for each database. Messages that another node's conversation gets are
+stored, and nobody but that node may answer them, which does not know of them."""
+
 
 def boottime() -> float:
     """Seconds since the machine started, time asleep included."""
@@ -242,6 +246,18 @@ class PulseLock:
         if not taken:
             raise StorageUnavailable(f"The number {self._node} of this node is locked already in {self._place.shown}.")
 
+    async def be_alone(self, conn: AsyncConnection) -> None:
+        """Be the one gateway of this database, as long as the lock on our number. Raises AlreadyRunning once whoever holds it has had time to be dead."""
+        until = self._clock() + LEASE_SECONDS + MARGIN_SECONDS
+        while True:
+            self._good = self._clock()
+            if (await conn.execute(_LOCK, {"key": LOCK_SPACE + GATEWAY})).scalar_one():
+                return
+            if self._good > until:
+                words = f"Another gateway has {self._place.shown} open already. Stop it first, or give this one a database of its own: [storage] url"
+                raise AlreadyRunning(words, None)
+            await asyncio.sleep(LOCK_TRY_SECONDS)
+
     async def beat(self, conn: AsyncConnection) -> None:
         """Ping until the lock may be lost; then set `lost` and return."""
         try:
@@ -261,14 +277,17 @@ class PulseLock:
 
 
 @asynccontextmanager
-async def pulse(place: PostgresPlace, node: int, clock: Callable[[], float] = boottime) -> AsyncGenerator[PulseLock]:
-    """Hold the lock on `node` for the block, on a connection of its own that the server ends after 4 s of silence."""
+async def pulse(
+    place: PostgresPlace, node: int, clock: Callable[[], float] = boottime, *, gateway: bool = False
+) -> AsyncGenerator[PulseLock]:
+    """Hold the lock on `node` for the block, on a connection of its own that the server ends after 4 s of silence; with `gateway`, as the
+    only gateway of this database."""
     limit = f"{LEASE_SECONDS * 1000:.0f}"
     settings = {"idle_session_timeout": limit, "tcp_user_timeout": limit}
     engine = postgres_engine(place, name=f"pulse {node}", autocommit=True, settings=settings)
     owner = PulseLock(place, node, clock)
     try:
-        conn = await _connected(engine, owner, place)
+        conn = await _connected(engine, owner, place, gateway=gateway)
         beating = asyncio.create_task(owner.beat(conn), name="store-pulse")
         try:
             yield owner
@@ -280,13 +299,15 @@ async def pulse(place: PostgresPlace, node: int, clock: Callable[[], float] = bo
         await engine.dispose()
 
 
-async def _connected(engine: AsyncEngine, owner: PulseLock, place: PostgresPlace) -> AsyncConnection:
+async def _connected(engine: AsyncEngine, owner: PulseLock, place: PostgresPlace, *, gateway: bool) -> AsyncConnection:
     try:
         conn = await engine.connect()
     except (SQLAlchemyError, OSError, TimeoutError) as error:
         raise CannotOpenNow(f"The PostgreSQL server of {place.shown} cannot be used: {in_words(error)}.") from error
     try:
         await owner.lock(conn)
+        if gateway:
+            await owner.be_alone(conn)
     except BaseException:
         await _end(conn)
         raise
