@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, overload
+
+import orjson
+from typing_extensions import override
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -42,6 +46,47 @@ class InputMessage:
         if self.name:
             message["name"] = self.name
         return message
+
+
+class ToldConversation(Sequence[Message]):
+    """A conversation whose beginning is at hand as JSON, as it is sent. Only who looks into that has it read.
+
+    In the beginning there is plain text alone: nothing beside it, and no thoughts.
+    """
+
+    def __init__(self, begun: bytes, rest: Sequence[Message]) -> None:
+        """`begun` are messages with a comma between them, without brackets; empty if there are none."""
+        self._begun = begun
+        self.rest = rest
+
+    @functools.cached_property
+    def encoded(self) -> bytes:
+        """All of it as a JSON array."""
+        rest = orjson.dumps(list(self.rest))
+        if not self._begun:
+            return rest
+        return b"".join((b"[", self._begun, b"," if self.rest else b"", memoryview(rest)[1:]))
+
+    @functools.cached_property
+    def _all(self) -> list[Message]:
+        return [*orjson.loads(b"[" + self._begun + b"]"), *self.rest]
+
+    @override
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        return self._all[index]
+
+
+def beside_words(messages: Sequence[Message]) -> Sequence[Message]:
+    """Those of the messages in which there can be more than plain text."""
+    return messages.rest if isinstance(messages, ToldConversation) else messages
 
 
 def carried_thoughts(

@@ -174,8 +174,8 @@ class Closer:
 
     store: Store
     tell: Tell
-    troubled: Callable[[Sequence[TroubleRow]], None]
-    """Called with what went wrong in a turn, once it is stored."""
+    troubled: Callable[[str, Sequence[TroubleRow]], None]
+    """Called with a session and what went wrong in its turn, once it is stored."""
 
     async def close(
         self, end: Closing, outlet: Outlet | None, patience: Patience = at_once, instead: Fresh | None = None
@@ -199,7 +199,7 @@ class Closer:
             failed = await self._without_rows(end, outlet, instead)
         elif end.rows:
             await patience(write)
-        self.troubled(end.troubles)
+        self.troubled(end.whose.session, end.troubles)
         if outlet is not None:
             outlet.closed()
         self._say(end)

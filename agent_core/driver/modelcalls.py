@@ -31,7 +31,7 @@ from agent_core.judging.compaction import (
     summary_words,
 )
 from agent_core.machine.turn import Turn
-from agent_core.messages import Message
+from agent_core.messages import Message, ToldConversation
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.patience import Limit
 from agent_core.ports import Clock
@@ -129,7 +129,9 @@ class ModelCaller:
         """One model call, as the turn wants it, if there is room for it in the budgets. Content goes to `sink`."""
         assert turn.opened is not None
         endpoint = self.client.endpoint(effect.route.endpoint)
-        messages = without(self._messages(turn, effect), effect.left_out)
+        messages = self._messages(turn, effect)
+        if effect.left_out:
+            messages = without(messages, effect.left_out)
         tools = self.offer.without(turn.withheld).encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
         window = endpoint.context_tokens
@@ -248,10 +250,30 @@ class ModelCaller:
             self.tell(called)
         return ending
 
-    def _messages(self, turn: Turn, effect: CallModel) -> list[Message]:
+    def _messages(self, turn: Turn, effect: CallModel) -> Sequence[Message]:
         """The conversation of one call."""
+        if (begun := self._begun(turn)) is not None:
+            now = request_messages("", [], turn, effect)
+            if now and now[0].get("role") == "user":  # so nothing of it is joined with what stands before it
+                return ToldConversation(begun, now)
         history, elide_over = self._past(turn)
         return request_messages("", history, turn, effect, elide_results_over=elide_over)
+
+    def _begun(self, turn: Turn) -> bytes | None:
+        """What stands before the turn as it is sent; None if that has to be put together anew."""
+        assert turn.opened is not None
+        sent = self.memory.sent
+        if turn.opened.own_history is not None or turn.compacted is not None or sent is None:
+            return None
+        system = orjson.dumps(self._system())[1:-1]
+        return b",".join(part for part in (system, sent) if part)
+
+    def _system(self) -> list[Message]:
+        """What the gateway puts before everything, with the summary of what is not told any more."""
+        system: list[Message] = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
+        if self.memory.summary:
+            system = _with_summary(system, self.memory.summary)
+        return system
 
     def _past(self, turn: Turn) -> tuple[list[Message], int]:
         """What stands before the turn, with what a compaction left of it; over how many characters results are shortened."""
@@ -271,12 +293,9 @@ class ModelCaller:
         if turn.opened.own_history is not None:
             system, groups = groups_of(turn.opened.own_history)
             if not system and self.system_prompt:
-                system = [{"role": "system", "content": self.system_prompt}]
+                system.append({"role": "system", "content": self.system_prompt})
             return system, groups
-        system: list[Message] = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
-        if self.memory.summary:
-            system = _with_summary(system, self.memory.summary)
-        return system, self.memory.groups
+        return self._system(), self.memory.groups
 
     async def compact(self, turn: Turn) -> Compacted:
         """Shorten the history: by a summary of the model's, or, if that fails, by a plain digest."""

@@ -15,10 +15,10 @@ from dataclasses import field
 import orjson
 
 from agent_core.failures.leftout import LeftOut
-from agent_core.messages import Message, text_of
+from agent_core.messages import THOUGHTS, Message, ToldConversation, text_of
 from agent_core.records import dataclass
 from agent_core.turn.standing import Standing
-from agent_core.turn.transcript import TOO_MUCH, closed_turn_messages
+from agent_core.turn.transcript import TOO_MUCH, alternating, closed_turn_messages, repaired
 
 ASSUMED_WINDOW_TOKENS = 128_000
 ELIDE_RESULTS_OVER_CHARS = 2_000
@@ -37,7 +37,8 @@ Group = list[Message]
 
 def estimate_tokens(messages: Sequence[Message], extra_bytes: int = 0) -> int:
     """About how many tokens `messages` are: their JSON bytes ÷ 3.6, plus a tenth as a margin."""
-    return round((len(orjson.dumps(list(messages))) + extra_bytes) / 3.6 * 1.1)
+    encoded = messages.encoded if isinstance(messages, ToldConversation) else orjson.dumps(list(messages))
+    return round((len(encoded) + extra_bytes) / 3.6 * 1.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,28 @@ def told_turn(turn: Standing) -> ToldTurn:
     return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns, left_out)
 
 
-@dataclass(slots=True)
 class SessionMemory:
-    """A session's conversation as the model is told it, turn by turn."""
+    """A session's conversation as the model is told it, turn by turn.
 
-    summary: str = ""
-    """Stands for the turns before `groups`."""
-    groups: list[Group] = field(default_factory=list[Group])
-    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
-    """What is left out of them, by model; the latest last, and at most `MOST_LEFT_OUT`."""
+    It is kept as it is sent: each turn is encoded once, when it has ended. Where all turns are plain, a request takes them as they lie here,
+    and a long past costs what a short one does.
+    """
+
+    __slots__ = ("_most", "_rough", "_since", "_turns", "left_out", "size", "summary")
+
+    def __init__(self, most: int | None = None) -> None:
+        """At most so many turns are told; None: all."""
+        self.summary = ""
+        """Stands for the turns before `groups`."""
+        self.left_out: list[LeftOut] = []
+        """What is left out of them, by model; the latest last, and at most `MOST_LEFT_OUT`."""
+        self.size = 0
+        """Bytes."""
+        self._most = most
+        self._turns: list[bytes] = []
+        self._rough: list[bool] = []
+        self._since = 0
+        """How many turns there have been since the one that wrote the summary, with that."""
 
     def add(self, turn: Standing) -> None:
         """Take in a closed turn."""
@@ -79,14 +93,42 @@ class SessionMemory:
     def take(self, told: ToldTurn) -> None:
         """Take in what a turn left behind; one that compacted the history replaces the part that it summed up."""
         if told.summary:
-            self.summary = told.summary
-            self.groups = self.groups[len(self.groups) - told.kept_turns :] if told.kept_turns else []
+            self.summary, self._since = told.summary, 0
+            self._keep(told.kept_turns)
         if told.group:
-            self.groups.append(told.group)
+            self._turns.append(orjson.dumps(told.group)[1:-1])
+            self._rough.append(not plain(told.group))
+            self.size += len(self._turns[-1])
+            self._since += 1
+        if self._most is not None:
+            self._keep(self._most)
+            if self._since > self._most:
+                self.summary = ""
         self.left_out = [*(one for one in self.left_out if one not in told.left_out), *told.left_out][-MOST_LEFT_OUT:]
 
-    def messages(self) -> list[Message]:
-        return [message for group in self.groups for message in group]
+    def _keep(self, latest: int) -> None:
+        over = len(self._turns) - latest
+        if over > 0:
+            self.size -= sum(map(len, self._turns[:over]))
+            del self._turns[:over], self._rough[:over]
+
+    @property
+    def groups(self) -> list[Group]:
+        """The messages of each turn."""
+        return [orjson.loads(b"[" + turn + b"]") for turn in self._turns]
+
+    @property
+    def sent(self) -> bytes | None:
+        """All messages as they are sent, with commas between them; None if some of them depend on who gets them."""
+        return None if True in self._rough else b",".join(self._turns)
+
+
+def plain(group: Group) -> bool:
+    """Whether these messages go to every model as they are, whatever stands before or behind them: begun by the person, ended by the model,
+    and nothing but text in them."""
+    ends = group[0].get("role") == "user" and group[-1].get("role") == "assistant" and not group[-1].get("tool_calls")
+    text = all(isinstance(m.get("content"), str | None) and THOUGHTS not in m for m in group)
+    return ends and text and alternating(repaired(group)) == group
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Asks a model and listens: one call, from request to its last event.
 
-The `openai` SDK carries the request (address, credentials, headers, errors); its stream objects stay out of the token path: we
-read the body's bytes and parse them ourselves. Retries are not made here; the turn decides them. This client decides nothing
+The `openai` SDK says how a request is addressed (address, credentials, headers), once for each credential, and what a refusal is; a call is
+sent by its HTTP client directly, because building each request anew took a fifth of a turn. Its stream objects stay out of the token path,
+too: we read the body's bytes and parse them ourselves. Retries are not made here; the turn decides them. This client decides nothing
 but what a byte or an exception means, and hands content to a sink as it comes.
 
 Only content (text, reasoning, pieces of tool calls) counts as life; comments, pings and empty chunks do not move the deadline.
@@ -28,7 +29,7 @@ from agent_core.bell import Frames
 from agent_core.causes import BreakCause
 from agent_core.failures.complaints import NOTHING_SAID, Complaint
 from agent_core.jsonvalue import Json
-from agent_core.messages import Message
+from agent_core.messages import Message, ToldConversation
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, OF_THE_KEY, Rejection, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
@@ -56,8 +57,8 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx2
+    import openai
     from openai import AsyncOpenAI
-    from openai._types import RequestOptions
 
 log = structlog.get_logger("model")
 
@@ -115,7 +116,7 @@ class ModelClient:
         self._endpoints = {endpoint.label: endpoint for endpoint in endpoints}
         self._clock = clock
         self._redactor = redactor
-        self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
+        self._clients: dict[tuple[str, str], _Door] = {}
         self._frames: Frames | None = None
         self._names: dict[str, str] = {}
         self._ask_again_at: dict[str, float] = {}
@@ -141,7 +142,7 @@ class ModelClient:
         """Close all connections."""
         clients, self._clients = list(self._clients.values()), {}
         for client in clients:
-            await client.close()
+            await client.sdk.close()
 
     async def model_names(self) -> dict[str, str]:
         """For each endpoint without a configured model: the first model that it lists (asked once, within 5 s).
@@ -169,7 +170,7 @@ class ModelClient:
             async with asyncio.timeout(5):
                 client = self._client(endpoint, endpoint.credentials[0].id)
                 with theirs(openai.APIStatusError):
-                    page = await client.models.with_raw_response.list(timeout=5, extra_headers=_PLAIN)
+                    page = await client.sdk.models.with_raw_response.list(timeout=5, extra_headers=_PLAIN)
                 body: Json = orjson.loads(page.content)
         except (openai.APIStatusError, TransportBroke, TimeoutError, orjson.JSONDecodeError) as error:
             log.warning("model.names_unknown", endpoint=endpoint.label, error=type(error.__cause__ or error).__name__)
@@ -243,7 +244,7 @@ class ModelClient:
         rows = () if (endpoint.label, request.route.model) in self._unavoidable else endpoint.known_bad
         return _body(endpoint, request, rows)
 
-    def _client(self, endpoint: Endpoint, credential: str) -> AsyncOpenAI:
+    def _client(self, endpoint: Endpoint, credential: str) -> _Door:
         key = (endpoint.label, credential)
         if key not in self._clients:
             secret = next((c.secret for c in endpoint.credentials if c.id == credential), None)
@@ -255,20 +256,19 @@ class ModelClient:
             from agent_core.model.transport import ModelTransport
 
             with theirs():
-                self._clients[key] = openai.AsyncOpenAI(
-                    api_key=secret,
-                    base_url=endpoint.base_url,
-                    max_retries=0,
-                    default_headers=dict(endpoint.headers),
-                    http_client=openai.DefaultAioHttpClient(
-                        timeout=None,
-                        follow_redirects=False,
-                        limits=_limits(),
-                        verify=_tls(),
-                        transport=ModelTransport(_tls(), MAX_CONNECTIONS),
-                        event_hooks={"response": [bound]},
-                    ),
+                http = openai.DefaultAioHttpClient(
+                    timeout=None,
+                    follow_redirects=False,
+                    limits=_limits(),
+                    verify=_tls(),
+                    transport=ModelTransport(_tls(), MAX_CONNECTIONS),
+                    event_hooks={"response": [bound]},
                 )
+                given = dict(endpoint.headers)
+                sdk = openai.AsyncOpenAI(
+                    api_key=secret, base_url=endpoint.base_url, max_retries=0, default_headers=given, http_client=http
+                )
+                self._clients[key] = _door(sdk, http, given)
         return self._clients[key]
 
 
@@ -341,37 +341,74 @@ def _body(endpoint: Endpoint, request: ModelRequest, known_bad: Sequence[KnownBa
 
 
 def _encoded(body: Mapping[str, object], tools: bytes) -> bytes:
+    said = body["messages"]
     try:
-        return orjson.dumps(body)
+        return orjson.dumps(
+            {**body, "messages": orjson.Fragment(said.encoded)} if isinstance(said, ToldConversation) else body
+        )
     except orjson.JSONEncodeError:  # half a surrogate pair somewhere: JSON can spell it, UTF-8 cannot
-        plain = {**body, "tools": orjson.loads(tools)} if "tools" in body else body
-        return json.dumps(plain).encode()
+        plain = {**body, "messages": list(cast("Sequence[Message]", said))}
+        return json.dumps({**plain, "tools": orjson.loads(tools)} if "tools" in body else plain).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """One credential's way to an address, with all that is the same in each of its calls."""
+
+    sdk: AsyncOpenAI
+    http: httpx2.AsyncClient
+    url: httpx2.URL
+    headers: httpx2.Headers
+    shown: httpx2.Request
+    """Stands for a request that has been sent: its body (kilobytes of tools) need not be kept as long as the answer takes."""
+
+
+def _door(sdk: AsyncOpenAI, http: httpx2.AsyncClient, given: Mapping[str, str]) -> _Door:
+    """`given` are the operator's own headers, which win over the SDK's."""
+    import httpx2
+
+    url = httpx2.URL(f"{str(sdk.base_url).rstrip('/')}/chat/completions")
+    named = {"OpenAI-Organization": sdk.organization or "", "OpenAI-Project": sdk.project or ""}
+    said = {**sdk.auth_headers, "User-Agent": sdk.user_agent, **{name: value for name, value in named.items() if value}}
+    headers = httpx2.Headers(said)
+    headers.update(given)
+    headers.update(_HEADERS)
+    return _Door(sdk, http, url, headers, httpx2.Request("POST", url))
 
 
 @asynccontextmanager
-async def _stream(client: AsyncOpenAI, body: bytes, connect_seconds: float) -> AsyncGenerator[httpx2.Response]:
+async def _stream(door: _Door, body: bytes, connect_seconds: float) -> AsyncGenerator[httpx2.Response]:
     import httpx2
     import openai
 
-    options: RequestOptions = {"headers": _HEADERS, "timeout": httpx2.Timeout(None, connect=connect_seconds)}
+    timeout = {"connect": connect_seconds, "read": None, "write": None, "pool": None}
     with theirs(openai.APIStatusError):
-        asked = await client.post(
-            "/chat/completions",
-            cast_to=httpx2.Response,
-            content=body,
-            options=options,
-            stream=True,
-            stream_cls=openai.AsyncStream[object],
+        request = httpx2.Request(
+            "POST", door.url, headers=door.headers, stream=httpx2.ByteStream(body), extensions={"timeout": timeout}
         )
-    response = cast("httpx2.Response", asked)  # what `cast_to` asks for, whatever the overload says
-    # The request has been sent: its body (kilobytes of tools) need not be kept as long as the answer takes.
-    response.request = httpx2.Request("POST", response.request.url)
-    del body
+        request.read()  # it is there at once
+        response = await door.http.send(request, stream=True)
+        if not response.is_success:
+            raise await _refused(response)
+    response.request = door.shown
+    del body, request
     try:
         yield response
     finally:
         with contextlib.suppress(Exception):  # what was read counts, however the connection is taken down
             await response.aclose()
+
+
+async def _refused(response: httpx2.Response) -> openai.APIStatusError:
+    """What the SDK makes of an answer that takes nothing of a request."""
+    import openai
+
+    await response.aread()
+    said: object = response.text.strip()
+    with contextlib.suppress(ValueError, RecursionError):
+        said = json.loads(response.text)
+    body = cast("dict[str, object]", said).get("error", cast("object", said)) if isinstance(said, dict) else said
+    return openai.APIStatusError(f"Error code: {response.status_code}", response=response, body=body)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from dataclasses import replace
 import orjson
 
 from agent_core.jsonvalue import Json
-from agent_core.messages import Message
+from agent_core.messages import Message, beside_words
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
 from agent_core.records import dataclass
 from agent_core.retry import TOOLS_LEFT_OUT
@@ -79,7 +79,7 @@ def with_tools(manners: Manners) -> Manners:
 def kind_of(messages: Sequence[Message]) -> frozenset[str]:
     """What kind of request it is: what there is in it beside text."""
     found: set[str] = set()
-    for message in messages:
+    for message in beside_words(messages):
         content = message.get("content")
         for part in content if isinstance(content, list) else ():
             kind = part.get("type") if isinstance(part, dict) else None

@@ -27,7 +27,7 @@ from dataclasses import field
 import orjson
 
 from agent_core.jsonvalue import Json
-from agent_core.messages import THOUGHTS, Message
+from agent_core.messages import THOUGHTS, Message, beside_words
 from agent_core.model.manners import Manners
 from agent_core.records import dataclass
 
@@ -127,11 +127,11 @@ def _deeper(before: Json, value: dict[str, Json]) -> Json:
     return {**before, **value} if isinstance(before, dict) else value
 
 
-def with_thoughts(messages: Sequence[Message], endpoint: str, model: str, manners: Manners) -> list[Message]:
+def with_thoughts(messages: Sequence[Message], endpoint: str, model: str, manners: Manners) -> Sequence[Message]:
     """The messages as this model at this endpoint gets them: with its own thoughts, nobody else's, and never with `THOUGHTS`."""
     wants = manners.wants_thoughts or manners.wants_signatures
-    if not wants and not any(THOUGHTS in message for message in messages):
-        return list(messages)
+    if not wants and not any(THOUGHTS in message for message in beside_words(messages)):
+        return messages
     called = _in_turns_with_calls(messages)
     out: list[Message] = []
     for message, in_turn_with_calls in zip(messages, called, strict=True):

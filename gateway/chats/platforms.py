@@ -119,7 +119,9 @@ async def platforms(
         zone, due = zone_in_force(config.schedule), Bell()
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
-        carrying = ChatCommands(handlers, store, outbox, clock, members.directory.pointed, due.ring)
+        carrying = ChatCommands(
+            handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory
+        )
         commands = CommandIntake(hub.accepting, members, carrying, clock)
         unread, ways = UnreadBox(store, clock), dict[str, TakesAgain]()
         arrivals = Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock)

@@ -86,14 +86,17 @@ class ChatCommands:
         clock: Clock,
         pointed: Callable[[PlaceChange], None],
         scheduled: Callable[[], None],
+        retold: Callable[[str], None],
     ) -> None:
-        """`pointed` is told when it was stored what goes on in a chat, `scheduled` when schedules were."""
+        """`pointed` is told when it was stored what goes on in a chat, `scheduled` when schedules were, `retold` the key of a conversation of
+        which the model is told something else from now on."""
         self._handlers = handlers
         self._store = store
         self._outbox = outbox
         self._clock = clock
         self._pointed = pointed
         self._scheduled = scheduled
+        self._retold = retold
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self.under_way: set[int] = set()
@@ -191,6 +194,8 @@ class ChatCommands:
                     self._pointed(reply.change.place)
                 if reply.schedules:
                     self._scheduled()
+                if reply.change.forget or reply.change.undo:
+                    self._retold(request.key)
                 return True
         finally:
             for address in (request.origin.address, *(address for address, _ in reply.elsewhere)):

@@ -151,5 +151,5 @@ class PeopleCommands:
             return
         queue = await self._accepting.owned(row.key, row.session)
         await self._store.sessions.change(row.session, queue.epoch, SessionChange(forget=True))
-        queue.memory_loaded = False
+        self._queues.forget_memory(row.key)
         self._queues.release(queue)

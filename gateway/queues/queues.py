@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent_core.bell import Bell
+from gateway.queues.pasts import Pasts
 from gateway.queues.queue import Running, SessionQueue
 
 
@@ -21,6 +22,8 @@ class Queues:
         self._by_key: dict[str, SessionQueue] = {}
         self._by_session: dict[str, SessionQueue] = {}
         self._expecting: dict[Bell, str] = {}
+        self.pasts = Pasts()
+        """Of conversations whose queue was forgotten."""
 
     def __iter__(self) -> Iterator[SessionQueue]:
         return iter(list(self._by_key.values()))
@@ -48,6 +51,8 @@ class Queues:
     def own(self, queue: SessionQueue, session: str, epoch: int) -> None:
         """The queue's session is this process's from now on."""
         queue.session, queue.epoch = session, epoch
+        if not queue.memory_loaded and (memory := self.pasts.take(queue.key, session, epoch)) is not None:
+            queue.memory, queue.memory_loaded = memory, True
         self._by_session[session] = queue
         self._by_key[queue.key] = queue  # it may have been forgotten as idle meanwhile
         for bell in [bell for bell, expected in self._expecting.items() if expected == session]:
@@ -56,6 +61,7 @@ class Queues:
     def point(self, queue: SessionQueue, session: str, epoch: int) -> None:
         """From now on the queue is another session's."""
         self._by_session.pop(queue.session, None)
+        self.pasts.drop(queue.key)
         queue.begin_anew(session, epoch)
         self._by_session[session] = queue
         self.release(queue)
@@ -65,9 +71,12 @@ class Queues:
         if queue.idle and self._by_key.get(queue.key) is queue:
             del self._by_key[queue.key]
             self._by_session.pop(queue.session, None)
+            if queue.memory_loaded:
+                self.pasts.keep(queue.key, queue.session, queue.epoch, queue.memory)
 
     def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """A chat has another id: its sessions go on under new keys, as the store has them already."""
+        self.pasts.clear()
         for queue in self:
             parts = queue.key.split("/")
             if parts[:3] == [platform, account, old_chat]:
@@ -77,7 +86,14 @@ class Queues:
 
     def forget_memory(self, key: str) -> None:
         """What is put before the model has changed in the store: read it anew for the next turn."""
+        self.pasts.drop(key)
         if (queue := self.known(key)) is not None:
+            queue.memory_loaded = False
+
+    def forget_memories(self) -> None:
+        """The same of all."""
+        self.pasts.clear()
+        for queue in self:
             queue.memory_loaded = False
 
     # ------------------------------------------------------------------ who waits for a session

@@ -102,6 +102,8 @@ class Upkeep:
     """The workspaces of running turns."""
     also: Callable[[], Awaitable[object]] | None = None
     """What else is tidied up at each look."""
+    forget: Callable[[], None] = lambda: None
+    """Lets go of what is remembered of conversations: some of it may be kept no longer."""
     last: Tally = field(default_factory=Tally)
     _reckoning: Reckoning | None = None
     _began: float = 0
@@ -132,6 +134,8 @@ class Upkeep:
         except StorageUnavailable as error:
             log.warning("upkeep.not_done", error=str(error))
             return self.last
+        finally:
+            self.forget()
         one = self.last
         if not one.removed and not one.doubted:
             return one

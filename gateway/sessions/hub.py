@@ -118,11 +118,11 @@ class Hub:
         self.watching = Watching(store, self.queues, self.runner, clock)
         watch = (settings.watch_look_seconds, settings.watch_grace_seconds)
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *watch)
-        quiet = Quiet(self.queues, self.stopping.forget, recall.forget)
+        quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
-        places = upkeep.FilePlaces(settings.workspaces, settings.spool)
+        places, forget = upkeep.FilePlaces(settings.workspaces, settings.spool), self.queues.forget_memories
         self.upkeep = upkeep.Upkeep(
-            store, clock, settings.keep, places, settings.history_turns, self._folders, rooms.sweep
+            store, clock, settings.keep, places, settings.history_turns, self._folders, rooms.sweep, forget
         )
 
     async def __aenter__(self) -> Hub:

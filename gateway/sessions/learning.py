@@ -6,6 +6,7 @@ It reads and stores; what follows from what is decided in `agent_core.learning.s
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from gateway.setaside.takeup import LeftKind
 log = structlog.get_logger("incident")
 
 LOOK_SECONDS = 30.0
+UNTROUBLED_MOST = 10_000
 OURSELVES = "the gateway itself"
 """What stands in an endpoint's place where no model is to blame."""
 
@@ -52,6 +54,8 @@ class Learning:
         self._ids = ids
         self._incidents: tuple[IncidentRow, ...] = ()
         self._touched: set[str] = set()
+        self._untroubled: OrderedDict[str, int] = OrderedDict()
+        """Conversations that nothing is remembered of, with the epoch under which they are ours: so nobody else adds to them."""
         self._looked = False
         self._looking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -91,25 +95,37 @@ class Learning:
         """As of the last look."""
         return self._incidents
 
-    def troubled(self, rows: Sequence[TroubleRow]) -> None:
-        """A turn was closed, and these went wrong in it."""
+    def troubled(self, session: str, rows: Sequence[TroubleRow]) -> None:
+        """A turn of a session was closed, and these went wrong in it."""
+        if rows:
+            self._untroubled.pop(session, None)
         self._touched.update(row.fingerprint for row in rows)
 
-    async def known(self, inbound: Inbound, session: str) -> Known:
-        """What the turn that answers a message is told."""
+    async def known(self, inbound: Inbound, session: str, epoch: int) -> Known:
+        """What the turn that answers a message is told; the session is ours by `epoch`."""
         now = self._clock.now_ms()
         conversation = conversation_of(inbound)
         try:
             if self._touched or not self._looked:
                 await self._look(only_touched=self._looked)
-            if nameless(inbound):  # its session begins and ends with it: there is nothing to remember
-                rows = []
-            else:
-                rows = await self._store.troubles.of(conversation or session, now - REMEMBER_MS)
+            rows = await self._remembered(inbound, conversation, session, epoch, now)
         except Damaged as error:  # of no use to the turn, and none of its conversation's doing
             log.warning("incident.not_looked", error=str(error))
             rows = []
         return Known(stalls_of(rows, now), known_incidents(self._incidents), conversation)
+
+    async def _remembered(
+        self, inbound: Inbound, conversation: str, session: str, epoch: int, now: int
+    ) -> list[tuple[str, TroubleRow]]:
+        """What went wrong in the conversation before."""
+        if nameless(inbound) or (not conversation and self._untroubled.get(session) == epoch):
+            return []  # nobody's has no past; and of ours we know
+        rows = await self._store.troubles.of(conversation or session, now - REMEMBER_MS)
+        if not rows and not conversation:
+            self._untroubled[session] = epoch
+            if len(self._untroubled) > UNTROUBLED_MOST:
+                self._untroubled.popitem(last=False)
+        return rows
 
     async def look(self, at: int | None = None) -> None:
         """Bring the incidents up to date, as of now or of a time (ms)."""

@@ -196,7 +196,7 @@ class TurnOpener:
         routes = await self.chain.routes(asked or (await prefs_of(self.store, queue)).model)
         owner = Owner(queue.session, queue.epoch)
         inbounds = [await self.chats.attached(m.inbound, self._workspace(m.inbound), owner) for m in messages]
-        known = await self.learning.known(first, queue.session)
+        known = await self.learning.known(first, queue.session, queue.epoch)
         now, seed = self.world.clock.now_ms(), self.world.ids.seed()
         left_out = queue.memory.left_out
         if isinstance(first, FromApi) and first.stateless:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+
+import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
-from agent_core.judging.compaction import SessionMemory, digest, estimate_tokens, groups_of, plan, summary_request
-from agent_core.messages import Message
+from agent_core.judging.compaction import (
+    Group,
+    SessionMemory,
+    ToldTurn,
+    digest,
+    estimate_tokens,
+    groups_of,
+    plan,
+    summary_request,
+)
+from agent_core.messages import THOUGHTS, Message, ToldConversation
 from agent_core.turn.events import Compacted
+from agent_core.turn.transcript import alternating, repaired
 from tests.agent_core.turns import Rig
 
 
@@ -35,7 +48,9 @@ def test_long_results_of_the_running_turn_can_be_shortened():
 
 
 def test_a_summary_replaces_what_it_sums_up_and_survives_replay():
-    memory = SessionMemory(groups=[group(n, 10) for n in range(5)])
+    memory = SessionMemory()
+    for n in range(5):
+        memory.take(ToldTurn(group(n, 10)))
     rig = Rig()
     rig.breaks(BreakCause.CONTEXT_OVERFLOW, status=400)
     rig.feed(Compacted(at=rig.tick(), summary="They talked.", kept_turns=2))
@@ -65,3 +80,62 @@ def test_a_digest_names_what_was_asked_and_stays_small():
     assert "before" in text
     assert len(text) < 12_000
     assert len(str(summary_request("", [group(n, 50_000) for n in range(100)]))) < 60_000
+
+
+def said(role: str, words: str) -> Message:
+    return {"role": role, "content": words}
+
+
+WORDS = st.sampled_from(["", "hello", "[outspoken] go on", "later"])
+CALLED: Message = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}],
+}
+ONE = st.one_of(
+    st.builds(said, st.just("user"), WORDS),
+    st.builds(said, st.just("assistant"), WORDS),
+    st.just(CALLED),
+    st.just({"role": "assistant", "content": "so", THOUGHTS: {"text": "hm"}}),
+    st.just({"role": "tool", "tool_call_id": "c1", "content": "a b"}),
+    st.just({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}),
+)
+
+
+@given(past=st.lists(st.lists(ONE, min_size=1, max_size=4), max_size=5), now=st.lists(ONE, min_size=1, max_size=4))
+def test_a_past_that_is_sent_as_it_lies_is_what_would_be_put_together_anew(past: list[Group], now: list[Message]):
+    memory = SessionMemory()
+    for one in past:
+        memory.take(ToldTurn(one))
+    assert memory.groups == past
+    sent, rest = memory.sent, alternating(repaired(now))
+    if sent is None or not rest or rest[0].get("role") != "user":
+        return
+    anew = alternating(repaired([*(message for one in past for message in one), *now]))
+    conversation = ToldConversation(sent, rest)
+    assert list(conversation) == orjson.loads(conversation.encoded) == anew
+    assert estimate_tokens(conversation) == estimate_tokens(anew)
+
+
+def test_a_long_past_is_told_by_as_few_calls_as_a_short_one():
+    def calls(turns: int) -> int:
+        memory = SessionMemory(500)
+        for number in range(turns):
+            memory.take(ToldTurn(group(number, 10)))
+        counted = 0
+
+        def count(_frame: object, event: str, _argument: object) -> None:
+            nonlocal counted
+            counted += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            memory.take(ToldTurn(group(turns, 10)))
+            sent = memory.sent
+            assert sent is not None
+            assert ToldConversation(sent, [{"role": "user", "content": "and now"}]).encoded
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert calls(2) == calls(490)

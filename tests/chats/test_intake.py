@@ -136,7 +136,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             members = Members(store, clock, ids, nobody_cut)
             await members.open()
             messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
-            carrying = ChatCommands({}, store, outbox, clock, members.directory.pointed, nothing)
+            carrying = ChatCommands({}, store, outbox, clock, members.directory.pointed, nothing, lambda _: None)
             commands = CommandIntake(hub.accepting, members, carrying, clock)
             unread = UnreadBox(store, clock)
             yield Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock), rig, outbox

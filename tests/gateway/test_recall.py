@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,16 +13,23 @@ import pytest
 from aiohttp import web
 from sqlalchemy import event
 
+from agent_core.judging.compaction import SessionMemory
 from agent_core.messages import InputMessage
 from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
-from gateway.sessions.recall import KEPT_BYTES, PastRecall
+from gateway.queues.pasts import EACH_BYTES, KEPT_BYTES, Pasts
+from gateway.sessions.recall import PastRecall
 from tests.gateway.rig import Rig, chunk, gateway
 
 TURNS = 6
 ASKING: ContextVar[list[str] | None] = ContextVar("ASKING", default=None)
 """Where the statements go that are read with on behalf of whoever set it."""
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+
+
+async def nobody_asks(*_: Any) -> Any:
+    raise AssertionError("what is known was asked for")
 
 
 async def echo(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
@@ -72,10 +78,10 @@ class Walk:
     async def step(self, number: int) -> None:
         match self.chance.choice(["say", "say", "say", "break", "undo", "new"]):
             case "undo" if self.turns:
-                await self._change(SessionChange(undo=self.turns.pop()))
+                await self.change(SessionChange(undo=self.turns.pop()))
                 self.told.pop()
             case "new" if self.turns:
-                await self._change(SessionChange(forget=True))
+                await self.change(SessionChange(forget=True))
                 self.told, self.turns = [], []
             case how:
                 words = f"{how} {number}"
@@ -86,7 +92,7 @@ class Walk:
                 self.told.append(words)
                 self.turns.append(ended.turn)
 
-    async def _change(self, change: SessionChange) -> None:
+    async def change(self, change: SessionChange) -> None:
         key = self.rig.inbound("").session.text()
         self.rig.hub.queues.forget_memory(key)
         queue = await self.rig.hub.accepting.owned(key, self.session)
@@ -95,20 +101,58 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_what_is_kept_makes_no_difference(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("most", [0, 3_000, KEPT_BYTES])
+async def test_what_is_kept_makes_no_difference(tmp_path: Path, seed: int, most: int) -> None:
     async with gateway(tmp_path, echo, history_turns=TURNS) as rig:
-        recalls = [PastRecall(rig.store, TURNS, size) for size in (0, 3_000, KEPT_BYTES)]
+        rig.hub.queues.pasts = Pasts(most)
         walk = Walk(rig, random.Random(seed))
         for number in range(25):
             await walk.step(number)
-            if not walk.session:
-                continue
-            memories = [await one.memory(walk.session) for one in recalls]
-            assert [asked(one.groups) for one in memories] == [walk.told[-TURNS:]] * 3
-            assert memories[0].groups == memories[1].groups == memories[2].groups
+            if walk.session:
+                memory = await PastRecall(rig.store, TURNS).memory(walk.session)
+                assert asked(memory.groups) == walk.told[-TURNS:]
         await rig.say("last")
         given = [m["content"] for m in rig.model.requests[-1]["messages"] if m["role"] == "user"]
         assert given == [*walk.told[-TURNS:], "last"]
+        again = rig.model.requests[-1]["messages"]
+        rig.hub.queues.pasts.clear()
+        await walk.change(SessionChange(undo=(await rig.store.turns.latest(walk.session, 1))[0].turn))
+        await rig.say("last")
+        assert rig.model.requests[-1]["messages"] == again
+
+
+async def test_the_next_turn_of_a_conversation_asks_nothing_of_its_past(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        await rig.say("first")
+        rig.store.turns.told = nobody_asks  # type: ignore[method-assign]
+        rig.store.turns.journals = nobody_asks  # type: ignore[method-assign]
+        for number in range(5):
+            await rig.say(f"say {number}")
+        given = [m["content"] for m in rig.model.requests[-1]["messages"] if m["role"] == "user"]
+        assert given == ["first", *(f"say {number}" for number in range(5))]
+
+
+async def test_a_session_that_was_another_processs_meanwhile_is_read_anew(tmp_path: Path) -> None:
+    """Whoever has had it has counted its epoch on."""
+    pasts = Pasts()
+    pasts.keep("key", "s_1", 3, SessionMemory())
+    assert pasts.take("key", "s_1", 4) is None
+    pasts.keep("key", "s_1", 3, SessionMemory())
+    assert pasts.take("key", "s_2", 3) is None
+    pasts.keep("key", "s_1", 3, memory := SessionMemory())
+    assert pasts.take("key", "s_1", 3) is memory
+
+
+def test_what_was_used_last_is_kept_longest() -> None:
+    pasts = Pasts(3 * EACH_BYTES)
+    for name in ("a", "b", "c"):
+        pasts.keep(name, name, 1, SessionMemory())
+    kept = pasts.take("a", "a", 1)
+    assert kept is not None
+    pasts.keep("a", "a", 1, kept)
+    pasts.keep("d", "d", 1, SessionMemory())
+    assert pasts.take("b", "b", 1) is None
+    assert pasts.take("a", "a", 1) is kept
 
 
 async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -> None:
@@ -116,32 +160,15 @@ async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -
         ended = [await rig.say(f"say {number}") for number in range(30)]
         row = await rig.store.turns.one(ended[-1].turn)
         assert row is not None
-        recall = PastRecall(rig.store, 200)
         with queries(rig.store) as first:
-            memory = await recall.memory(row.session)
-        with queries(rig.store) as second:
-            again = await recall.memory(row.session)
+            memory = await PastRecall(rig.store, 200).memory(row.session)
         assert len(memory.groups) == 30
-        assert again == memory
-        assert (len(first), len(second)) == (2, 1)
+        assert len(first) == 2
 
 
-async def test_pictures_do_not_push_out_what_was_said_without_any(tmp_path: Path) -> None:
-    """Where twenty people talk, whose pictures are larger than what is kept, only the turns with pictures are read anew."""
+async def test_a_picture_in_the_past_goes_to_the_model_as_before(tmp_path: Path) -> None:
     async with gateway(tmp_path, echo) as rig:
-        for number in range(5):
-            await rig.say("hello", session="words")
-            url = "data:image/png;base64," + base64.b64encode(random.Random(number).randbytes(300_000)).decode()
-            picture: Any = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": url}}]
-            await rig.say("", session="pictures", input=(InputMessage(picture),))
-        recall = PastRecall(rig.store, 50, kept_bytes=600_000)
-        found = [
-            await rig.store.sessions.by_key(rig.inbound("", session=one).session.text())
-            for one in ("words", "pictures")
-        ]
-        words, pictures = [one.session for one in found if one is not None]
-        before = await recall.memory(words)
-        await recall.memory(pictures)
-        with queries(rig.store) as asked_again:
-            assert await recall.memory(words) == before
-        assert len(asked_again) == 1
+        picture: Any = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": PICTURE}}]
+        await rig.say("", input=(InputMessage(picture),))
+        await rig.say("and now")
+        assert rig.model.requests[-1]["messages"][-3]["content"] == picture

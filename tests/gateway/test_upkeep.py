@@ -48,6 +48,7 @@ class Ahead(SystemClock):
 def upkeep(rig: Rig, folder: Path, days: float, keep: Keep | None = None, told: int = 50) -> Upkeep:
     """An upkeep to which so many days have passed, by a clock that nobody doubts."""
     made = Upkeep(rig.store, Ahead(days), keep or Keep(), FilePlaces(folder / "workspaces", folder / "outbox"), told)
+    made.forget = rig.hub.queues.forget_memories
     made._reckoning = Reckoning(Ahead(days).now_ms())
     made._began = made._seen = made.clock.monotonic()
     return made
