@@ -9,6 +9,7 @@ Law (tests/agent_core/test_records.py): what is said of a class by either decora
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ else:
 
 
 _THEIRS: Any = dataclasses.dataclass
+_LOCK = threading.RLock()
+"""Classes are defined in more than one thread: what is loaded in the background, and what the loop needs meanwhile."""
 
 
 class _Asked:
@@ -64,7 +67,7 @@ def _made(cls: type, asked: _Asked) -> type:
         if hashed is dataclasses.MISSING or (hashed is None and "__eq__" in own):
             names.append("__hash__")
     late = [name for name in names if name == "__hash__" or name not in own]
-    made: type = _THEIRS(init=False, repr=False, eq=False, slots=asked.slots, kw_only=asked.kw_only)(cls)
+    made = _fields_of(cls, asked)
     for name in late:
         setattr(made, name, _Late(made, name, asked) if name != "__hash__" or asked.frozen else None)
     if asked.frozen:
@@ -76,6 +79,25 @@ def _made(cls: type, asked: _Asked) -> type:
             for name, method in (("__getstate__", _getstate), ("__setstate__", _setstate)):
                 if name not in own:
                     setattr(made, name, method)
+    return made
+
+
+def _fields_of(cls: type, asked: _Asked) -> type:
+    """The class with its fields, and with what it says of itself to whoever derives from it, by either decorator."""
+    bases = [vars(base)["__dataclass_params__"] for base in cls.__mro__[1:] if "__dataclass_params__" in vars(base)]
+    with _LOCK:
+        frozen = [params.frozen for params in bases]
+        if bases and any(frozen) != asked.frozen:
+            _THEIRS(frozen=asked.frozen)(cls)  # it refuses: one is frozen and the other is not
+        try:
+            for params in bases:
+                params.frozen = False  # else it would compile what stands below for every frozen class
+            made: type = _THEIRS(init=False, repr=False, eq=False, slots=asked.slots, kw_only=asked.kw_only)(cls)
+        finally:
+            for params, was in zip(bases, frozen, strict=True):
+                params.frozen = was
+    params: Any = vars(made)["__dataclass_params__"]
+    params.init, params.repr, params.eq, params.frozen = True, True, asked.eq, asked.frozen
     return made
 
 

@@ -16,7 +16,6 @@ for name in (
     "adapters.telegram.port",
     "agent_core.model.stream.bodies",
     "agent_core.tools.builtin.writers",
-    "aiosqlite",
     "alembic.command",
     "anyio._backends._asyncio",
     "gateway.cli.command",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import itertools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -156,6 +157,35 @@ def test_derived_classes_take_what_is_their_parents() -> None:
     assert copy.deepcopy(named) == named
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(named, "x", 2)  # noqa: B010
+
+
+@pytest.mark.parametrize("above", [OURS, THEIRS])
+@pytest.mark.parametrize("below", [OURS, THEIRS])
+@pytest.mark.parametrize("slots", [True, False])
+def test_a_class_of_one_decorator_is_derived_from_one_of_the_other(above: Any, below: Any, slots: bool) -> None:
+    for first, second in itertools.product([True, False], repeat=2):
+        base = _class(above, {"frozen": first, "slots": slots}, [], {})
+
+        def derived(base: Any = base, second: bool = second) -> Any:
+            body = {"__annotations__": {"x": "int"}, "__module__": __name__}
+            return below(frozen=second, slots=slots)(type("Two", (base,), body))
+
+        made = _outcome(derived)
+        if first != second:
+            assert made[0] is TypeError
+            continue
+        assert made(3).x == 3
+        assert _outcome(lambda made=made: setattr(made(3), "x", 4)) == (
+            (dataclasses.FrozenInstanceError, "cannot assign to field 'x'") if first else None
+        )
+        assert base.__dataclass_params__.frozen is first
+
+
+def test_what_a_class_says_of_itself_is_what_the_standard_library_says() -> None:
+    for asked in ({"frozen": True}, {"slots": True}, {"eq": False}, {}):
+        assert repr(_class(OURS, asked, [], {}).__dataclass_params__) == repr(
+            _class(THEIRS, asked, [], {}).__dataclass_params__
+        )
 
 
 def test_a_class_that_is_derived_without_the_decorator_is_frozen_in_its_fields_alone() -> None:
