@@ -34,6 +34,8 @@ TURNS = 12
 """How many turns are counted of each kind."""
 WARM = 3
 """How many come before: what is made once is not a turn's."""
+STARTS = 8
+"""How many starts are counted: each opens as many connections to the database as happen to be asked of at once."""
 LATE = 30
 """How many turns a conversation has between its early and its late ones."""
 
@@ -220,16 +222,15 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
     if not only:
         async with served(folder, env, patient=True):
             pass  # the first start of all makes the database
-    TALLY.on = True
+    starts = [await _start(folder, env) for _ in range(0 if only else STARTS)]
     async with served(folder, env, patient=True) as up:
-        TALLY.on = False
-        start = Counts(TALLY.statements, TALLY.commits, TALLY.calls)
         port = int(up.url.rsplit(":", 1)[1].strip("/"))
         plain = await counted(lambda: outside.ask(port, "bench tokens=1"))
         if "--said" in sys.argv:
             print("\n".join(words[:200] for words in TALLY.said), file=sys.stderr)
-        found = {"start": start, "turn": plain}
+        found = {"turn": plain}
         if not only:
+            found["start"] = Counts(*map(min, zip(*map(dataclasses.astuple, starts), strict=True)))
             found["tool"] = _each(await counted(lambda: outside.ask(port, "bench tokens=1 tools=2")), plain, 2)
             found["early turn"] = await counted(lambda: outside.ask(port, "bench tokens=1", session="counted"), 6)
             for _ in range(LATE):
@@ -238,6 +239,19 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
     if not only:
         found["accept"] = await accept_alone(folder)
     return {name: dataclasses.asdict(counts) for name, counts in found.items() if not only or name in only}
+
+
+async def _start(folder: Path, env: dict[str, str]) -> Counts:
+    """What a start costs until the port is open, without what sets each connection to the database up."""
+    from tests.serving import served
+
+    before = TALLY.statements, TALLY.commits, TALLY.calls
+    TALLY.said.clear()
+    TALLY.on = True
+    async with served(folder, env, patient=True):
+        TALLY.on = False
+        opening = sum(statement.startswith("PRAGMA") for statement in TALLY.said)
+        return Counts(TALLY.statements - before[0] - opening, TALLY.commits - before[1], TALLY.calls - before[2])
 
 
 def _each(more: Counts, less: Counts, times: int) -> Counts:
