@@ -1,0 +1,183 @@
+"""What a gateway costs on a store with a million turns and ten million rows, by what it costs on an empty one.
+
+    python -m tests.bench.large --folder FOLDER [--turns 1000000] [--rounds 5]
+
+The rows are made by `tests.bench.year`. Both stores are served in turn by daemons of their own, and the medians are compared: a machine's
+speed wanders. What was read of files is counted beside the time: it tells a scan from chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sqlite3
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import aiohttp
+
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.inbox.rows import NewMessage
+from agent_core.store.store import open_store
+from tests.bench.load import ask
+from tests.bench.machine import OTHER_CORE, Measured, process, settle
+from tests.bench.year import DAY_MS, make
+from tests.ports import free_port
+
+LIMIT = 1.2
+TIMES = 20
+TURNS, LOOKS, ACCEPTS = 40, 15, 100
+WARM = 5
+
+
+class Seen:
+    """What was measured of one store: by name milliseconds, CPU and KiB that were read."""
+
+    def __init__(self) -> None:
+        self.took: defaultdict[str, list[float]] = defaultdict(list)
+        self.read: defaultdict[str, list[float]] = defaultdict(list)
+
+    async def times(self, what: str, count: int, work: Callable[[], Awaitable[object]], of: Measured | None) -> None:
+        """Do it so often."""
+        for number in range(WARM + count):
+            before, began = _read(of), time.monotonic()
+            await work()
+            took = (time.monotonic() - began) * 1000
+            if number >= WARM:
+                self.took[what].append(took)
+                self.read[what].append(_read(of) - before)
+
+
+def _read(of: Measured | None) -> float:
+    """KiB that a process read of files (or this one)."""
+    path = Path(f"/proc/{of.pid if of else 'self'}/io")
+    return int(path.read_text().split()[1]) / 1024
+
+
+async def serve(home: Path, upstream: int, seen: Seen) -> None:
+    """One start, and what is asked of it."""
+    port = free_port()
+    env = {
+        "OUTSPOKEN_HOME": str(home),
+        "OUTSPOKEN_SERVER__PORT": str(port),
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1",
+        "OPENAI_API_KEY": "bench",
+        "OUTSPOKEN_MODEL__NAME": "bench",
+    }
+    with process(["-m", "gateway", "run"], port, env, log=home / "bench.log") as daemon:
+        seen.took["start: until the port answers"].append(daemon.ready_seconds * 1000)
+        seen.took["start: CPU"].append(daemon.cpu_seconds() * 1000)
+        seen.read["start: CPU"].append(_read(daemon))
+        await settle(3.0)
+        await seen.times("plain turn", TURNS, lambda: ask(port, "bench tokens=1", stream=False), daemon)
+        await seen.times("turn with a tool", TURNS, lambda: ask(port, "bench tokens=1 tools=1", stream=False), daemon)
+        await seen.times(
+            "turn of a known conversation", TURNS, lambda: ask(port, "bench tokens=1", stream=False, session="known"), daemon
+        )  # fmt: skip
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
+
+            async def got(path: str) -> None:
+                async with http.get(path) as response:
+                    assert response.status == 200, await response.text()
+                    await response.read()
+
+            async def live() -> None:
+                async with http.get("/console/api/live") as response:
+                    await response.content.readuntil(b"sessions")
+
+            await seen.times("/status", LOOKS, lambda: got("/status"), daemon)
+            await seen.times("/metrics", LOOKS, lambda: got("/metrics"), daemon)
+            await seen.times("console, first look", LOOKS, live, daemon)
+            for what, ids in picked(home).items():
+                asked = iter(ids)
+                await seen.times(
+                    f"explain {what}", LOOKS, lambda asked=asked: got(f"/console/api/explain/{next(asked)}"), daemon
+                )
+
+
+def picked(home: Path) -> dict[str, list[str]]:
+    """Ids of anything that was said over the API, from all of the time."""
+    with sqlite3.connect(f"file:{home / 'outspoken.db'}?mode=ro", uri=True) as conn:
+        found: dict[str, list[str]] = {}
+        dice = random.Random(3)
+        (last,) = conn.execute("SELECT max(id) FROM inbox").fetchone()
+        ids = [
+            conn.execute("SELECT id FROM inbox WHERE id >= ? AND account = 'api' AND session LIKE 's_api/once/%' LIMIT 1", (dice.randint(1, max(1, last - 200)),)).fetchone()[0]
+            for _ in range(WARM + LOOKS)
+        ]  # fmt: skip
+        found["a message"] = [str(one) for one in ids]
+        found["a turn"] = [
+            conn.execute("SELECT turn FROM turn_inputs WHERE inbox = ?", (one,)).fetchone()[0] for one in ids
+        ]
+        return found
+
+
+async def alone(home: Path, seen: Seen) -> None:
+    """What the store does without a gateway around it: an accept, and what `triage` asks of a day."""
+    clock = SystemClock()
+    async with open_store(home / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
+        mark = clock.now_ms()
+        number = iter(range(1_000_000))
+
+        async def accept() -> None:
+            one = f"x{mark}-{next(number)}"
+            await store.inbox.accept(NewMessage("api", one, "api/1", "normal", b"{}", clock.now_ms(), None, f"s_{one}"))
+
+        async def triage() -> None:
+            day = clock.now_ms() - DAY_MS
+            await store.troubles.failures(day, ["answered"])
+            await store.deliveries.failed_parts(day)
+            await store.inbox.dropped(day)
+            await store.turns.count_closed(day)
+
+        await seen.times("triage of a day", LOOKS, triage, None)
+        await seen.times("accept", ACCEPTS, accept, None)
+    with sqlite3.connect(home / "outspoken.db") as conn:  # nobody is to answer these
+        conn.execute("DELETE FROM inbox WHERE platform_key LIKE ?", (f"x{mark}-%",))
+
+
+def table(large: Seen, empty: Seen) -> list[str]:
+    """The figures, one line each."""
+    lines = [f"{'':34} {'large':>9} {'empty':>9} {'ratio':>6}   read, KiB: large, empty"]
+    for what, took in large.took.items():
+        a, b = statistics.median(took), statistics.median(empty.took[what])
+        read = [statistics.median(one.read.get(what) or [0]) for one in (large, empty)]
+        mark = "" if a <= b * LIMIT else "  NOT KEPT"
+        lines.append(f"{what:34} {a:9.2f} {b:9.2f} {a / b:6.2f}   {read[0]:9.1f} {read[1]:9.1f}{mark}")
+    return lines
+
+
+async def measured(folder: Path, turns: int, rounds: int) -> list[str]:
+    """Make what is missing, then one after the other, and the other way round."""
+    full, empty = folder / "full", folder / "empty"
+    for home in (full, empty):
+        if not (home / "outspoken.db").exists():
+            home.mkdir(parents=True, exist_ok=True)
+            await make(home, turns if home is full else TIMES * 20, TIMES)
+    found = {full: Seen(), empty: Seen()}
+    up = free_port()
+    with process(["-m", "tests.bench.upstream", str(up)], up, core=OTHER_CORE, log=folder / "upstream.log"):
+        for number in range(rounds):
+            for home in (full, empty) if number % 2 else (empty, full):
+                await serve(home, up, found[home])
+                await alone(home, found[home])
+            print(*table(found[full], found[empty]), "", sep="\n", flush=True)
+    return table(found[full], found[empty])
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--turns", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    asyncio.run(measured(given.folder, given.turns, given.rounds))
+
+
+if __name__ == "__main__":
+    main()
