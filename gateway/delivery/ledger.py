@@ -173,6 +173,7 @@ class Ledger:
             ended = over and one.row.origin not in going_on
             part = loaded(Part(one.row, decode(one.row.want)), over=ended)
             self._book.found(one.row)
+            self.records.placed(one.row.place)
             self.parts.setdefault(part.name, part)
             if part.open:
                 now = self._clock.now_ms()

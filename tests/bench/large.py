@@ -105,10 +105,12 @@ def picked(home: Path) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         dice = random.Random(3)
         (last,) = conn.execute("SELECT max(id) FROM inbox").fetchone()
-        ids = [
-            conn.execute("SELECT id FROM inbox WHERE id >= ? AND account = 'api' AND session LIKE 's_api/once/%' LIMIT 1", (dice.randint(1, max(1, last - 200)),)).fetchone()[0]
-            for _ in range(WARM + LOOKS)
-        ]  # fmt: skip
+        ids: list[int] = []
+        while len(ids) < WARM + LOOKS:
+            where = "id >= ? AND id < ? + 500 AND session LIKE 's_api/once/once-%' AND state = 'done'"
+            at = dice.randint(1, last)
+            row = conn.execute(f"SELECT id FROM inbox WHERE {where} LIMIT 1", (at, at)).fetchone()
+            ids += row or ()
         found["a message"] = [str(one) for one in ids]
         found["a turn"] = [
             conn.execute("SELECT turn FROM turn_inputs WHERE inbox = ?", (one,)).fetchone()[0] for one in ids

@@ -209,7 +209,7 @@ class Year:
 
     def trouble(self, turn: str, session: str, key: str, at: int) -> None:
         """A call that failed and was tried again."""
-        print_of = f"stall:api.example.com:some-model:{self.dice.randrange(20)}"
+        print_of = f"stalled|api.example.com|some-model-{self.dice.randrange(20)}|-|small"
         self.made.put("troubles", turn, 0, session, key, print_of, "stalled", "No content for 30 s.", "api.example.com", "some-model",
                       "", "small", 0, "again", "helped", 0, at)  # fmt: skip
 

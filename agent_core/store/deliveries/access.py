@@ -48,6 +48,8 @@ class Lying:
     """When it was changed last, ms."""
 
 
+NEWEST = 200
+"""So many parts can be stored in another order than they got their places."""
 _PARTS = t.PART.query.add_columns(t.deliveries.c.session)
 
 
@@ -80,8 +82,9 @@ class DeliveryReads(StoreReading):
         return await self._deliveries(_PARTS.where(failed).order_by(t.deliveries.c.at.desc()).limit(limit))
 
     async def last_place(self) -> int:
-        """The highest place that a part has."""
-        found = await self._asks.all(select(func.coalesce(func.max(t.deliveries.c.place), 0)))
+        """The highest place of the parts that were stored last: places rise with them, and the highest of all would be looked for in every row."""
+        newest = select(t.deliveries.c.place).order_by(t.deliveries.c.id.desc()).limit(NEWEST).subquery()
+        found = await self._asks.all(select(func.coalesce(func.max(newest.c.place), 0)))
         return int(found[0][0])
 
     async def by(self, *, receipt: str = "", number: int = 0) -> list[Delivery]:
