@@ -100,14 +100,14 @@ async def serve(home: Path, upstream: int, seen: Seen) -> None:
 
 
 def picked(home: Path) -> dict[str, list[str]]:
-    """Ids of anything that was said over the API, from all of the time."""
+    """Ids of anything that was said, from all of the time."""
     with sqlite3.connect(f"file:{home / 'outspoken.db'}?mode=ro", uri=True) as conn:
         found: dict[str, list[str]] = {}
         dice = random.Random(3)
         (last,) = conn.execute("SELECT max(id) FROM inbox").fetchone()
         ids: list[int] = []
         while len(ids) < WARM + LOOKS:
-            where = "id >= ? AND id < ? + 500 AND session LIKE 's_api/once/once-%' AND state = 'done'"
+            where = "id >= ? AND id < ? + 500 AND platform_key = 'm' || (id - 1)"
             at = dice.randint(1, last)
             row = conn.execute(f"SELECT id FROM inbox WHERE {where} LIMIT 1", (at, at)).fetchone()
             ids += row or ()

@@ -320,7 +320,7 @@ def _shifted(turns: int) -> dict[str, str]:
         "call": f"printf('t_%012d:1:0', substr(call, 3, 12) + {more})",
         "platform_key": f"'m' || (substr(platform_key, 2) + {more})",
         "platform_id": f"platform_id + {more}",
-        "number": f"number + {more}",
+        "number": "number + CASE WHEN instr(session, '/once/') THEN 0 ELSE :k * (SELECT most FROM said WHERE said.session = turns.session) END",
         **dict.fromkeys(("session", "surface"), "CASE WHEN instr({}, '/once/') THEN replace({}, '//', '-' || :k || '//') ELSE {} END"),
         **dict.fromkeys(("id", "inbox", "arrival", "place"), f"{{}} + {more}"),
         **dict.fromkeys(("at", "opened_at", "closed_at", "deadline", "received_at"), "{} + :k * :ms"),
@@ -333,6 +333,8 @@ COPIED = ("turns", "journal", "inbox", "turn_inputs", "tool_calls", "troubles", 
 def multiply(database: sqlite3.Connection, turns: int, times: int, span_ms: int) -> None:
     """The same again, later, as if it had gone on like that: rows by the million that Python need not make one by one."""
     shifted = _shifted(turns)
+    database.execute("CREATE TEMP TABLE said (session TEXT PRIMARY KEY, most INTEGER)")
+    database.execute("INSERT INTO said SELECT session, max(number) FROM turns GROUP BY session")
     last = "SELECT replace(session, '//', '-' || :k || '//'), replace(key, '//', '-' || :k || '//'), owner, epoch, policy, runnable_at, quarantined, created_at + :k * :ms, last_at + :k * :ms, since"
     for k in range(1, times):
         named = {"k": k, "ms": span_ms}
@@ -360,7 +362,7 @@ def _value(table: str, column: str, shifted: dict[str, str]) -> str:
         return column
     if column == "key":
         new = "printf('t_%012d', substr(key, 3, 12) + :k * {}) || substr(key, 15)" if table == "tool_calls" else "'k' || (substr(key, 2) + :k * {})"  # fmt: skip
-        return new.format(shifted["number"].rsplit(" ", 1)[1])
+        return new.format(shifted["id"].rsplit(" ", 1)[1])
     return shifted.get(column, "{}").replace("{}", f'"{column}"')
 
 
