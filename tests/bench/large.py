@@ -16,6 +16,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
 import aiohttp
@@ -101,7 +102,7 @@ async def serve(home: Path, upstream: int, seen: Seen) -> None:
 
 def picked(home: Path) -> dict[str, list[str]]:
     """Ids of anything that was said, from all of the time."""
-    with sqlite3.connect(f"file:{home / 'outspoken.db'}?mode=ro", uri=True) as conn:
+    with closing(sqlite3.connect(f"file:{home / 'outspoken.db'}?mode=ro", uri=True)) as conn:
         found: dict[str, list[str]] = {}
         dice = random.Random(3)
         (last,) = conn.execute("SELECT max(id) FROM inbox").fetchone()
@@ -138,7 +139,7 @@ async def alone(home: Path, seen: Seen) -> None:
 
         await seen.times("triage of a day", LOOKS, triage, None)
         await seen.times("accept", ACCEPTS, accept, None)
-    with sqlite3.connect(home / "outspoken.db") as conn:  # nobody is to answer these
+    with closing(sqlite3.connect(home / "outspoken.db")) as conn, conn:  # nobody is to answer these
         conn.execute("DELETE FROM inbox WHERE platform_key LIKE ?", (f"x{mark}-%",))
 
 
