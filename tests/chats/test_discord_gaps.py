@@ -158,7 +158,7 @@ async def test_a_first_private_message_of_somebody_who_is_not_listed_is_found_wh
         await answer(discord, chat, "two")
         discord.say(first, ben, "say is somebody there")
         await answer(discord, first, "is somebody there", 20)
-        await quiet(discord, first)
+        await quiet(discord, first, 4)
         assert texts(discord, first) == ["I am new", "is somebody there"]
         assert MARK in last_words(discord, "say I am new")
         assert MARK not in last_words(discord, "say is somebody there")
@@ -178,7 +178,7 @@ async def test_what_is_said_before_a_chat_was_opened_does_not_hide_what_was_miss
     async with running(discord, **closed):
         discord.say(first, ben, "say is somebody there")
         await answer(discord, first, "is somebody there", 20)
-        await quiet(discord, first)
+        await quiet(discord, first, 4)
         assert texts(discord, first) == ["I am new", "is somebody there"]
 
 
@@ -376,7 +376,7 @@ async def test_what_the_library_raises_while_a_gap_is_read_loses_nothing(
         monkeypatch.setattr(library.http.HTTPClient, "logs_from", odd)
         await say_in_a_gap(discord, chat, ada)
         await answer(discord, chat, "two", 20)
-        await quiet(discord, chat)
+        await quiet(discord, chat, 4)  # both may come at once, and one is told for a while that it waits
         assert sorted(texts(discord, chat)) == ["one", "three", "two"]
 
 

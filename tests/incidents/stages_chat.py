@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.retry import Retry
 from tests.chats.harness import answer
 from tests.fakes.discord import PRIVILEGED, Intent
 from tests.fakes.telegram import conflict, flood, refusal
@@ -33,6 +34,9 @@ async def deaf_socket(folder: Path) -> AsyncGenerator[Operator]:
             patch.setattr("adapters.discord.adapter.DEAF_SECONDS", 3.0)
             patch.setattr("adapters.discord.adapter.PROBE_SECONDS", 0.5)
             patch.setattr("gateway.chats.supervisor.LOOK_SECONDS", 0.2)
+            patch.setattr(
+                "gateway.chats.supervisor.ADAPTER", Retry(600.0)
+            )  # else it is made anew before somebody has looked
             up, operator = await stack.enter_async_context(gateway_of(chat))
             await chat.ready()
             ada = chat.person("Ada")
@@ -41,8 +45,6 @@ async def deaf_socket(folder: Path) -> AsyncGenerator[Operator]:
             await answer(chat, place, "hello", PATIENCE)
             chat.deafen()
             await until_told(up.url, lambda told: "no sign of life" in told)
-            await chat.fake.down()  # else it is made anew before somebody has looked
-            await until_told(up.url, lambda told: "'state': 'up'" not in told)
             yield operator
 
 
