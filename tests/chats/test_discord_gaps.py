@@ -57,7 +57,7 @@ async def test_what_comes_at_once_after_a_gap_does_not_hide_the_gap(discord: Dis
         discord.say(chat, ada, "say one")
         await answer(discord, chat, "one")
         await say_in_a_gap(discord, chat, ada)
-        await quiet(discord, chat)
+        await quiet(discord, chat, 3)
         assert texts(discord, chat) == ["one", "two", "three"]
         assert MARK in last_words(discord, "say two")
         discord.say(chat, ada, "say four")
@@ -104,7 +104,7 @@ async def test_a_channel_that_was_never_read_is_found_by_its_last_message(discor
     discord.say(group, ada, "say new here", mention=True)
     async with running(discord):
         await answer(discord, group, "new here", 20)
-        await quiet(discord, group)
+        await quiet(discord, group, 3)
         assert texts(discord, group) == ["new here"]
 
 
@@ -121,7 +121,7 @@ async def test_a_first_private_message_of_somebody_listed_is_found(discord: Disc
     discord.say(strange, eve, "say nobody knows me")
     async with running(discord, **closed):
         await answer(discord, first, "I am new", 20)
-        await quiet(discord, strange)
+        await quiet(discord, strange, 3)
         assert texts(discord, strange) == []
         opened = [str(call.params["recipient_id"]) for call in discord.fake.log.of(Route.OPEN_DM)]
         assert sorted(opened) == sorted([str(ada.id), str(ben.id)])  # once ever
@@ -228,7 +228,7 @@ async def test_after_a_cut_it_answers_within_30_seconds(discord: DiscordHarness,
         discord.fake.gateway.cut(clean=clean)
         discord.say(chat, ada, "say two")
         await answer(discord, chat, "two", 30)
-        await quiet(discord, chat)
+        await quiet(discord, chat, 3)
         assert texts(discord, chat) == ["one", "two"]
 
 
