@@ -94,23 +94,22 @@ async def test_a_body_that_drips_is_too_slow_as_a_whole(tmp_path: Path) -> None:
         writer.close()
 
 
-async def test_a_thousand_half_sent_requests_do_not_make_the_gateway_deaf(tmp_path: Path) -> None:
-    async with served(tmp_path, QUICK | {"OUTSPOKEN_SERVER__MAX_CONNECTIONS": "200"}) as up:
+async def test_half_sent_requests_do_not_make_the_gateway_deaf(tmp_path: Path) -> None:
+    bounds = {"OUTSPOKEN_SERVER__MAX_CONNECTIONS": "200", "OUTSPOKEN_SERVER__HEADER_SECONDS": "600"}
+    async with served(tmp_path, bounds) as up:
         port = int(up.url.rsplit(":", 1)[1])
         half: list[asyncio.StreamWriter] = []
-
-        async def come(many: int) -> None:
-            for _ in range(many):
+        try:
+            for _ in range(250):
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 half.append(writer)
                 writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127")
-
-        try:
-            await come(150)
-            await asyncio.sleep(1.1)  # who came so recently need not make place
-            await come(100)
             whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-            assert b"200 OK" in await answer_to(port, whole)
+            async with asyncio.timeout(60):
+                # Who came within the last second need not make place: until then it may say that it is full.
+                while b"200 OK" not in (answer := await answer_to(port, whole)):
+                    assert not answer or answer.startswith(b"HTTP/1.1 503 ")
+                    await asyncio.sleep(0.2)
         finally:
             for writer in half:
                 writer.close()
