@@ -66,7 +66,7 @@ types: $(VENV)/.test-ready
 tests: $(VENV)/.test-ready
 	@bash tests/browser-check.sh
 	@bash tests/prometheus-check.sh
-	@$(BIN)/pytest --processes $(WORKERS)
+	@$(BIN)/pytest --processes $(WORKERS) --again 3
 
 # The types are looked at while tests wait.
 .PHONY: test

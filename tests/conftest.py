@@ -97,6 +97,7 @@ TOGETHER = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processes", type=int, default=0, help="run the tests in so many forked processes")
+    parser.addoption("--again", type=int, default=0, help="run at most so many failed tests once more, alone")
     parser.addoption("--slowest-cpu", type=int, default=0, help="tell which tests took most processor time")
 
 
@@ -106,7 +107,8 @@ def pytest_configure(config: pytest.Config) -> None:
     databases.migrate_once()
     processes, told = config.getoption("processes"), config.getoption("slowest_cpu")
     if processes:
-        config.pluginmanager.register(Together(processes, units, alone if told else shared))
+        again: int = config.getoption("again")
+        config.pluginmanager.register(Together(processes, units, alone if told else shared, again))
     if told:
         from tests.cpu import Cpu
 

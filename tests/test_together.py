@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SOME = """
 import os, pytest, threading, time
@@ -34,8 +36,8 @@ def test_skipped():
 """
 
 
-def run(folder: Path, *options: str) -> tuple[int, str]:
-    (folder / "test_some.py").write_text(SOME)
+def run(folder: Path, *options: str, tests: str = SOME) -> tuple[int, str]:
+    (folder / "test_some.py").write_text(tests)
     (folder / "pytest.ini").write_text("[pytest]\n")
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", str(folder / "pytest.ini")]  # fmt: skip
     command += [f"--basetemp={folder / 'temporary'}", "-q", "-rA", *options, str(folder)]
@@ -62,3 +64,41 @@ def test_the_first_failure_ends_the_run_where_that_is_wanted(tmp_path: Path) -> 
     assert status in (1, 2), said
     assert "20 passed" in said  # but for the one that the process had already taken
     assert "skipped" not in said
+
+
+BUSY = """
+import os, pytest
+from pathlib import Path
+SEEN = Path(os.environ["SEEN"])
+def test_only_well_at_the_second_time():
+    print("words of the first time")
+    SEEN.mkdir()
+    try:
+        assert SEEN.with_name("once").exists()
+    finally:
+        SEEN.rmdir()
+        SEEN.with_name("once").touch()
+def test_always_wrong():
+    assert 1 == 2
+def test_well():
+    pass
+"""
+
+
+def test_what_failed_beside_others_may_pass_alone_and_is_told_in_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEEN", str(tmp_path / "seen"))
+    status, said = run(tmp_path, "--processes", "2", "--again", "2", tests=BUSY)
+    assert "1 failed, 2 passed" in said, said
+    assert status == 1
+    assert "FAILED BESIDE OTHERS, PASSED ALONE: test_some.py::test_only_well_at_the_second_time" in said
+    assert "words of the first time" in said
+
+
+def test_where_more_fail_than_may_none_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEN", str(tmp_path / "seen"))
+    status, said = run(tmp_path, "--processes", "2", "--again", "1", tests=BUSY)
+    assert "2 failed, 1 passed" in said, said
+    assert status == 1
+    assert "PASSED ALONE" not in said

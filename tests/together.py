@@ -3,6 +3,9 @@
 Most tests wait for something, so more of them have to be under way than there are processors. A process that imports and collects seven
 thousand tests for itself costs as much as hundreds of them; a fork costs nothing, and shares the memory.
 
+With ``--again N``, at most N tests that failed are run once more when all others are done, alone. One that passes then is told in full at
+the run's end: it depends on how busy the machine is, or is a fault that is seldom seen. With more than N, or none that passes, nothing is forgiven.
+
 Known to be weak: what a module's tests share is made in each process that runs one of them, unless they are one unit.
 """
 
@@ -37,14 +40,19 @@ class _Worker:
     running: int | None = None
     ahead: Unit = field(default_factory=list[int])
     """What it was given and has not begun."""
+    told: list[pytest.TestReport] = field(default_factory=list[pytest.TestReport])
+    """Of what it runs."""
 
 
 class Together:
     """Hands out tests, and tells pytest how they went."""
 
-    def __init__(self, processes: int, units: Units, prepare: Callable[[], None]) -> None:
-        """`prepare` is called before the first fork: for what all of them share."""
-        self._processes, self._units, self._prepare = processes, units, prepare
+    def __init__(self, processes: int, units: Units, prepare: Callable[[], None], again: int) -> None:
+        """`prepare` is called before the first fork: for what all of them share. So many failed tests may be run `again`."""
+        self._processes, self._units, self._prepare, self._again = processes, units, prepare, again
+        self._failed: dict[int, list[pytest.TestReport]] = {}
+        """What may be run again, while the others are run."""
+        self._forgiven: list[pytest.TestReport] = []
         self._workers: list[_Worker] = []
         self._begun = 0
         self._waiting: Iterator[Unit] = iter(())
@@ -59,12 +67,8 @@ class Together:
         gc.collect()
         gc.freeze()  # else the first collection in each process copies everything
         try:
-            with selectors.DefaultSelector() as selector:
-                for _ in range(self._processes):
-                    self._begin(session, selector)
-                while self._workers:
-                    for key, _ in selector.select():
-                        self._hear(session, selector, key.data)
+            self._run(session, self._processes)
+            self._look_again(session)
         finally:
             for worker in self._workers:  # after an interrupt
                 os.kill(worker.pid, signal.SIGKILL)
@@ -74,6 +78,52 @@ class Together:
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
         return True
+
+    def _run(self, session: pytest.Session, processes: int) -> None:
+        with selectors.DefaultSelector() as selector:
+            for _ in range(processes):
+                self._begin(session, selector)
+            while self._workers:
+                for key, _ in selector.select():
+                    self._hear(session, selector, key.data)
+
+    def _look_again(self, session: pytest.Session) -> None:
+        """Run alone what failed beside others."""
+        failed, self._failed = self._failed, {}
+        again, self._again = self._again, 0
+        if not failed:
+            return
+        if len(failed) > again:
+            for number, reports in failed.items():
+                self._tell(session, number, reports)
+            return
+        before = session.testsfailed
+        for number in failed:
+            self._waiting = iter([[number]])
+            self._run(session, 1)
+            if session.testsfailed == before:
+                self._forgiven += [report for report in failed[number] if report.failed]
+            before = session.testsfailed
+
+    def _tell(self, session: pytest.Session, number: int, reports: list[pytest.TestReport]) -> None:
+        """Tell pytest how a test went, unless it has another chance."""
+        if self._again and any(report.failed for report in reports):
+            self._failed[number] = reports
+            return
+        item, hook = session.items[number], session.config.hook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in reports:
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Tell in full what failed and then passed."""
+        for report in self._forgiven:
+            terminalreporter.write_sep("=", f"FAILED BESIDE OTHERS, PASSED ALONE: {report.nodeid}", yellow=True)
+            terminalreporter.write_line(report.longreprtext)
+            for title, text in report.sections:
+                terminalreporter.write_sep("-", title)
+                terminalreporter.write_line(text)
 
     def _begin(self, session: pytest.Session, selector: selectors.BaseSelector) -> None:
         ours, theirs = Pipe()
@@ -104,16 +154,13 @@ class Together:
                 worker.line.send(unit)
             case "begins":
                 worker.running = worker.ahead.pop(0)
-                item = session.items[worker.running]
-                hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+                worker.told = []
             case "report":
-                hook.pytest_runtest_logreport(
-                    report=hook.pytest_report_from_serializable(config=session.config, data=told)
-                )
+                worker.told.append(hook.pytest_report_from_serializable(config=session.config, data=told))
             case _:
                 assert worker.running is not None
-                item, worker.running = session.items[worker.running], None
-                hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+                number, worker.running = worker.running, None
+                self._tell(session, number, worker.told)
 
     def _gone(self, session: pytest.Session, selector: selectors.BaseSelector, worker: _Worker) -> None:
         """It has done all; or it has died: then the test that it ran has failed, and another process does the rest."""
@@ -126,9 +173,8 @@ class Together:
             return
         item = session.items[lost[0]]
         words = f"The process that ran this test ended with {os.waitstatus_to_exitcode(status)}."
-        session.config.hook.pytest_runtest_logreport(
-            report=pytest.TestReport(item.nodeid, item.location, {}, "failed", words, "call")
-        )
+        died = pytest.TestReport(item.nodeid, item.location, {}, "failed", words, "call")
+        self._tell(session, lost[0], [*(worker.told if worker.running is not None else []), died])
         self._waiting = chain([lost[1:]] if lost[1:] else [], self._waiting)
         self._begin(session, selector)
 
