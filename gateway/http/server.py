@@ -9,7 +9,7 @@ from functools import partial
 
 from aiohttp import web
 
-from adapters.http.openai import ApiSettings, OpenAiApi
+from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell

@@ -10,7 +10,7 @@ import aiohttp
 from aiohttp import web
 
 from adapters.contract.base import RefusedRequest, Sight, Ticket
-from adapters.http.openai import ApiSettings, OpenAiApi
+from adapters.http.api.surface import ApiSettings, OpenAiApi
 from agent_core.ports import SystemClock, SystemIds
 from gateway.sessions.hub import Hub
 from tests.serving import served

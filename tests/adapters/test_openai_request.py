@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.http.api.spoken import Spoken, text_of
 from adapters.http.common import Problem
-from adapters.http.openai import Spoken, text_of
 from adapters.http.openai_request import ChatRequest, parse
 from agent_core.turn.view import Bubble, BubbleKind, View
 

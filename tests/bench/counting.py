@@ -147,7 +147,7 @@ def frame() -> dict[str, float]:
 
     Nothing of it waits, so both are exact; instructions also tell a copy, which calls nothing.
     """
-    from adapters.http.openai import Spoken
+    from adapters.http.api.spoken import Spoken
     from agent_core.model.stream.alike import BodyReader
     from agent_core.model.stream.chunks import ChunkReader
     from agent_core.model.stream.listening import Listening

@@ -1,0 +1,183 @@
+"""``/v1/chat/completions``: how it is asked and answered.
+
+Statuses and tool activity are comments of the event stream, so that no client takes them for the reply; notices are ordinary text, so that
+no client misses them.
+
+Source: OpenAI's API reference for chat completions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from adapters.contract.base import Ended, LeftOpen, Queued
+from adapters.http.api.asked import ApiRequest
+from adapters.http.api.facts import BY_US, facts_of, left_facts, queue_facts
+from adapters.http.api.spelling import ApiEndpoint, ApiJob
+from adapters.http.api.spoken import Spoken, TextPiece, left_words, queue_comment, status_comment, text_of, told
+from adapters.http.common import Problem
+from adapters.http.openai_request import parse
+from agent_core.failures.exits import ExitCode
+from agent_core.jsonvalue import Json
+from agent_core.messages import InputMessage
+from agent_core.text.ours import ours
+from agent_core.turn.view import View
+
+_NO_USAGE: dict[str, Json] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+_TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
+_DONE = b"data: [DONE]\n\n"
+BROKEN_WORDS = (
+    "Something went wrong inside the gateway while it was showing this (reference {reference}). The turn itself "
+    "goes on; ask again with the same Idempotency-Key to get what came of it."
+)
+
+
+def read(body: bytes, session: str) -> ApiRequest | Problem:
+    """The request in a body."""
+    chat = parse(body, session)
+    if isinstance(chat, Problem):
+        return chat
+    history, latest = chat.split()
+    system = [message for message in chat.messages if message["role"] in ("system", "developer")]
+    return ApiRequest(
+        model=chat.model,
+        history=history,
+        latest=latest,
+        system=tuple(InputMessage(content=each.get("content"), role=str(each["role"])) for each in system),
+        tools=chat.tools,
+        parameters=chat.parameters,
+        client_output_limit=chat.client_output_limit,
+        session=chat.session,
+        user=chat.user,
+        stream=chat.stream,
+        include_usage=chat.include_usage,
+        digest=chat.digest,
+    )
+
+
+class Completion:
+    """One chat completion."""
+
+    def __init__(self, job: ApiJob) -> None:
+        self._asked = job.asked
+        self._keyed = job.keyed
+        self._head: dict[str, Json] = {
+            # One id for all chunks, also those before the turn begins, and for every retry of the same request.
+            "id": f"chatcmpl-{job.ticket.session}-{job.ticket.inbox_id}",
+            "object": "chat.completion.chunk",
+            "created": job.created,
+            "model": job.asked.model or "outspoken",
+        }
+        head = orjson.dumps({**self._head, "choices": []})
+        self._text_head = b"data: " + head.removesuffix(b"]}") + b'{"index":0,"delta":{"content":'
+        """What stands before the text in a chunk with text: such a chunk goes out many times a second."""
+
+    # ------------------------------------------------------------------ streaming
+
+    def begins(self) -> bytes:
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def queued(self, queued: Queued) -> bytes:
+        return f": {queue_comment(queued)}\n\n".encode() + self._chunk({}, outspoken=queue_facts(queued))
+
+    def begun(self, turn: str) -> bytes:
+        return f": turn {turn}\n\n".encode()
+
+    def says(self, pieces: Sequence[TextPiece]) -> bytes:
+        """A chunk for each run of words of the model's or of ours; ours say so."""
+        if len(pieces) == 1 and not pieces[0].ours:
+            return self._text_head + orjson.dumps(pieces[0].text) + _TEXT_TAIL
+        chunks: list[bytes] = []
+        for is_ours, run in itertools.groupby(pieces, key=lambda piece: piece.ours):
+            text = text_of(run)
+            if is_ours:
+                chunks.append(self._chunk({"content": text, "outspoken": BY_US}))
+            else:
+                chunks.append(self._text_head + orjson.dumps(text) + _TEXT_TAIL)
+        return b"".join(chunks)
+
+    def waits(self, view: View) -> bytes:
+        words = " ".join(status_comment(view).split()) or "keep-alive"
+        return f": {words}\n\n".encode()
+
+    def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
+        """The rest of the text, the finish reason with what really happened, usage if asked for, and the end mark."""
+        parts = [self.says(rest)]
+        calls = calls_of(ended)
+        if calls:
+            numbered: list[Json] = [{"index": i, **c} for i, c in enumerate(calls) if isinstance(c, dict)]
+            parts.append(self._chunk({"tool_calls": numbered}))
+        facts = facts_of(ended, self._asked.session)
+        parts.append(self._chunk({}, ended.exit.kind.finish_reason, outspoken=facts))
+        if self._asked.include_usage:
+            parts.append(_event({**self._head, "choices": [], "usage": usage_of(ended)}))
+        return b"".join([*parts, _DONE])
+
+    def left(self, left: LeftOpen, rest: Sequence[TextPiece]) -> bytes:
+        pieces = [*rest, TextPiece(f"\n\n{ours(left_words(keyed=self._keyed))}", ours=True)]
+        end = self._chunk({}, "length", outspoken=left_facts(left, self._asked.session))
+        return self.says(pieces) + end + _DONE
+
+    def broken(self, reference: str) -> bytes:
+        said = TextPiece(f"\n\n{ours(BROKEN_WORDS.format(reference=reference))}", ours=True)
+        end = self._chunk({}, "length", outspoken={"exit": ExitCode.INTERNAL_ERROR.value, "reference": reference})
+        return self.says([said]) + end + _DONE
+
+    def _chunk(self, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
+        choice: dict[str, Json] = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _event({**self._head, "choices": [choice], **more})
+
+    # ------------------------------------------------------------------ as one object
+
+    def whole(self, ended: Ended) -> dict[str, Json]:
+        text = text_of(Spoken().new(told(ended)))
+        calls = calls_of(ended)
+        message: dict[str, Json] = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
+        if calls:
+            message["tool_calls"] = calls
+        facts = facts_of(ended, self._asked.session)
+        return self._object(message, ended.exit.kind.finish_reason, usage_of(ended), facts)
+
+    def unfinished(self, left: LeftOpen) -> dict[str, Json]:
+        text = f"{text_of(Spoken().new(left.view))}\n\n{ours(left_words(keyed=self._keyed))}".lstrip()
+        message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
+        return self._object(message, "length", _NO_USAGE, left_facts(left, self._asked.session))
+
+    def _object(
+        self, message: dict[str, Json], finish: str, usage: dict[str, Json], facts: dict[str, Json]
+    ) -> dict[str, Json]:
+        choice: dict[str, Json] = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+        return {
+            **self._head,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": usage,
+            "outspoken": facts,
+        }
+
+
+def _event(chunk: Mapping[str, Json]) -> bytes:
+    return b"data: " + orjson.dumps(chunk) + b"\n\n"
+
+
+def usage_of(ended: Ended) -> dict[str, Json]:
+    summary = ended.summary
+    return {
+        "prompt_tokens": summary.input_tokens,
+        "completion_tokens": summary.output_tokens,
+        "total_tokens": summary.input_tokens + summary.output_tokens,
+    }
+
+
+def calls_of(ended: Ended) -> list[Json]:
+    """The client's tool calls, as the endpoint spells them."""
+    return [
+        {"id": call.call, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
+        for call in ended.handed
+    ]
+
+
+COMPLETIONS = ApiEndpoint(read, Completion)

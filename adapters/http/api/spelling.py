@@ -1,0 +1,87 @@
+"""What an endpoint has to say of itself: how its requests are read, and how what becomes of one is spelled.
+
+A `Spelling` is made for one request and told in order what happens to it; what it gives goes out as it is. It asks nobody anything and
+does nothing, so that the same sights always give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from adapters.contract.base import Ended, LeftOpen, Queued, Ticket
+from adapters.http.api.asked import ApiRequest
+from adapters.http.api.spoken import TextPiece
+from adapters.http.common import Problem
+from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
+from agent_core.turn.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class ApiJob:
+    """An accepted request."""
+
+    asked: ApiRequest
+    ticket: Ticket
+    request_id: str
+    created: int
+    """Seconds."""
+    headers: Mapping[str, str]
+    keyed: bool
+    """The client has named the request, and can come back to it."""
+
+
+class Spelling(Protocol):
+    """One request's answer in the words of its endpoint: a stream, or one object at the end."""
+
+    def begins(self) -> bytes:
+        """The first of a stream."""
+        ...
+
+    def queued(self, queued: Queued) -> bytes: ...
+
+    def begun(self, turn: str) -> bytes:
+        """Its turn has begun."""
+        ...
+
+    def says(self, pieces: Sequence[TextPiece]) -> bytes:
+        """What is new. As nearly always it is one piece of the model's, many times a second."""
+        ...
+
+    def waits(self, view: View) -> bytes:
+        """Nothing is new: what is waited for."""
+        ...
+
+    def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
+        """The end of a stream, with what of it was not said yet."""
+        ...
+
+    def left(self, left: LeftOpen, rest: Sequence[TextPiece]) -> bytes:
+        """The end of a stream whose turn goes on in the next process."""
+        ...
+
+    def broken(self, reference: str) -> bytes:
+        """The end of a stream that the gateway itself could not go on with; the log has it under the reference."""
+        ...
+
+    def whole(self, ended: Ended) -> dict[str, Json]:
+        """The answer as one object."""
+        ...
+
+    def unfinished(self, left: LeftOpen) -> dict[str, Json]:
+        """The object of a turn that goes on in the next process."""
+        ...
+
+
+KEEP_ALIVE = b": keep-alive\n\n"
+"""A comment, which means nothing: the connection lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiEndpoint:
+    """One way in."""
+
+    read: Callable[[bytes, str], ApiRequest | Problem]
+    """A request from its body and the session that a header names."""
+    spelling: Callable[[ApiJob], Spelling]

@@ -1,0 +1,102 @@
+"""What an append-only client is told of a view: for every text how much has gone out, and what is new. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from adapters.contract.base import Ended, Queued
+from agent_core.failures import exits
+from agent_core.records import dataclass
+from agent_core.text.ours import GrowingText, ours
+from agent_core.turn.view import LEFT_WORDS, Bubble, BubbleKind, View
+
+_TEXT = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
+_SAID = _TEXT | {BubbleKind.NOTE, BubbleKind.NOTICE}
+"""What an append-only client is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Text for an append-only client."""
+
+    text: str
+    ours: bool = False
+    """The gateway says it, not the model."""
+
+
+def text_of(pieces: Iterable[TextPiece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+class Spoken:
+    """What has been said to an append-only client, and what is new in a view."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, GrowingText] = {}
+        self._told: set[str] = set()
+
+    def new(self, view: View) -> list[TextPiece]:
+        """What of `view` has not been said, in order; bubbles are paragraphs."""
+        pieces: list[TextPiece] = []
+        shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
+        latest = next((bubble for bubble in reversed(shown) if bubble.kind in _TEXT), None)
+        if len(shown) > 1:  # what was begun is ended first
+            shown.sort(key=lambda one: one.key not in self._said)
+        for bubble in shown:
+            match bubble.kind:
+                case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
+                    said = self._said.setdefault(bubble.key, GrowingText())
+                    begins = not said.begun
+                    text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not latest)
+                    if text:
+                        pieces.append(TextPiece(self._paragraph(bubble.key, text) if begins else text))
+                case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
+                    latest, view
+                ):
+                    pieces.append(TextPiece(self._paragraph(bubble.key, ours(bubble.text)), ours=True))
+                case _:
+                    pass
+        return pieces
+
+    def _goes_on(self, latest: Bubble | None, view: View) -> bool:
+        """The latest text was begun and may grow: nothing is put into its middle."""
+        return view.open and latest is not None and not latest.final and self._said.get(latest.key, GrowingText()).begun
+
+    def _paragraph(self, key: str, text: str) -> str:
+        before = "\n\n" if self._told else ""
+        self._told.add(key)
+        return f"{before}{text}"
+
+
+def told(ended: Ended) -> View:
+    """What is to be seen of a turn that is over: not its notice, if the reply was cut by the limit that the client set itself. It asked for
+    that, and is told by the finish reason."""
+    if not isinstance(ended.exit, exits.Cut) or not ended.exit.limit_was_asked:
+        return ended.view
+    shown = tuple(bubble for bubble in ended.view.bubbles if bubble.kind is not BubbleKind.NOTICE)
+    return View(shown, ended.view.open, ended.view.exit_code)
+
+
+def status_comment(view: View) -> str:
+    """What a comment says about a running turn: its status, else the latest tool that runs."""
+    for bubble in reversed(view.bubbles):
+        if bubble.kind in (BubbleKind.STATUS, BubbleKind.MENDED):
+            return bubble.text
+        if bubble.kind is BubbleKind.APPROVAL:
+            return f"waiting for approval of {bubble.tool}"
+        if bubble.kind is BubbleKind.ACTIVITY and bubble.state == "running":
+            return f"running {bubble.tool}, {bubble.seconds} s"
+    return ""
+
+
+def queue_comment(queued: Queued) -> str:
+    """What a comment says of a message that waits."""
+    if queued.line:
+        return f"queued, place {queued.line} of everybody who waits"
+    return f"queued, place {queued.position}"
+
+
+def left_words(*, keyed: bool) -> str:
+    """What a client is told whose turn goes on in the next process."""
+    again = " Ask again with the same Idempotency-Key to get all of it." if keyed else ""
+    return f"({LEFT_WORDS}.{again})"

@@ -1,0 +1,180 @@
+"""The OpenAI-compatible surface: ``/v1/chat/completions`` (streaming and not) and ``/v1/models``.
+
+A request becomes a `FromApi`; what comes back is the view of its turn. This surface only appends: for every text bubble it
+remembers how much has gone out, and sends the rest. A client that goes away detaches from its turn, unless it or the configuration says
+``cancel``.
+
+Sources: OpenAI's API reference; design notes in docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import field
+
+import orjson
+import structlog
+from aiohttp import web
+
+from adapters.contract.base import Gateway, RefusedRequest, Ticket
+from adapters.http.api.answering import ApiAnswering
+from adapters.http.api.asked import ApiRequest
+from adapters.http.api.completions import COMPLETIONS
+from adapters.http.api.spelling import ApiEndpoint, ApiJob
+from adapters.http.api.taking import KEYED, Taking, request_id_of
+from adapters.http.common import Problem, cors_headers, problem_response, stranger
+from agent_core.jsonvalue import Json
+from agent_core.ports import Clock, Ids
+from agent_core.records import dataclass
+from agent_core.store.errors import StorageUnavailable
+
+log = structlog.get_logger("api")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """What the configuration says about this surface."""
+
+    api_key: str | None = field(repr=False)
+    max_body_bytes: int
+    keep_alive_seconds: float
+    disconnect: str
+    """``detach`` or ``cancel``."""
+    cors_origins: tuple[str, ...] = ()
+    own_host: str = ""
+    """A name under which the gateway is reached, beside those of this machine."""
+
+
+class OpenAiApi:
+    """Serves the routes; decides nothing about turns."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        settings: ApiSettings,
+        clock: Clock,
+        ids: Ids,
+        refused: Callable[[RefusedRequest], Awaitable[None]],
+    ) -> None:
+        """`refused` is told of each request that is not taken."""
+        self._refused = refused
+        self._gateway = gateway
+        self._settings = settings
+        self._clock = clock
+        self._ids = ids
+        self._taking = Taking(gateway, ids, settings.max_body_bytes)
+        self._answering = ApiAnswering(clock, ids, settings.keep_alive_seconds)
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/v1/chat/completions", self._guarded(self._asked(COMPLETIONS))),
+            web.get("/v1/models", self._guarded(self._models)),
+            web.get("/v1/models/{model:.+}", self._guarded(self._model)),
+            web.options("/v1/{path:.*}", self._preflight),
+            web.route("*", "/v1/{path:.*}", self._guarded(self._nothing_here)),
+        ]
+
+    def _guarded(
+        self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """Check who calls, and give every error OpenAI's shape."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            settings = self._settings
+            problem = stranger(request, settings.api_key, settings.cors_origins, settings.own_host)
+            if problem is None:
+                try:
+                    response = await handler(request)
+                except (ConnectionError, web.HTTPException, StorageUnavailable):
+                    raise
+                except Exception:
+                    reference = self._ids.new("err")
+                    log.exception("api.failed", reference=reference, path=request.path[:200])
+                    words = (
+                        f"Something went wrong inside the gateway (reference {reference}). Please tell whoever runs it."
+                    )
+                    response = problem_response(Problem(500, words, "server_error", code="internal_error"))
+            else:
+                await self._refused(RefusedRequest(problem.status, stranger=True))
+                response = problem_response(problem)
+            if not response.prepared:
+                response.headers.update(cors_headers(request, settings.cors_origins))
+            return response
+
+        return handle
+
+    async def _preflight(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(status=204, headers=cors_headers(request, self._settings.cors_origins))
+
+    async def _nothing_here(self, request: web.Request) -> web.StreamResponse:
+        known = "POST /v1/chat/completions, GET /v1/models"
+        words = f"There is nothing at {request.method} {request.path[:200]}. There is: {known}."
+        return problem_response(Problem(404, words, code="unknown_url"))
+
+    # ------------------------------------------------------------------ models
+
+    def _model_object(self, name: str) -> dict[str, Json]:
+        return {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "outspoken"}
+
+    async def _models(self, _: web.Request) -> web.StreamResponse:
+        data: list[Json] = [self._model_object(name) for name in self._gateway.about().models]
+        return _json({"object": "list", "data": data})
+
+    async def _model(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["model"]
+        if name in self._gateway.about().models:
+            return _json(self._model_object(name))
+        words = f"There is no model called {name[:200]!r} here."
+        return problem_response(Problem(404, words, param="model", code="model_not_found"))
+
+    # ------------------------------------------------------------------ one request
+
+    def _asked(self, endpoint: ApiEndpoint) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """What serves requests of an endpoint."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            request_id = request_id_of(request, self._ids)
+            taken = await self._taking.take(request, endpoint, request_id)
+            if not isinstance(taken, Problem):
+                job = self._job(request, request_id, *taken)
+                return await self._answer(request, job, endpoint)
+            await self._refused(RefusedRequest(taken.status, _reason(taken), request_id))
+            response = problem_response(taken)
+            response.headers["x-request-id"] = request_id
+            return response
+
+        return handle
+
+    def _job(self, request: web.Request, request_id: str, asked: ApiRequest, ticket: Ticket) -> ApiJob:
+        return ApiJob(
+            asked=asked,
+            ticket=ticket,
+            request_id=request_id,
+            created=self._clock.now_ms() // 1000,
+            headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
+            keyed=KEYED in request.headers,
+        )
+
+    async def _answer(self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint) -> web.StreamResponse:
+        mode = request.headers.get("X-Outspoken-Disconnect", self._settings.disconnect)
+        try:
+            async with self._gateway.follow(job.ticket) as follower:
+                return await self._answering.answer(request, job, endpoint.spelling(job), follower)
+        except (ConnectionError, asyncio.CancelledError):
+            if mode == "cancel":
+                await asyncio.shield(self._gateway.stop_message(job.ticket))
+            else:
+                log.info("api.client_left", request=job.request_id, turn_goes_on=True)
+            raise
+
+
+def _json(value: dict[str, Json]) -> web.Response:
+    return web.Response(body=orjson.dumps(value), content_type="application/json")
+
+
+def _reason(problem: Problem) -> str:
+    """What is noted of a problem: none of its words, which may quote the request."""
+    return (
+        f"{problem.code or 'invalid_request'}{f' at {problem.param}' if problem.param else ''} (HTTP {problem.status})"
+    )

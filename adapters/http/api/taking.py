@@ -1,0 +1,74 @@
+"""Takes a request in: its body, its id, its place in a conversation; or says why it is not taken."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from adapters.contract.base import Gateway, Ticket
+from adapters.contract.notaccepted import NotAccepted
+from adapters.http.api.asked import ApiRequest
+from adapters.http.api.spelling import ApiEndpoint
+from adapters.http.common import Problem, refusal
+from adapters.http.tracecontext import traceparent_of
+from agent_core.ports import Ids
+from agent_core.records import dataclass
+
+TRACING = ("X-Client-Request-Id", "X-Request-Id")
+KEYED = "Idempotency-Key"
+
+
+def request_id_of(request: web.Request, ids: Ids) -> str:
+    """By which the client and the logs name the request; the client's own, if it gave one."""
+    given = (request.headers.get(name) for name in (KEYED, *TRACING))
+    return next((one[:255] for one in given if one), "") or ids.new("req")
+
+
+def platform_key_of(request: web.Request, asked: ApiRequest, request_id: str) -> str:
+    """The key of the message. A retry under the same id, of the same conversation and person, is the same message.
+
+    ``Idempotency-Key`` stands for the request, whose content is compared; a tracing id does so only together with the content.
+    """
+    whose, key = asked.whose, request.headers.get(KEYED)
+    if key:
+        return f"keyed:{key}:{whose}" if whose else f"key:{key}"
+    traced = any(request.headers.get(name) for name in TRACING)
+    return f"rid:{request_id}:{whose}{asked.digest}" if traced else request_id
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Takes requests of at most so many bytes."""
+
+    gateway: Gateway
+    ids: Ids
+    max_body_bytes: int
+
+    async def take(
+        self, request: web.Request, endpoint: ApiEndpoint, request_id: str
+    ) -> tuple[ApiRequest, Ticket] | Problem:
+        """The request, accepted; or why it is not."""
+        body = await self._body(request)
+        if isinstance(body, Problem):
+            return body
+        asked = endpoint.read(body, request.headers.get("X-Outspoken-Session", ""))
+        if isinstance(asked, Problem):
+            return asked
+        key = platform_key_of(request, asked, request_id)
+        if len(key) > 400:
+            return Problem(400, "The request id is longer than 255 characters.")
+        trace = traceparent_of(request.headers.getall("traceparent", ()))
+        try:
+            return asked, await self.gateway.accept(asked.inbound(key, trace, self.ids.new("x")))
+        except NotAccepted as refused:
+            return refusal(refused)
+
+    async def _body(self, request: web.Request) -> bytes | Problem:
+        too_large = Problem(413, f"The body is larger than {self.max_body_bytes} bytes.", code="request_too_large")
+        if request.content_length is not None and request.content_length > self.max_body_bytes:
+            return too_large
+        try:
+            return await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return too_large
+        except (ValueError, web.HTTPBadRequest, web.RequestPayloadError) as error:
+            return Problem(400, f"The body could not be read: {type(error).__name__}.")
