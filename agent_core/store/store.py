@@ -23,7 +23,6 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.store.budgets.access import Budgets
 from agent_core.store.database.asks import StoreAsks
-from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.database.node import Node
 from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, Who, pulse
@@ -135,11 +134,6 @@ class Store(Reads):
     def figures(self) -> Figures:
         """The writer's counts, for metrics."""
         return self.writer.figures
-
-    @property
-    def changes(self) -> Changes:
-        """Counts what is committed."""
-        return self.writer.changes
 
     @property
     def waiting(self) -> int:

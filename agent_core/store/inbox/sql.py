@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Connection, bindparam, cast, func, select, update
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import Connection, bindparam, func, select, text, update
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs
@@ -22,9 +21,10 @@ _BY_ID = (
 )
 _BY_KEY = MESSAGES.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
 _HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
-_NEXT_IDS = select(func.nextval(cast(func.pg_get_serial_sequence("inbox", "id"), postgresql.REGCLASS))).select_from(
-    func.generate_series(1, bindparam("count", type_=BigInteger))
+_NEXT_IDS = text(
+    "SELECT nextval(CAST(pg_get_serial_sequence('inbox', 'id') AS regclass)) FROM generate_series(1, :count)"
 )
+"""On PostgreSQL. In its own words: those of SQLAlchemy's would load its dialect for everybody."""
 _DONE = (
     update(t.inbox)
     .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
