@@ -29,6 +29,7 @@ from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
+from agent_core.text.patterns import compile_all
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
@@ -208,9 +209,9 @@ async def _warmed(client: ModelClient) -> None:
     await asyncio.sleep(WARM_SECONDS)
     with suppress(ImportError):  # the first call says so
         await client.warm()
-    await asyncio.to_thread(
-        read_ending, "That is done. Now I'll look at the rest:"
-    )  # the forms of languages, and English
+    await asyncio.to_thread(compile_all)
+    # The forms of languages, and English.
+    await asyncio.to_thread(read_ending, "That is done. Now I'll look at the rest:")
 
 
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:

@@ -17,6 +17,7 @@ from dataclasses import field
 from agent_core.causes import BreakCause
 from agent_core.failures.complaints import Concern
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 _GITHUB = "https://github.com/"
 
@@ -40,7 +41,7 @@ class Shape:
 
 
 def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return late(pattern)
 
 
 def _codes(names: str) -> frozenset[str]:

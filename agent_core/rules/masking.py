@@ -20,6 +20,7 @@ import re
 from typing import TypeAlias
 
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 
@@ -79,7 +80,7 @@ MASKS: tuple[Mask, ...] = (
 )  # fmt: skip
 MAYBE = re.compile(r"[\d\x1b@]|(?i:tmp|temp|shm|folders|id)", re.ASCII)
 """No mask finds anything in a text in which this finds nothing. JSON has many such."""
-COMPILED = tuple((re.compile(mask.pattern, re.ASCII), mask.word) for mask in MASKS)
+COMPILED = tuple((late(mask.pattern, re.ASCII), mask.word) for mask in MASKS)
 
 
 def mask(text: str) -> str:

@@ -34,6 +34,8 @@ import re
 from enum import Enum, auto
 from typing import assert_never
 
+from agent_core.text.patterns import late
+
 WINDOW_CHARS = 8192
 """How far before the end of the partial text a repetition may begin, unless it begins at the very beginning."""
 CERTAIN_CHARS = 16
@@ -46,7 +48,7 @@ RHYTHM_WORDS = 64
 _WHITE = " \t\r\n"
 _WORD = re.compile(r"\w+")
 # Han, kana, hangul, Thai, Lao, Khmer: no spaces between words, or much said in one character.
-_WIDE = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_WIDE = late(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 
 def _is_word(char: str) -> bool:

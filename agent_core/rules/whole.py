@@ -13,6 +13,7 @@ import unicodedata
 from enum import StrEnum, auto
 
 from agent_core.rules.promising.done import says_done
+from agent_core.text.patterns import late
 
 SIGNAL_CHARS = 160
 """What a model says in place of going on is no longer."""
@@ -53,11 +54,11 @@ def form_of(text: str) -> TextForm:
     return TextForm.CLOSED if pictured and ord(last) > 0x2000 else TextForm.BARE
 
 
-_SIGNAL = re.compile(
+_SIGNAL = late(
     r"(?:done|finished|end|complete|nothing|none|no (?:more|further) (?:text|content|output)|end of (?:the )?(?:reply|response|answer|message|text))",
 )
 _REPLY = r"(?:reply|response|answer|message|text|output|list|story|code)"
-_NOTHING_MORE = re.compile(
+_NOTHING_MORE = late(
     unicodedata.normalize(
         "NFC",
         rf"(?:(?:my|the|that|this|your)(?: previous| last| earlier)? {_REPLY} (?:above )?(?:was|is|had been|has been|ended)(?: in fact| actually)?(?: already| now)? "

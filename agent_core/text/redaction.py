@@ -23,6 +23,7 @@ from urllib.parse import quote, quote_plus
 
 from agent_core.records import dataclass
 from agent_core.text.alterations import SHORTEST_ALTERED, Alterations, squeezed
+from agent_core.text.patterns import late
 
 MASK = "***"
 """What stands in the place of a secret. Shorter than the shortest known secret: the loop's end rests on that."""
@@ -38,7 +39,7 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 
-_SHAPES = re.compile(
+_SHAPES = late(
     r"""
     # Tokens that can be told by their form alone.
       \b(?:sk|pk|rk|gsk|xai|hf|pplx|glpat|r8|nvapi|xapp|xox[abeoprs])[-_][\w*.-]{8,}

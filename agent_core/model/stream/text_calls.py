@@ -69,6 +69,7 @@ from agent_core.model.stream.thoughts import (
     TAG_OPENS,
 )
 from agent_core.model.stream.visible import Visible
+from agent_core.text.patterns import late
 
 _SEEN, _SEEN_TOKEN = 5, 3
 """How many characters of a mark somebody sees as one; how many of a special token."""
@@ -76,10 +77,8 @@ _LEAD = re.compile(r"[<\[◁\]]")
 """With these every mark begins."""
 _THOUGHT_MARKS = marks_of([*PAIR_ENDS, *PAIR_CLOSES, *FRAMES])
 _TAG_MARKS = marks_of([*TAG_OPENS, *TAG_CLOSES], folded=True)
-_ALL = re.compile(f"{CALL_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
-_NO_CALLS = re.compile(
-    f"{OTHER_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})"
-)
+_ALL = late(f"{CALL_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
+_NO_CALLS = late(f"{OTHER_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
 _HOLD_ALL = (CALL_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _HOLD_NO_CALLS = (OTHER_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _FIRST_CHARS = re.compile(r"[ \t\r\n]*+")

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 _CLAUSE = r"(?:^|[,;:.!…–—(،؛。，、：；·]\s*|\s-\s)"
 _NAMED = re.compile(r"%(any|but|lead)?\{(\w+)\}")
@@ -64,7 +65,7 @@ def _any_of(words: str) -> str:
 
 def phrases(name: str) -> re.Pattern[str]:
     """What `phrases.toml` has of this name."""
-    return re.compile(unicodedata.normalize("NFC", _NEXT_LINE.sub("", _PHRASES[name])))
+    return late(unicodedata.normalize("NFC", _NEXT_LINE.sub("", _PHRASES[name])))
 
 
 def _family(file: str) -> tuple[Language, ...]:

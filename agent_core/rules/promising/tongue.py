@@ -11,11 +11,12 @@ from functools import cache
 from typing import NamedTuple
 
 from agent_core.rules.promising.language import languages
+from agent_core.text.patterns import late
 
 TOLD_CHARS = 200
 """By so much of a reply's end, and as much of its last line, its language is told."""
 _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (code, re.compile(f"[{ranges}]"))
+    (code, late(f"[{ranges}]"))
     for code, ranges in (
         ("ja", "\u3040-\u30ff"), ("ko", "\uac00-\ud7af"), ("zh", "\u3400-\u9fff"), ("th", "\u0e00-\u0e7f"),
         ("hi", "\u0900-\u097f"), ("bn", "\u0980-\u09ff"), ("he", "\u0590-\u05ff"), ("el", "\u0370-\u03ff\u1f00-\u1fff"),
@@ -26,7 +27,7 @@ _SHARED = {
     "arabic": ("ar", "fa", "ur"),
     "cyrillic": ("ru", "uk", "bg"),
 }
-_NO_LATIN = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u3040-\ud7ff\ufb50-\ufdff]")
+_NO_LATIN = late("[\u0370-\u1cff\u1f00-\u1fff\u3040-\ud7ff\ufb50-\ufdff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _HINTED = 0.5
 """A reply in Latin letters without a word that is known is in no known language: a name may look like a verb in any ("hello", "tomato")."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from agent_core.rules.promising.language import phrases
+from agent_core.text.patterns import late
 
 LATER = phrases("later")
 IS_SET = phrases("is_set")
@@ -53,7 +54,7 @@ _TAIL = re.compile(r"(?:\W++\w++)?\W*+(?:(?:please|just|bitte|einen|one|a|un|por
 """What may still come behind that: that anything comes of it is said nowhere."""
 
 
-_STARTS = re.compile(
+_STARTS = late(
     r"\W*+(?:ok(?:ay)?|sure|alles klar|gut)?\W*+(?:(?:your|the|this|dein|deine|ihr|ihre|der|die|das|votre|ta|la|le|el|tu|su|a|o|sua|il|ваш|твой|de|je|uw)\W++)?"
     r"(?:\w++\W++)?" + f"(?:{_JOB.pattern})"
 )

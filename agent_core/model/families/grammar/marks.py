@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 
 def _trie_pattern(literals: Iterable[str]) -> str:
@@ -61,7 +62,7 @@ def marks_of(literals: Iterable[str], *, folded: bool = False) -> Marks:
     listed = sorted({literal.lower() if folded else literal for literal in literals})
     prefixes = frozenset(literal[:length] for literal in listed for length in range(1, len(literal)))
     return Marks(
-        re.compile(_trie_pattern(listed) or "(?!)", re.IGNORECASE if folded else 0),
+        late(_trie_pattern(listed) or "(?!)", re.IGNORECASE if folded else 0),
         prefixes,
         max(map(len, listed), default=1),
         folded,
