@@ -38,12 +38,6 @@ class ApiRequest:
     """Of the whole body, for repeated requests."""
 
     @property
-    def structured(self) -> bool:
-        """It asks for JSON."""
-        wanted = self.parameters.get("response_format")
-        return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
-
-    @property
     def whose(self) -> str:
         """A mark of the conversation and the person that it names, empty if it names neither: ids of requests are theirs."""
         if not self.session and not self.user:

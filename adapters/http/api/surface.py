@@ -23,9 +23,7 @@ from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import COMPLETIONS
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
-from adapters.http.api.truth import errors_as
 from adapters.http.common import Problem, cors_headers, problem_response, stranger
-from adapters.http.errorsas import ErrorsAs
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
@@ -44,8 +42,6 @@ class ApiSettings:
     disconnect: str
     """``detach`` or ``cancel``."""
     cors_origins: tuple[str, ...] = ()
-    errors: ErrorsAs = ErrorsAs.AUTO
-    """How failures are told, where a request does not say."""
     own_host: str = ""
     """A name under which the gateway is reached, beside those of this machine."""
 
@@ -158,7 +154,6 @@ class OpenAiApi:
             created=self._clock.now_ms() // 1000,
             headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
             keyed=KEYED in request.headers,
-            errors=errors_as(request.headers, self._settings.errors, structured=asked.structured),
         )
 
     async def _answer(self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint) -> web.StreamResponse:

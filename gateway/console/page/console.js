@@ -650,11 +650,10 @@ follow("/console/api/live", (name, data) => {
   trouble = name === "trouble" ? data.words : "";
   if (name === "sections") {
     state.offset = data.now - Date.now();
-    const { now: _, ...changed } = data;
-    Object.assign(state.sections, changed);
+    Object.assign(state.sections, data);
     const first = !state.ready;
     state.ready = true;
-    if (first) { fromHash(); $("list")?.focus({ preventScroll: true }); } else if (Object.keys(changed).length) render();
+    if (first) { fromHash(); $("list")?.focus({ preventScroll: true }); } else render();
   }
   showLink();
 }, (error, failed) => {

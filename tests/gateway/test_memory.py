@@ -1,0 +1,58 @@
+"""What a start does not read, and that nothing is trusted the more for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.certificates import self_signed
+
+ASK = """
+import asyncio, ssl, sys
+from gateway.memory import loading
+
+with loading():
+    import aiohttp.connector
+
+context = aiohttp.connector._SSL_CONTEXT_VERIFIED
+assert not context.get_ca_certs() and context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname
+assert ssl.SSLContext.load_default_certs.__qualname__ == "SSLContext.load_default_certs"
+assert "set_default_verify_paths" not in vars(ssl.SSLContext)
+
+async def run():
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(sys.argv[1] + "/certificate.pem", sys.argv[1] + "/key.pem")
+    async def serve(reader, writer):
+        await reader.readuntil(b"\\r\\n\\r\\n")
+        writer.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nhi")
+        await writer.drain()
+        writer.close()
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=server)
+    async with listening, aiohttp.ClientSession() as session:
+        for _ in range(2):
+            try:
+                async with session.get(f"https://localhost:{listening.sockets[0].getsockname()[1]}/") as answer:
+                    print(await answer.text())
+            except aiohttp.ClientConnectorCertificateError as error:
+                print("not trusted")
+    print(type(context) is ssl.SSLContext)
+
+asyncio.run(run())
+"""
+
+
+def test_whom_the_system_trusts_is_read_when_somebody_is_first_spoken_to_and_nobody_else_is_trusted(
+    tmp_path: Path,
+) -> None:
+    self_signed(tmp_path)
+
+    def asked(trusted: Path) -> list[str]:
+        env = {"SSL_CERT_FILE": str(trusted), "SSL_CERT_DIR": str(tmp_path / "none")}
+        command = [sys.executable, "-c", ASK, str(tmp_path)]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=60).stdout.split(
+            "\n"
+        )[:-1]
+
+    assert asked(tmp_path / "certificate.pem") == ["hi", "hi", "True"]
+    assert asked(tmp_path / "none.pem") == ["not trusted", "not trusted", "True"]
