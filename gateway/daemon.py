@@ -44,7 +44,7 @@ from gateway.config.reading import CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
 from gateway.delivery.forming import WORKERS, Forming
-from gateway.http.server import open_doors
+from gateway.http.server import api_key_of, open_doors
 from gateway.http.status import Look
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
@@ -57,6 +57,7 @@ from gateway.observe.metricscatalogue import GatewayParts, KnownAtStart
 from gateway.observe.notify import managed
 from gateway.observe.traces import traced
 from gateway.operate.context import prepare_places
+from gateway.people.keyring import Keyring
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
@@ -145,6 +146,9 @@ async def serving(
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage)
         voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
         budgets = await _budgets(config, store, clock, signals, voice, stack)
+        keyring = Keyring(store, clock, ids, api_key_of(config))
+        await keyring.open()
+        await stack.enter_async_context(keyring.running(shared=not _is_a_file(config, paths)))
         hub = Hub(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
@@ -171,7 +175,7 @@ async def serving(
         )
         look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside, soundness)
         routes = _asked_routes(health, metrics, operator_key_of(config))
-        url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
+        url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
         hub.keep(_warmed(client))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
@@ -229,6 +233,11 @@ def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Si
     store.on_commit(lambda operations, seconds, stored: signals.tell(Committed(operations, seconds, stored)))
     signals.listen(watch.on)
     return watch
+
+
+def _is_a_file(config: Config, paths: Paths) -> bool:
+    """The database is a file of ours, which nobody else writes to while we run."""
+    return isinstance(parse_place(config.storage.url or paths.database), SqlitePlace)
 
 
 def state_folders(config: Config, paths: Paths) -> tuple[Path, ...]:

@@ -21,5 +21,6 @@ REVISIONS = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

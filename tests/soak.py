@@ -32,7 +32,9 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["tests.kills.run", "--kills", str(round(200 * share))],
             ["tests.kills.load", "--kills", str(round(300 * share))],
         ],
-        "properties": [["pytest", "-q", "--processes", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]],
+        "properties": [
+            ["pytest", "-q", "--processes", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]
+        ],
         "deployment": [["tests.deploy.real.run"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }

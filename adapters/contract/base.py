@@ -94,6 +94,8 @@ class FromApi(_Message):
     """Which browser's page it came from."""
     digest: str = ""
     """Of the request's content: the same platform key with another digest is a client's mistake, not a redelivery."""
+    key: str = ""
+    """The name of the key that was shown; empty: the configured one, or none where none is needed."""
     trace: str = ""
     """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
 

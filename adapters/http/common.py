@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import orjson
 from aiohttp import web
 
+from adapters.contract.callers import ANYBODY, Caller, Callers
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -60,8 +61,37 @@ def host_of(header: str) -> str:
         return ""
 
 
+WRONG_KEY = Problem(
+    401,
+    "The API key is missing or wrong. Send it as: Authorization: Bearer <key>",
+    "authentication_error",
+    code="invalid_api_key",
+)
+
+
 def stranger(request: web.Request, key: str | None, allowed: Sequence[str], own_host: str = "") -> Problem | None:
-    """Why a request must be refused before it is looked at, or None.
+    """Why a request must be refused before it is looked at, or None."""
+    if (problem := _elsewhere(request, allowed, own_host, keyless=key is None)) is not None:
+        return problem
+    return None if bearer_ok(request.headers.get("Authorization"), key) else WRONG_KEY
+
+
+CALLER = web.RequestKey("caller", Caller)
+"""Set in a request as soon as it is known who calls."""
+
+
+def caller_of(
+    request: web.Request, callers: Callers, allowed: Sequence[str] = (), own_host: str = ""
+) -> Caller | Problem:
+    """Who calls; or why the request must be refused before it is looked at. Asked once for each request."""
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    found = callers.who(given.strip() if scheme.lower() == "bearer" else "", request.headers)
+    keyless = found is ANYBODY and callers.keyless
+    return _elsewhere(request, allowed, own_host, keyless=keyless) or found or WRONG_KEY
+
+
+def _elsewhere(request: web.Request, allowed: Sequence[str], own_host: str, *, keyless: bool) -> Problem | None:
+    """Why a request is not served, wherever it comes from, or None.
 
     A page of another origin may not use the gateway through a visitor's browser; without a key, a name that was made to
     point here (DNS rebinding) may not either.
@@ -75,11 +105,8 @@ def stranger(request: web.Request, key: str | None, allowed: Sequence[str], own_
             )
     if origin == "null" and "*" not in allowed:
         return Problem(403, "Pages without an origin may not call this gateway.")
-    if key is None and host_of(request.host) not in _LOOPBACK | {own_host.lower()}:
+    if keyless and host_of(request.host) not in _LOOPBACK | {own_host.lower()}:
         return Problem(403, f"This gateway does not answer to the name {host_of(request.host)!r}.")
-    if not bearer_ok(request.headers.get("Authorization"), key):
-        words = "The API key is missing or wrong. Send it as: Authorization: Bearer <key>"
-        return Problem(401, words, "authentication_error", code="invalid_api_key")
     return None
 
 

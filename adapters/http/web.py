@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import field
 
 import orjson
 from aiohttp import web
 
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
+from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
-from adapters.http.common import Problem, problem_response, refusal, stranger
+from adapters.http.common import CALLER, Problem, caller_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
 from agent_core.jsonvalue import Json
@@ -27,6 +27,8 @@ from agent_core.turn.events import Verdict
 
 MAX_TEXT_CHARS = 200_000
 MAX_BODY_BYTES = 1_000_000
+HOLDS_SECONDS = 2.0
+"""How often it is looked whether the key of an open page is still good."""
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
 PAGE = PageFiles("adapters.http.webpage", frozenset({"index.html", "page.css", "page.js", "markdown.js", "icon.svg"}))
 
@@ -35,7 +37,7 @@ PAGE = PageFiles("adapters.http.webpage", frozenset({"index.html", "page.css", "
 class WebSettings:
     """What the configuration says about the page."""
 
-    api_key: str | None = field(repr=False)
+    callers: Callers
     keep_alive_seconds: float
     own_host: str = ""
 
@@ -73,9 +75,10 @@ class WebChat:
         self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
-            problem = stranger(request, self._settings.api_key, (), self._settings.own_host)
-            if problem is not None:
-                return problem_response(problem)
+            caller = caller_of(request, self._settings.callers, (), self._settings.own_host)
+            if isinstance(caller, Problem):
+                return problem_response(caller)
+            request[CALLER] = caller
             try:
                 return await handler(request)
             except NotAccepted as refused:
@@ -102,7 +105,7 @@ class WebChat:
         session = request.match_info["session"]
         if not _SESSION.fullmatch(session):
             raise _Refused(400, "A session's name has 8 to 64 letters, digits, - or _.", param="session")
-        return SessionKey("web", "page", session)
+        return SessionKey("web", "page", session, person=request[CALLER].realm)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
@@ -114,13 +117,21 @@ class WebChat:
             }
         )
         await response.prepare(request)
+        caller, keep_alive = request[CALLER], self._settings.keep_alive_seconds
+        looks = min(keep_alive, HOLDS_SECONDS) if caller.key else keep_alive
         async with self._gateway.follow_session(key) as follower:
-            first = True
+            first, quiet = True, 0.0
             while True:
-                sights = await follower.next(self._settings.keep_alive_seconds)
+                sights = await follower.next(looks)
+                if not self._settings.callers.holds(caller):
+                    return response  # the page comes again, and is told
                 if sights is None:
-                    await response.write(b": keep-alive\n\n")
+                    quiet += looks
+                    if quiet >= keep_alive:
+                        quiet = 0.0
+                        await response.write(b": keep-alive\n\n")
                     continue
+                quiet = 0.0
                 name = b"snapshot" if first else b"turns"
                 first = False
                 data = orjson.dumps([wire(sight) for sight in sights])
@@ -151,14 +162,16 @@ class WebChat:
             raise _Refused(400, "text must be text that is not empty.", param="text")
         if len(text) > MAX_TEXT_CHARS:
             raise _Refused(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text")
+        caller = request[CALLER]
         ticket = await self._gateway.accept(
             FromApi(
                 account="web",
-                platform_key=f"{key.chat}:{message}",
+                platform_key=f"{key.chat}:{message}{f':{caller.realm}' if caller.realm else ''}",
                 session=key,
                 input=(InputMessage(text),),
                 surface="web",
-                memory_scope="web",
+                memory_scope=scope_of(caller.person) if caller.person else "web",
+                key=caller.key,
                 can_approve=True,
                 browser=browser,
                 digest=text,

@@ -43,6 +43,16 @@ class Remote:
         """Approve or revoke somebody; who it was."""
         return tables([(await self._call("POST", "/api/access", {"verb": verb, "who": who})).get("person")])
 
+    async def keys(self) -> Sequence[Table]:
+        """All keys of the API."""
+        return tables((await self._call("GET", "/api/keys", None)).get("keys"))
+
+    async def key(self, verb: str, name: str, more: Table) -> tuple[Table, str]:
+        """Make or change a key: as it is then, and the key itself if there is a new one."""
+        body = await self._call("POST", "/api/keys", {"verb": verb, "name": name, **more})
+        found = body.get("key")
+        return (found if isinstance(found, dict) else {}), str(body.get("secret") or "")
+
     async def send(self, to: str, text: str, files: Sequence[tuple[str, bytes]], key: str) -> Table:
         """Say something in a chat: ``id`` and ``state`` of the delivery, once it is stored."""
         carried: list[Json] = [{"name": name, "data": base64.b64encode(data).decode()} for name, data in files]

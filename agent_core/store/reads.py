@@ -6,6 +6,7 @@ Law: a read sees everything that was committed before it began, so also whatever
 from __future__ import annotations
 
 from agent_core.records import dataclass
+from agent_core.store.apikeys.access import ApiKeyReads
 from agent_core.store.budgets.access import BudgetReads
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.deliveries.access import DeliveryReads
@@ -35,6 +36,7 @@ class Reads:
     turns: TurnReads
     deliveries: DeliveryReads
     people: PeopleReads
+    apikeys: ApiKeyReads
     schedules: ScheduleReads
     troubles: TroubleReads
     budgets: BudgetReads
@@ -65,6 +67,7 @@ def reads_of(asks: StoreAsks) -> Reads:
         turns=TurnReads(asks),
         deliveries=DeliveryReads(asks),
         people=PeopleReads(asks),
+        apikeys=ApiKeyReads(asks),
         schedules=ScheduleReads(asks),
         troubles=TroubleReads(asks),
         budgets=BudgetReads(asks),

@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
+from agent_core.store.apikeys.access import ApiKeys
 from agent_core.store.budgets.access import Budgets
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
@@ -101,6 +102,7 @@ class Store(Reads):
     turns: Turns
     deliveries: Deliveries
     people: People
+    apikeys: ApiKeys
     schedules: Schedules
     troubles: Troubles
     budgets: Budgets
@@ -194,6 +196,7 @@ def store_of(asks: StoreAsks, node: Node) -> Store:
         turns=Turns(asks, node),
         deliveries=Deliveries(asks, node),
         people=People(asks, node),
+        apikeys=ApiKeys(asks, node),
         schedules=Schedules(asks, node),
         troubles=Troubles(asks, node),
         budgets=Budgets(asks, node),

@@ -24,6 +24,7 @@ from sqlalchemy import (
     text,
 )
 
+from agent_core.store.apikeys.rows import ApiKeyRow
 from agent_core.store.audit import AuditRow
 from agent_core.store.budgets.rows import PotRow, ReservationRow
 from agent_core.store.database.mapping import Int, mapped
@@ -224,6 +225,9 @@ PERSON = mapped(
     rowid=False,
 )
 people = PERSON.table
+
+API_KEY = mapped(metadata, "api_keys", ApiKeyRow, key=["name"], rowid=False)
+api_keys = API_KEY.table
 
 TROUBLE = mapped(
     metadata,

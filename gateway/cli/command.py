@@ -21,6 +21,7 @@ from gateway.cli.db import db
 from gateway.cli.examples import with_examples
 from gateway.cli.first import doctor, setup
 from gateway.cli.guarded import PROBLEM, TRY_AGAIN, guarded, in_words
+from gateway.cli.keys import keys
 from gateway.cli.look import bundle, explain, health
 from gateway.cli.start import completion, say_next, typed
 from gateway.memory import loading
@@ -258,6 +259,7 @@ def config_template() -> None:
 cli.add_command(setup)
 cli.add_command(doctor)
 cli.add_command(db)
+cli.add_command(keys)
 cli.add_command(explain)
 cli.add_command(bundle)
 cli.add_command(health)

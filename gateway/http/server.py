@@ -27,8 +27,10 @@ from gateway.console.turns import ConsoleTurns
 from gateway.http.admin import Admin
 from gateway.http.connections import Doorkeeper
 from gateway.http.entry import EntryMiddleware, ServersLog, expecting
+from gateway.http.keyadmin import KeyAdmin
 from gateway.http.sending import Sending
 from gateway.http.status import Look
+from gateway.people.keyring import Keyring
 from gateway.queues.refusals import Refusals
 from gateway.sessions.hub import Hub
 from gateway.version import program_version
@@ -54,15 +56,15 @@ async def open_doors(
     chats: Platforms,
     look: Look,
     routes: Sequence[web.RouteDef],
+    keyring: Keyring,
     stack: AsyncExitStack,
 ) -> str:
     """Start the server, with what it serves besides; its address."""
     server = config.server
-    key = api_key_of(config)
     api = OpenAiApi(
         hub,
         ApiSettings(
-            api_key=key,
+            callers=keyring,
             max_body_bytes=server.max_body_bytes,
             keep_alive_seconds=server.keep_alive_seconds,
             disconnect=server.disconnect.value,
@@ -72,7 +74,7 @@ async def open_doors(
         ids,
         Refusals(store, clock, ids, hub.tell),
     )
-    page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
+    page = WebChat(hub, WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)
@@ -86,7 +88,10 @@ async def open_doors(
         operator_key,
         paths.state_dir / "outbox",
     )
-    served = [*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes]
+    keys = KeyAdmin(keyring, hub, operator_key)
+    served = [
+        *api.routes(), *page.routes(), *admin.routes(), *keys.routes(), *sending.routes(), *chats.routes(), *routes,
+    ]  # fmt: skip
     served += _console(config, hub, store, clock, ids, chats).routes()
     app.add_routes(expecting(served))
     return await _listening(config, app, ids, hub.tell, stack)

@@ -12,6 +12,8 @@ from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.operate.context import prepare_places
 from gateway.people import access
+from gateway.people.keyring import Keyring
+from gateway.people.keys import KeyRefused, Nameable
 from gateway.retention.forgetting import Forgetting, copies_beside
 from gateway.version import program_version
 
@@ -52,3 +54,42 @@ async def forget(config: Config, paths: Paths, account: str, person: str) -> lis
             if job.done_at is None:
                 told = (await forgetting.finish(job)).lines(copies_beside(paths.database))
         return told
+
+
+async def keys_of(
+    config: Config, paths: Paths, verb: str, name: str, more: Mapping[str, Json]
+) -> tuple[Sequence[Mapping[str, Json]], str]:
+    """All keys of the API (`list`), or make or change one: as they are then, and the new key itself. Raises `GatewayRefused`."""
+    prepare_places(paths)
+    clock = SystemClock()
+    ids = SystemIds(clock)
+    terms, keep = more.get("terms"), more.get("keep_seconds")
+    asked = terms if isinstance(terms, dict) else {}
+    async with open_store(
+        config.storage.url or paths.database, clock=clock, ids=ids, version=program_version()
+    ) as store:
+        ring = Keyring(store, clock, ids, None)
+        await ring.open()
+        key = ""
+        try:
+            match verb:
+                case "add":
+                    table, key = await ring.add(name, asked, nameable(config))
+                case "rotate":
+                    table, key = await ring.rotate(name, keep if isinstance(keep, int) else 0)
+                case "change":
+                    table = await ring.change(name, asked, nameable(config))
+                case "revoke":
+                    table = await ring.revoke(name)
+                case _:
+                    return [one for one in ring.tables() if isinstance(one, dict)], ""
+        except KeyRefused as error:
+            raise GatewayRefused(str(error)) from error
+        return [table], key
+
+
+def nameable(config: Config) -> Nameable:
+    """What the lists of a key may name, as far as the configuration says it."""
+    chain = config.model.chain()
+    names = [one.name for one in chain]
+    return Nameable(tuple(dict.fromkeys(["outspoken", *names])) if names and all(names) else ())

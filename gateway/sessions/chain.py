@@ -31,6 +31,11 @@ class ModelChain:
         return tuple(dict.fromkeys(["outspoken", *configured, *self._names.values()]))
 
     @property
+    def configured(self) -> tuple[str, ...]:
+        """The same, if the configuration says all of it; empty if what there is depends on who is asked."""
+        return self.names if all(endpoint.models for endpoint in self._endpoints) else ()
+
+    @property
     def default(self) -> str:
         """The model that answers if nobody chose another."""
         configured = next((m for e in self._endpoints for m in e.models), "")

@@ -29,6 +29,7 @@ from gateway.limits.alerts import Announce
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.whose import Offers, Rooms, workspace_of
+from gateway.people.keys import Nameable
 from gateway.queues.queue import Running
 from gateway.queues.queues import Queues
 from gateway.queues.watchdog import Watchdog
@@ -81,6 +82,7 @@ class Hub:
         self._settings = settings
         self._store = store
         self._clock = clock
+        self._tools = tools.names
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self.tell, self.budgets, self.quotas = tell, budgets, quotas
@@ -166,6 +168,10 @@ class Hub:
 
     def about(self) -> About:
         return About(self._settings.version, self.chain.names, self._settings.rehearsal)
+
+    def nameable(self) -> Nameable:
+        """What the lists of a key may name."""
+        return Nameable(self.chain.configured, self._tools)
 
     async def learn_model_names(self) -> None:
         await self.chain.learn_names()

@@ -16,6 +16,7 @@ from adapters.http.api.surface import ApiSettings, OpenAiApi
 from agent_core.failures.exits import EXITS, Exit, ExitCode
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import Bubble, BubbleKind, View, exit_view
+from tests.callers import OneKey
 
 SUMMARY = Summary(
     seconds=1.25, steps=2, tool_calls=1, input_tokens=30, output_tokens=12, attempts=2, model="some-model"
@@ -106,7 +107,7 @@ async def unheard(_: RefusedRequest) -> None:
 async def surface(gateway: ScriptGateway, **settings: Any) -> AsyncGenerator[str]:
     """The API before a scripted gateway; its address."""
     base: dict[str, Any] = {
-        "api_key": None,
+        "callers": OneKey(None),
         "max_body_bytes": 1_000_000,
         "keep_alive_seconds": 15,
         "disconnect": "detach",

@@ -13,6 +13,7 @@ from adapters.contract.base import RefusedRequest, Sight, Ticket
 from adapters.http.api.surface import ApiSettings, OpenAiApi
 from agent_core.ports import SystemClock, SystemIds
 from gateway.sessions.hub import Hub
+from tests.callers import OneKey
 from tests.serving import served
 
 
@@ -58,7 +59,7 @@ async def test_a_stream_that_breaks_in_our_own_code_ends_in_words(tmp_path: Path
         hub.__dict__.update(up.hub.__dict__)
         hub.real = up.hub
         clock = SystemClock()
-        api = OpenAiApi(hub, ApiSettings(None, 1_000_000, 1, "detach"), clock, SystemIds(clock), _unheard)
+        api = OpenAiApi(hub, ApiSettings(OneKey(None), 1_000_000, 1, "detach"), clock, SystemIds(clock), _unheard)
         app = web.Application()
         app.add_routes(api.routes())
         runner = web.AppRunner(app)

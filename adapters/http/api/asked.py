@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import orjson
 
 from adapters.contract.base import FromApi, SessionKey, once
+from adapters.contract.callers import ANYBODY, Caller, scope_of
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
@@ -31,23 +32,32 @@ class ApiRequest:
     session: str
     """The conversation's name; empty if the request brings all of it."""
     user: str
+    """As the request says it itself; whose it is, is `person`."""
     stream: bool
     include_usage: bool
     """A stream ends with what was used."""
     digest: str
     """Of the whole body, for repeated requests."""
+    caller: Caller = ANYBODY
+
+    @property
+    def person(self) -> str:
+        """Whose request it is; empty: nobody knows. What a request says of itself counts only where its key is the gateway's own."""
+        return self.caller.person if self.caller.key else self.user
 
     @property
     def whose(self) -> str:
         """A mark of the conversation and the person that it names, empty if it names neither: ids of requests are theirs."""
-        if not self.session and not self.user:
+        realm = [self.caller.realm] if self.caller.realm else []
+        if not self.session and not self.person and not realm:
             return ""
-        return hashlib.blake2b(orjson.dumps([self.session, self.user]), digest_size=12).hexdigest()
+        return hashlib.blake2b(orjson.dumps([self.session, self.person, *realm]), digest_size=12).hexdigest()
 
     def inbound(self, key: str, trace: str, name: str) -> FromApi:
         """The request as it is stored, under its platform key; `name` is its own session's, if it is in no other."""
         if self.session:
-            session, history, latest = SessionKey("api", "key", self.session), None, (*self.system, *self.latest)
+            session = SessionKey("api", "key", self.session, person=self.caller.realm)
+            history, latest = None, (*self.system, *self.latest)
         else:
             session, history, latest = once(name), self.history, self.latest
         return FromApi(
@@ -56,11 +66,12 @@ class ApiRequest:
             session=session,
             input=latest,
             surface="api",
-            memory_scope=f"api/{self.user}" if self.user else "api",
+            memory_scope=scope_of(self.person) if self.person else "api",
             own_history=history,
             request=self.parameters,
             client_tools=self.tools,
             model=self.model,
+            key=self.caller.key,
             client_output_limit=self.client_output_limit,
             digest=self.digest,
             trace=trace,

@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import field
 
 import orjson
 import structlog
 from aiohttp import web
 
 from adapters.contract.base import Gateway, RefusedRequest, Ticket
+from adapters.contract.callers import Callers
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import COMPLETIONS
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
-from adapters.http.common import Problem, cors_headers, problem_response, stranger
+from adapters.http.common import CALLER, Problem, caller_of, cors_headers, problem_response
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
@@ -36,7 +36,7 @@ log = structlog.get_logger("api")
 class ApiSettings:
     """What the configuration says about this surface."""
 
-    api_key: str | None = field(repr=False)
+    callers: Callers
     max_body_bytes: int
     keep_alive_seconds: float
     disconnect: str
@@ -82,8 +82,9 @@ class OpenAiApi:
 
         async def handle(request: web.Request) -> web.StreamResponse:
             settings = self._settings
-            problem = stranger(request, settings.api_key, settings.cors_origins, settings.own_host)
-            if problem is None:
+            caller = caller_of(request, settings.callers, settings.cors_origins, settings.own_host)
+            if not isinstance(caller, Problem):
+                request[CALLER] = caller
                 try:
                     response = await handler(request)
                 except (ConnectionError, web.HTTPException, StorageUnavailable):
@@ -96,8 +97,8 @@ class OpenAiApi:
                     )
                     response = problem_response(Problem(500, words, "server_error", code="internal_error"))
             else:
-                await self._refused(RefusedRequest(problem.status, stranger=True))
-                response = problem_response(problem)
+                await self._refused(RefusedRequest(caller.status, stranger=True))
+                response = problem_response(caller)
             if not response.prepared:
                 response.headers.update(cors_headers(request, settings.cors_origins))
             return response

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aiohttp import web
 
 from adapters.contract.base import Gateway, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.spelling import ApiEndpoint
-from adapters.http.common import Problem, refusal
+from adapters.http.common import CALLER, Problem, refusal
 from adapters.http.tracecontext import traceparent_of
 from agent_core.ports import Ids
 from agent_core.records import dataclass
@@ -53,6 +55,7 @@ class Taking:
         asked = endpoint.read(body, request.headers.get("X-Outspoken-Session", ""))
         if isinstance(asked, Problem):
             return asked
+        asked = replace(asked, caller=request[CALLER])
         key = platform_key_of(request, asked, request_id)
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")

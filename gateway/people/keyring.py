@@ -1,0 +1,180 @@
+"""The keys that are good, in memory: asked at each request, changed with the store, and looked at again where others may change it.
+
+No request costs a statement: when a key was used is noted once a minute at most, for all keys in one write. On SQLite nobody else can change
+what is stored; on PostgreSQL a command on another machine can, so once a second it is asked whether anything changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from adapters.contract.callers import EVERYTHING, Caller, KeyTerms
+from agent_core.jsonvalue import Json
+from agent_core.ports import Clock, Ids
+from agent_core.store.apikeys.rows import ApiKeyRow
+from agent_core.store.audit import AuditRow
+from agent_core.store.store import StorageUnavailable, Store
+from gateway.people import keys
+from gateway.people.keys import KeyRefused, KnownKey, Nameable
+
+log = structlog.get_logger("gateway")
+
+LOOK_SECONDS = 1.0
+NOTE_MS = 60_000
+RANDOM_BYTES = 37
+BY = "operator"
+
+
+class Keyring:
+    """Implements `adapters.contract.callers.Callers`. `configured` is the key of the configuration; None: whoever shows none is served."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids, configured: str | None) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._configured = configured
+        self._known: dict[str, KnownKey] = {}
+        """By name; also those that were revoked, whose messages may still wait."""
+        self._by_prefix: Mapping[str, KnownKey] = {}
+        self._seen: tuple[int, int] = (0, 0)
+        self._used: dict[str, int] = {}
+        """When each was shown last."""
+        self._noted: dict[str, int] = {}
+        """As far as it is stored."""
+        self._noted_at = 0
+
+    async def open(self) -> None:
+        """Learn which there are. Raises `StorageUnavailable`."""
+        self._seen = await self._store.apikeys.state()
+        found = await self._store.apikeys.all()
+        self._known = {row.name: known for row in found if (known := _readable(row)) is not None}
+        self._by_prefix = keys.by_prefix(self._known.values())
+
+    @asynccontextmanager
+    async def running(self, *, shared: bool) -> AsyncGenerator[None]:
+        """While the block runs, it is noted what is used; and looked for changes, where the database is `shared` with others."""
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self._run(shared=shared), name="keyring")
+            try:
+                yield
+            finally:
+                task.cancel()
+        with suppress(StorageUnavailable):
+            await self._note()
+
+    async def _run(self, *, shared: bool) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(StorageUnavailable):  # whoever watches the store says so
+                if shared and await self._store.apikeys.state() != self._seen:
+                    await self.open()
+                if self._clock.now_ms() - self._noted_at >= NOTE_MS:
+                    await self._note()
+
+    async def _note(self) -> None:
+        used = {name: at for name, at in self._used.items() if self._noted.get(name) != at}
+        if used:
+            self._noted_at = self._clock.now_ms()
+            await self._store.apikeys.used(used)
+            self._noted |= used
+
+    # ------------------------------------------------------------------ adapters.contract.callers.Callers
+
+    @property
+    def keyless(self) -> bool:
+        return self._configured is None
+
+    def who(self, shown: str, headers: Mapping[str, str]) -> Caller | None:
+        now = self._clock.now_ms()
+        found = keys.who(shown, headers, self._configured, self._by_prefix, now)
+        if found is not None and found.key:
+            self._used[found.key] = now
+        return found
+
+    def holds(self, caller: Caller) -> bool:
+        known = self._known.get(caller.key)
+        return not caller.key or (known is not None and known.row.revoked_at is None)
+
+    # ------------------------------------------------------------------ for the gateway
+
+    def terms(self, key: str) -> KeyTerms:
+        """What a key may, also one that was revoked after its message was taken."""
+        known = self._known.get(key)
+        return known.terms if known is not None else EVERYTHING
+
+    # ------------------------------------------------------------------ for operators
+
+    def tables(self) -> list[Json]:
+        """All of them as operators see them, the newest first."""
+        return [self._table(one) for one in self._known.values()]
+
+    def _table(self, known: KnownKey) -> dict[str, Json]:
+        used = max(known.row.used_at, self._used.get(known.row.name, 0))
+        return keys.table_of(known) | {"used_at": used or None}
+
+    def table(self, name: str) -> dict[str, Json]:
+        """One of them. Raises `KeyRefused`."""
+        known = self._known.get(name)
+        if known is None:
+            raise KeyRefused(f"There is no key called {name[:40]}. outspoken keys list shows all.")
+        return self._table(known)
+
+    async def add(self, name: str, asked: Mapping[str, Json], there: Nameable) -> tuple[dict[str, Json], str]:
+        """A new key: how it is seen, and the key itself, which nobody is ever shown again. Raises `KeyRefused`."""
+        if sum(one.row.revoked_at is None for one in self._known.values()) >= keys.MOST_KEYS:
+            raise KeyRefused(f"There are {keys.MOST_KEYS} keys, which is the most. Revoke one that nobody uses.")
+        key = keys.new_key(os.urandom(RANDOM_BYTES))
+        row = keys.made(name, key, keys.terms_from(asked, there), BY, self._clock.now_ms())
+        if not await self._store.apikeys.add(row, self._entry("added", name, after=row.terms)):
+            raise KeyRefused(f"There is or was a key called {name}. A name is given once: choose another one.")
+        await self.open()
+        log.info("key.changed", caller=name, act="added", by=BY)
+        return self.table(name), key
+
+    async def change(self, name: str, asked: Mapping[str, Json], there: Nameable) -> dict[str, Json]:
+        """Other terms for a key; what is not asked for stays as it is. Raises `KeyRefused`."""
+        before = self._of(name)
+        terms, now = keys.terms_from(asked, there, before.terms), self._clock.now_ms()
+        noted = self._entry("changed", name, before.row.terms, keys.stored_terms(terms))
+        return await self._changed(name, lambda row: keys.under(row, terms, now), noted)
+
+    async def revoke(self, name: str) -> dict[str, Json]:
+        """It opens nothing any more. Raises `KeyRefused`."""
+        now = self._clock.now_ms()
+        return await self._changed(name, lambda row: keys.revoked(row, now), self._entry("revoked", name))
+
+    async def rotate(self, name: str, keep_seconds: int) -> tuple[dict[str, Json], str]:
+        """Another key under the same name and terms; the one before is good for so many seconds. Raises `KeyRefused`."""
+        key, now = keys.new_key(os.urandom(RANDOM_BYTES)), self._clock.now_ms()
+        noted = self._entry("rotated", name)
+        table = await self._changed(name, lambda row: keys.rotated(row, key, now, keep_seconds * 1000), noted)
+        return table, key
+
+    def _of(self, name: str) -> KnownKey:
+        self.table(name)
+        return self._known[name]
+
+    async def _changed(self, name: str, made: Callable[[ApiKeyRow], ApiKeyRow], noted: AuditRow) -> dict[str, Json]:
+        made(self._of(name).row)  # what cannot be made of it is refused before anything is written
+        await self._store.apikeys.change(name, made, noted)
+        await self.open()
+        log.info("key.changed", caller=name, act=noted.act, by=BY)
+        return self.table(name)
+
+    def _entry(self, act: str, name: str, before: str = "", after: str = "") -> AuditRow:
+        words = f"The API key {name} was {act}."
+        return AuditRow(self._ids.new("a"), self._clock.now_ms(), BY, act, f"key {name}", words, before, after)
+
+
+def _readable(row: ApiKeyRow) -> KnownKey | None:
+    """None for a key whose terms cannot be read: it opens nothing, because nobody knows what it may."""
+    try:
+        return keys.known_key(row)
+    except ValueError as error:
+        log.warning("key.unreadable", caller=row.name, error=type(error).__name__)
+        return None
