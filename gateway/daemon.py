@@ -44,6 +44,7 @@ from gateway.config.reading import CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
 from gateway.delivery.forming import WORKERS, Forming
+from gateway.http.keyadmin import KeyAdmin
 from gateway.http.server import api_key_of, open_doors
 from gateway.http.status import Look
 from gateway.limits.admission import Bounds
@@ -146,9 +147,7 @@ async def serving(
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage)
         voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
         budgets = await _budgets(config, store, clock, signals, voice, stack)
-        keyring = Keyring(store, clock, ids, api_key_of(config))
-        await keyring.open()
-        await stack.enter_async_context(keyring.running(shared=not _is_a_file(config, paths)))
+        keyring = await _keyring(config, paths, store, clock, ids, stack)
         hub = Hub(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
@@ -159,9 +158,7 @@ async def serving(
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
-        if left:
-            log.warning("storage.begun_anew", database=store.shown, left=left)
-            announced.announce("storage:anew", words_of(store.shown, left))
+        _tell_of_leftovers(store, left, announced)
         soundness = SoundnessWatch(
             config.storage.url or paths.database, store, clock, lambda: damage.times, watch.damaged, hub.aside.sound
         )
@@ -174,7 +171,7 @@ async def serving(
             )
         )
         look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside, soundness)
-        routes = _asked_routes(health, metrics, operator_key_of(config))
+        routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config))
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
         hub.keep(_warmed(client))
@@ -208,6 +205,12 @@ async def _opened(
     return await stack.enter_async_context(opened), left
 
 
+def _tell_of_leftovers(store: Store, left: str, announced: Announcements) -> None:
+    if left:
+        log.warning("storage.begun_anew", database=store.shown, left=left)
+        announced.announce("storage:anew", words_of(store.shown, left))
+
+
 async def _warmed(client: ModelClient) -> None:
     """What the first turn would wait for is loaded once the port is open and those who waited for it are in."""
     await asyncio.sleep(WARM_SECONDS)
@@ -235,9 +238,15 @@ def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Si
     return watch
 
 
-def _is_a_file(config: Config, paths: Paths) -> bool:
-    """The database is a file of ours, which nobody else writes to while we run."""
-    return isinstance(parse_place(config.storage.url or paths.database), SqlitePlace)
+async def _keyring(
+    config: Config, paths: Paths, store: Store, clock: Clock, ids: SystemIds, stack: AsyncExitStack
+) -> Keyring:
+    """Who may call. A file is written to by nobody else while we run; a server is."""
+    keyring = Keyring(store, clock, ids, api_key_of(config))
+    await keyring.open()
+    file = isinstance(parse_place(config.storage.url or paths.database), SqlitePlace)
+    await stack.enter_async_context(keyring.running(shared=not file))
+    return keyring
 
 
 def state_folders(config: Config, paths: Paths) -> tuple[Path, ...]:
@@ -353,8 +362,11 @@ def _alerter(
     )
 
 
-def _asked_routes(health: Health, metrics: Metrics, operators: str | None) -> list[web.RouteDef]:
-    return [*health.routes(partial(guarded, operators)), *metrics.routes(operators)]
+def _asked_routes(
+    health: Health, metrics: Metrics, keyring: Keyring, hub: Hub, operators: str | None
+) -> list[web.RouteDef]:
+    keys = KeyAdmin(keyring, hub, operators)
+    return [*health.routes(partial(guarded, operators)), *metrics.routes(operators), *keys.routes()]
 
 
 def _health(

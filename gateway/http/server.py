@@ -27,7 +27,6 @@ from gateway.console.turns import ConsoleTurns
 from gateway.http.admin import Admin
 from gateway.http.connections import Doorkeeper
 from gateway.http.entry import EntryMiddleware, ServersLog, expecting
-from gateway.http.keyadmin import KeyAdmin
 from gateway.http.sending import Sending
 from gateway.http.status import Look
 from gateway.people.keyring import Keyring
@@ -88,10 +87,7 @@ async def open_doors(
         operator_key,
         paths.state_dir / "outbox",
     )
-    keys = KeyAdmin(keyring, hub, operator_key)
-    served = [
-        *api.routes(), *page.routes(), *admin.routes(), *keys.routes(), *sending.routes(), *chats.routes(), *routes,
-    ]  # fmt: skip
+    served = [*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes]
     served += _console(config, hub, store, clock, ids, chats).routes()
     app.add_routes(expecting(served))
     return await _listening(config, app, ids, hub.tell, stack)

@@ -58,14 +58,14 @@ class Keyring:
     @asynccontextmanager
     async def running(self, *, shared: bool) -> AsyncGenerator[None]:
         """While the block runs, it is noted what is used; and looked for changes, where the database is `shared` with others."""
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self._run(shared=shared), name="keyring")
-            try:
-                yield
-            finally:
-                task.cancel()
-        with suppress(StorageUnavailable):
-            await self._note()
+        task = asyncio.create_task(self._run(shared=shared), name="keyring")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            with suppress(StorageUnavailable):
+                await self._note()
 
     async def _run(self, *, shared: bool) -> None:
         while True:

@@ -82,10 +82,9 @@ class Hub:
         self._settings = settings
         self._store = store
         self._clock = clock
-        self._tools = tools.names
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.tell, self.budgets, self.quotas = tell, budgets, quotas
+        self.tell, self.budgets, self.quotas, self._tools = tell, budgets, quotas, tools.names
         self.chats = chats if chats is not None else NoChats()
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""

@@ -254,7 +254,7 @@ def sdk(url: str, key: str, **headers: str) -> openai.AsyncOpenAI:
 
 async def ask(url: str, key: str, words: str, headers: Mapping[str, str] | None = None, **more: Any) -> str:
     async with sdk(url, key) as client:
-        found = await client.chat.completions.create(
+        found: Any = await client.chat.completions.create(
             model="outspoken", messages=[{"role": "user", "content": words}], extra_headers=headers, **more
         )
     return found.choices[0].message.content or ""
