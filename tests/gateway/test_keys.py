@@ -253,11 +253,12 @@ def sdk(url: str, key: str, **headers: str) -> openai.AsyncOpenAI:
 
 
 async def ask(url: str, key: str, words: str, headers: Mapping[str, str] | None = None, **more: Any) -> str:
-    async with sdk(url, key) as client:
-        found: Any = await client.chat.completions.create(
-            model="outspoken", messages=[{"role": "user", "content": words}], extra_headers=headers, **more
-        )
-    return found.choices[0].message.content or ""
+    told: list[Any] = [{"role": "user", "content": words}]
+    asked: dict[str, Any] = {"model": "outspoken", **more}
+    async with sdk(url, key) as made:
+        client: Any = made
+        found: Any = await client.chat.completions.create(messages=told, extra_headers=headers, **asked)
+    return str(found.choices[0].message.content or "")
 
 
 async def test_a_key_opens_the_api_and_a_revoked_one_is_refused_everywhere_at_once(tmp_path: Path) -> None:
