@@ -107,8 +107,9 @@ def pytest_configure(config: pytest.Config) -> None:
     databases.migrate_once()
     processes, told = config.getoption("processes"), config.getoption("slowest_cpu")
     if processes:
-        again: int = config.getoption("again")
-        config.pluginmanager.register(Together(processes, units, alone if told else shared, again))
+        config.pluginmanager.register(
+            Together(processes, units, alone if told else shared, config.getoption("again") or 0)
+        )
     if told:
         from tests.cpu import Cpu
 

@@ -13,6 +13,7 @@ from gateway.daemon import Serving, serving
 
 QUICK = {
     "OUTSPOKEN_SERVER__PORT": "0",
+    "OUTSPOKEN_SERVER__ERRORS": "words",
     "OUTSPOKEN_MODEL__STALL_SECONDS": "1",
     "OUTSPOKEN_MODEL__FIRST_CONTENT_SECONDS": "2",
     "OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "0.05",

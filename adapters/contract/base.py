@@ -162,6 +162,8 @@ class Summary:
     output_tokens: int
     attempts: int
     model: str
+    cached_tokens: int = 0
+    """Of the input tokens: what providers said they had in their caches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import field
 from urllib.parse import urlsplit
 
 import orjson
@@ -27,20 +28,32 @@ class Problem:
     param: str | None = None
     code: str | None = None
     retry_after: int = 0
+    in_vain: bool = False
+    """To ask the same again at once would not help: SDKs that retry by themselves are told so."""
+    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What programs are told besides: the ``outspoken`` object."""
 
 
-def problem_response(problem: Problem) -> web.Response:
-    """The problem as an HTTP answer."""
+def error_object(problem: Problem) -> dict[str, Json]:
+    """The problem as OpenAI spells it, with what is told besides."""
     error: dict[str, Json] = {
         "message": problem.message,
         "type": problem.kind,
         "param": problem.param,
         "code": problem.code,
     }
-    headers = {"Retry-After": str(problem.retry_after)} if problem.retry_after else None
-    return web.Response(
-        status=problem.status, body=orjson.dumps({"error": error}), content_type="application/json", headers=headers
-    )
+    return {"error": error, "outspoken": dict(problem.facts)} if problem.facts else {"error": error}
+
+
+def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> web.Response:
+    """The problem as an HTTP answer."""
+    told = dict(headers or {})
+    if problem.retry_after:
+        told["Retry-After"] = str(problem.retry_after)
+    if problem.in_vain:
+        told["x-should-retry"] = "false"
+    body = orjson.dumps(error_object(problem))
+    return web.Response(status=problem.status, body=body, content_type="application/json", headers=told)
 
 
 def bearer_ok(header: str | None, key: str | None) -> bool:
@@ -121,7 +134,7 @@ def cors_headers(request: web.Request, allowed: Sequence[str]) -> dict[str, str]
             "Access-Control-Request-Headers", "authorization, content-type"
         ),
         "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
-        "Access-Control-Expose-Headers": "x-request-id",
+        "Access-Control-Expose-Headers": "x-request-id, retry-after, x-should-retry",
         "Vary": "Origin",
     }
 

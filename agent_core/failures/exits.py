@@ -105,6 +105,7 @@ class Exit(ABC):
     code: ClassVar[ExitCode]
     kind: ClassVar[ExitClass]
     actions: ClassVar[tuple[Action, ...]]
+    http: ClassVar[int]  # the status for a program, where nothing was produced
     operator: ClassVar[str]
     """What an operator can do about turns that end so (or would, if no remedy had helped)."""
     example: ClassVar[Mapping[str, object]]
@@ -333,6 +334,7 @@ def ends(
     operator: str,
     example: Mapping[str, object] = MappingProxyType({}),
     actions: tuple[Action, ...] = AGAIN,
+    http: int = 0,
 ) -> Callable[[type[_E]], type[_E]]:
     """A class is the record of an exit."""
 
@@ -340,7 +342,7 @@ def ends(
         if get_annotations(made):  # facts of its own; else all is made already, and the program begins sooner
             made = dataclass(frozen=True, slots=True, kw_only=True)(made)
         made.code, made.kind, made.actions, made.operator = code, kind, actions, operator
-        made.example = {**_EXAMPLE, **example}
+        made.http, made.example = http or kind.http, {**_EXAMPLE, **example}
         EXITS[code] = made
         return made
 
@@ -492,8 +494,7 @@ class ThinkingOnly(Failed):
     """The model only reasoned."""
 
     def text(self) -> str:
-        what = f"The model thought, but never replied{self.spent}. There is no answer."
-        return say(what, self.work, CONTINUE)
+        return say(f"The model thought, but never replied{self.spent}. There is no answer.", self.work, CONTINUE)
 
 
 @ends(ExitCode.PROMISED_WITHOUT_ACTING, ExitClass.PROVIDER,
@@ -516,7 +517,7 @@ class PromisedWithoutActing(Failed):
 _OUTPUT = "Raise [model] max_output_tokens (or the limit that the client asks for)."
 
 
-@ends(ExitCode.CUT_BY_LENGTH, ExitClass.LIMIT, operator=_OUTPUT, example={"tools_done": []})
+@ends(ExitCode.CUT_BY_LENGTH, ExitClass.LIMIT, http=200, operator=_OUTPUT, example={"tools_done": []})
 class CutByLength(Cut):
     """The text reached the model's output limit."""
 
@@ -533,7 +534,7 @@ class CutByLength(Cut):
         return say(f"{what}: the model reached its output limit{on}.", self.work, CONTINUE)
 
 
-@ends(ExitCode.TOOL_CALL_CUT_BY_LENGTH, ExitClass.LIMIT, operator=_OUTPUT, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
+@ends(ExitCode.TOOL_CALL_CUT_BY_LENGTH, ExitClass.LIMIT, http=200, operator=_OUTPUT, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
 class ToolCallCutByLength(Cut):
     """A tool call reached the model's output limit."""
 
@@ -569,7 +570,7 @@ class RefusedMidway(Exit):
         return say("The provider's content filter stopped the reply above before its end.", self.work)
 
 
-@ends(ExitCode.RATE_LIMITED, ExitClass.PROVIDER, actions=RETRY,
+@ends(ExitCode.RATE_LIMITED, ExitClass.PROVIDER, http=429, actions=RETRY,
       operator="Over the provider's limits. Ask for higher ones, add a key or a fallback model, or see who asks so much.",
       example={"status": 429, "retry_after_seconds": 600, "tools_done": []})  # fmt: skip
 class RateLimited(Failed):
@@ -583,7 +584,7 @@ class RateLimited(Failed):
         return say(f"The provider's rate limit was hit (HTTP 429){self.spent}.", when, self.work, self.cut, rest)
 
 
-@ends(ExitCode.PROVIDER_DOWN, ExitClass.PROVIDER, actions=RETRY, operator=_PROVIDER,
+@ends(ExitCode.PROVIDER_DOWN, ExitClass.PROVIDER, http=503, actions=RETRY, operator=_PROVIDER,
       example={"cause": "server_error", "status": 503, "seconds": 15, "tools_done": []})  # fmt: skip
 class ProviderDown(Doubted):
     """The provider cannot be reached, or answers with errors."""
@@ -611,7 +612,7 @@ class ProviderGarbage(Doubted):
         return say(what, self.left_out, self.work, self.cut, "If it stays so, the configured base URL may be wrong.")
 
 
-@ends(ExitCode.NOT_AUTHORISED, ExitClass.PROVIDER, actions=WHY,
+@ends(ExitCode.NOT_AUTHORISED, ExitClass.PROVIDER, http=401, actions=WHY,
       operator="The key is refused. Renew it (`outspoken setup model`) and see that it may use this model.", example={"status": 401, "tools_done": []})  # fmt: skip
 class NotAuthorised(Misset):
     """The provider refuses the key, and there is no other one."""
@@ -622,7 +623,7 @@ class NotAuthorised(Misset):
 
 
 @ends(
-      ExitCode.PAYMENT_REQUIRED, ExitClass.PROVIDER, actions=WHY, operator="The provider wants money: top up the account, or add a key of another one.",
+      ExitCode.PAYMENT_REQUIRED, ExitClass.PROVIDER, http=402, actions=WHY, operator="The provider wants money: top up the account, or add a key of another one.",
       example={"status": 402, "tools_done": []})  # fmt: skip
 class PaymentRequired(Misset):
     """The provider wants money."""
@@ -631,7 +632,7 @@ class PaymentRequired(Misset):
     advice = "Whoever runs this gateway has to top it up, or to raise its limit."
 
 
-@ends(ExitCode.MODEL_NOT_FOUND, ExitClass.PROVIDER, actions=WHY,
+@ends(ExitCode.MODEL_NOT_FOUND, ExitClass.PROVIDER, http=404, actions=WHY,
       operator="There is no such model at this address. Correct [model] name; `outspoken doctor` shows which there are.",
       example={"status": 404, "tools_done": []})  # fmt: skip
 class ModelNotFound(Misset):
@@ -642,7 +643,7 @@ class ModelNotFound(Misset):
     advice = "Whoever runs this gateway has to set the model's name or address right."
 
 
-@ends(ExitCode.BAD_REQUEST, ExitClass.PROVIDER, actions=WHY,
+@ends(ExitCode.BAD_REQUEST, ExitClass.PROVIDER, http=400, actions=WHY,
       operator="The provider refuses the request: `outspoken explain TURN --show-text` has its words. In one conversation alone "
           "it is something in its history, and /new (or /undo) ends that; everywhere it is often an option in extra_body.",
       example={"status": 400, "attempts": 1, "detail": "temperature must be at most 1", "tools_done": []})  # fmt: skip
@@ -653,26 +654,26 @@ class BadRequest(Failed):
         again = "It was not repeated."
         if self.attempts > 1:
             again = f"Asking again in other ways did not help ({times(self.attempts, 'attempt')})."
-        advice = f"{self.differently[:-1]}, or start anew with /new."
+        advice = f"{self.differently[:-1]}, or {notices.ANEW}."
         return say(f"The provider did not accept the request{self.said}.", again, self.work, self.cut, advice)
 
 
-@ends(ExitCode.CONTEXT_OVERFLOW, ExitClass.LIMIT, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "tools_done": []})  # fmt: skip
+@ends(ExitCode.CONTEXT_OVERFLOW, ExitClass.LIMIT, http=400, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "tools_done": []})  # fmt: skip
 class ContextOverflow(TooMuch):
     """The conversation does not fit into the model's context, also shortened."""
 
     by_itself = "more than the model can read{about}"
     in_all = "The conversation has grown larger than the model can read{about}"
-    advice = "Start anew with /new, or send less at once."
+    advice = f"{notices.ANEW_FIRST}, or send less at once."
 
 
-@ends(ExitCode.REQUEST_TOO_LARGE, ExitClass.LIMIT, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "status": 413, "tools_done": []})  # fmt: skip
+@ends(ExitCode.REQUEST_TOO_LARGE, ExitClass.LIMIT, http=413, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "status": 413, "tools_done": []})  # fmt: skip
 class RequestTooLarge(TooMuch):
     """The request has too many bytes for the provider, also shortened."""
 
     by_itself = "larger than the provider takes{about}{status}"
     in_all = "The request{about} is larger than the provider takes{status}"
-    advice = "Send less at once, or start anew with /new."
+    advice = f"Send less at once, or {notices.ANEW}."
 
 
 # ---------------------------------------------------------------------- loops, and limits of a turn
@@ -753,7 +754,7 @@ class Meanwhile(Troubled, ABC):
         return f": {self.why()}{tried}" if self.cause is not None else ""
 
 
-@ends(ExitCode.TIME_LIMIT, ExitClass.LIMIT, operator=_LONG_TURNS, example={"limit": 1800})
+@ends(ExitCode.TIME_LIMIT, ExitClass.LIMIT, http=504, operator=_LONG_TURNS, example={"limit": 1800})
 class TimeLimit(Meanwhile):
     """So much time was spent on one message."""
 
@@ -762,7 +763,7 @@ class TimeLimit(Meanwhile):
         return say(what, UNFINISHED, self.work, self.cut, notices.GO_ON)
 
 
-@ends(ExitCode.SPEND_LIMIT, ExitClass.LIMIT,
+@ends(ExitCode.SPEND_LIMIT, ExitClass.LIMIT, http=429,
       operator="A limit of tokens or money was reached. If these turns were useful, raise it ([budgets] turn_tokens).", example={
           "spend": {"budget": "day", "measure": "tokens", "limit": 1_000_000, "used": 1_003_211,
           "opens": "2026-11-22 00:00 UTC", "opens_in_seconds": 7500}})  # fmt: skip
@@ -816,16 +817,15 @@ class SupersededFacts(Exit):
         return say("(Interrupted by your next message.)", self.work)
 
 
-@ends(ExitCode.APPROVAL_DENIED, ExitClass.STOPPED, actions=WHY, operator=_WANTED)
+@ends(ExitCode.APPROVAL_DENIED, ExitClass.STOPPED, http=403, actions=WHY, operator=_WANTED)
 class ApprovalDenied(Exit):
     """A person said no to a tool."""
 
     def text(self) -> str:
-        what = f"Ended: {self.tool} was not approved, and the task needs it. It was not executed."
-        return say(what, self.work)
+        return say(f"Ended: {self.tool} was not approved, and the task needs it. It was not executed.", self.work)
 
 
-@ends(ExitCode.APPROVAL_EXPIRED, ExitClass.STOPPED,
+@ends(ExitCode.APPROVAL_EXPIRED, ExitClass.STOPPED, http=403,
       operator="Nobody answered the question in time. Raise [tools] approval_seconds if people need longer.", example={"limit": 600})  # fmt: skip
 class ApprovalExpired(Exit):
     """Nobody said yes or no to a tool in time."""
@@ -841,7 +841,7 @@ class ApprovalExpired(Exit):
 # ---------------------------------------------------------------------- the gateway itself
 
 
-@ends(ExitCode.INTERRUPTED_BY_RESTART, ExitClass.OURS,
+@ends(ExitCode.INTERRUPTED_BY_RESTART, ExitClass.OURS, http=503,
       operator="The process was restarted, and nothing safe was left to go on with. See why (memory? a deploy?) in the service manager's log.",
       example={"tools_unsure": ["write_file"]})  # fmt: skip
 class InterruptedByRestart(Failed):

@@ -11,35 +11,38 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Self
 
+from agent_core.limits.quotas import FILES_BY_COMMAND
 from agent_core.records import dataclass
 from agent_core.text.durations import duration
 from agent_core.text.worded import Worded
 
 
 class ExitClass(StrEnum):
-    """What a program needs to know of an exit: its finish reason in the API (standard values only: strict clients break on others), and the
-    exit status of a one-shot command. `heading` is the heading of its exits in the documentation."""
+    """What a program needs to know of an exit: its finish reason in the API (standard values only: strict clients break on others), the
+    exit status of a one-shot command, and the HTTP status where nothing was produced and the exit has none of its own (200: the finish
+    reason says it all). `heading` is the heading of its exits in the documentation."""
 
     _value_: str
     finish_reason: str
     status: int
+    http: int
     heading: str
 
-    def __new__(cls, value: str, finish_reason: str, status: int, heading: str) -> Self:
+    def __new__(cls, value: str, finish_reason: str, status: int, http: int, heading: str) -> Self:
         member = str.__new__(cls, value)
         member._value_ = value
-        member.finish_reason, member.status, member.heading = finish_reason, status, heading
+        member.finish_reason, member.status, member.http, member.heading = finish_reason, status, http, heading
         return member
 
-    CLEAN = "clean", "stop", 0, "It ended well"
-    HANDED = "handed", "tool_calls", 0, "It ended well, and the client goes on"
-    PROVIDER = "provider", "length", 10, "The model or its provider failed"
-    LIMIT = "limit", "length", 11, "A limit was reached"
-    LOOP = "loop", "length", 12, "The model went round in a loop"
-    REFUSED = "refused", "content_filter", 13, "The provider's filter said no"
-    STOPPED = "stopped", "length", 14, "A person ended it"
-    OURS = "ours", "length", 15, "The gateway itself failed"
-    NOT_STARTED = "not_started", "length", 75, "It never began"
+    CLEAN = "clean", "stop", 0, 200, "It ended well"
+    HANDED = "handed", "tool_calls", 0, 200, "It ended well, and the client goes on"
+    PROVIDER = "provider", "length", 10, 502, "The model or its provider failed"
+    LIMIT = "limit", "length", 11, 500, "A limit was reached"
+    LOOP = "loop", "length", 12, 502, "The model went round in a loop"
+    REFUSED = "refused", "content_filter", 13, 200, "The provider's filter said no"
+    STOPPED = "stopped", "length", 14, 499, "A person ended it"
+    OURS = "ours", "length", 15, 500, "The gateway itself failed"
+    NOT_STARTED = "not_started", "length", 75, 503, "It never began"
 
 
 class Action(StrEnum):
@@ -67,9 +70,24 @@ GO_ON = "Say “continue” to go on from here."
 UNFINISHED = "The task is not finished."
 ONLY_THE_REST_THEN = "Then say “continue” to have only the rest done."
 ONLY_THE_REST = "Say “continue” in a moment to have only the rest done: the whole, sent again, may do twice what is done. Nothing is running now."
+ANEW = "start anew with /new"
+ANEW_FIRST = ANEW[:1].upper() + ANEW[1:]
+_INSTEAD = {
+    ANEW: "begin a new conversation",
+    ANEW_FIRST: "Begin a new conversation",
+    FILES_BY_COMMAND: "Ask for what you do not need to be deleted.",
+}
+"""What stands in the place of commands where there are none."""
 BY_OPERATOR = "Asking again will not help before whoever runs this gateway has set that right."
 A_MOMENT_SECONDS = 60
 """Who asks for a longer pause than that is not asked again "in a moment"."""
+
+
+def for_programs(words: str) -> str:
+    """A notice for those who have no commands: whoever calls the API."""
+    for command, instead in _INSTEAD.items():
+        words = words.replace(command, instead)
+    return words
 
 
 def say(*parts: str) -> str:
@@ -135,7 +153,7 @@ class NotStarted(Worded):
     QUOTA = "quota", "Your message was not taken up: the quota is used up. It is not kept; send it again later."
     QUARANTINED = (
         "quarantined",
-        "Your message was not taken up: this conversation is set aside after repeated failures. Start anew with /new.",
+        f"Your message was not taken up: this conversation is set aside after repeated failures. {ANEW_FIRST}.",
     )
     DAMAGED = (
         "damaged",

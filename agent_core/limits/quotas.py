@@ -295,15 +295,15 @@ def for_model(full: Full) -> str:
             assert_never(full.kind)
 
 
+FILES_BY_COMMAND = "/files shows them and deletes what you do not need."
+
+
 def for_person(full: Full) -> str:
     """What a person reads: what was not done, and what to do."""
     of = f"{amount_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
     match full.kind:
         case QuotaKind.WORKSPACE | QuotaKind.FILES:
-            return (
-                f"There is no more room for your files ({of} are used), so not everything was written. /files shows them and deletes "
-                "what you do not need; on the API, ask for it in words."
-            )
+            return f"There is no more room for your files ({of} are used), so not everything was written. {FILES_BY_COMMAND}"
         case QuotaKind.MEMORY:
             return (
                 f"What I remember for you has reached its limit ({of}), so something was not kept. Tell me what I may forget, or to "

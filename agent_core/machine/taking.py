@@ -131,6 +131,7 @@ def end_call(turn: Standing, event: ReplyFinished | CallBroke | SpendRefused) ->
     if not isinstance(event, SpendRefused):
         turn.input_tokens += event.input_tokens
         turn.output_tokens += event.output_tokens
+        turn.cached_tokens += event.cached_tokens
     return _over(turn, CallOver(event))
 
 

@@ -33,6 +33,8 @@ class TurnSummary:
     undone: bool
     input_tokens: int
     output_tokens: int
+    quarantined: str
+    """Why nothing of its session is run for now; empty if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +46,8 @@ class WaitingMessages:
     count: int
     since: int
     """When the first of them came, ms."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
-    """A session, as far as it is listed."""
-
-    session: str
-    key: str
     quarantined: str
-    """Why nothing of it is run for now; empty if it is."""
-    created_at: int
+    """As of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +69,7 @@ class PotLevel:
     level: Level
 
 
+_QUARANTINED = func.coalesce(t.sessions.c.quarantined, "")
 _TURN = select(
     t.turns.c.turn,
     t.turns.c.session,
@@ -87,6 +81,7 @@ _TURN = select(
     t.turns.c.undone,
     t.turns.c.input_tokens,
     t.turns.c.output_tokens,
+    _QUARANTINED,
 ).join(t.sessions, t.sessions.c.session == t.turns.c.session)
 
 
@@ -109,20 +104,15 @@ class Overview(StoreReading):
         c = t.inbox.c
         first = func.min(c.received_at)
         query = (
-            select(c.session, t.sessions.c.key, func.count(), first)
+            select(c.session, t.sessions.c.key, func.count(), first, _QUARANTINED)
             .join(t.sessions, t.sessions.c.session == c.session)
             .where(text("inbox.state = 'new'"))
-            .group_by(c.session, t.sessions.c.key)
+            .group_by(c.session, t.sessions.c.key, t.sessions.c.quarantined)
             .order_by(first)
             .limit(limit)
         )
-        return [WaitingMessages(row[0], row[1], int(row[2]), int(row[3])) for row in await self._asks.all(query)]
-
-    async def sessions(self, named: Collection[str]) -> list[SessionSummary]:
-        """These sessions."""
-        c = t.sessions.c
-        query = select(c.session, c.key, func.coalesce(c.quarantined, ""), c.created_at)
-        return [SessionSummary(*row) for row in await self._asks.all(query.where(c.session.in_(sorted(named))))]
+        rows = await self._asks.all(query)
+        return [WaitingMessages(row[0], row[1], int(row[2]), int(row[3]), row[4]) for row in rows]
 
     async def exits(self, since: int, until: int, opened: tuple[str, str]) -> list[ExitCount]:
         """How the turns ended that were closed from `since` on and before `until`, of those with ids in the range `opened`."""
@@ -166,5 +156,5 @@ class Overview(StoreReading):
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:
     return TurnSummary(
-        row[0], row[1], row[2], row[3], row[4] or "", row[5], row[6], bool(row[7]), int(row[8]), int(row[9])
+        row[0], row[1], row[2], row[3], row[4] or "", row[5], row[6], bool(row[7]), int(row[8]), int(row[9]), row[10]
     )

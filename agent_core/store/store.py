@@ -24,6 +24,7 @@ from agent_core.records import dataclass
 from agent_core.store.apikeys.access import ApiKeys
 from agent_core.store.budgets.access import Budgets
 from agent_core.store.database.asks import StoreAsks
+from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.database.node import Node
 from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, Who, pulse
@@ -136,6 +137,11 @@ class Store(Reads):
     def figures(self) -> Figures:
         """The writer's counts, for metrics."""
         return self.writer.figures
+
+    @property
+    def changes(self) -> Changes:
+        """Counts what is committed."""
+        return self.writer.changes
 
     @property
     def waiting(self) -> int:

@@ -42,7 +42,7 @@ class Standing:
     """One turn as it is. The attributes are for reading."""
 
     __slots__ = (
-        "ask", "attempts", "attempts_in_all", "calls_made", "chosen", "closing", "compacted", "done_asked", "done_said",
+        "ask", "attempts", "attempts_in_all", "cached_tokens", "calls_made", "chosen", "closing", "compacted", "done_asked", "done_said",
         "doubted", "draft", "exit", "failed_seconds", "failing", "ids", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
         "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "remedies", "restarts", "round",
         "route_index", "steers", "step", "timeline", "troubles", "trying", "wait_until", "withheld",
@@ -77,6 +77,7 @@ class Standing:
         """How often each remedy was chosen in the current step."""
         self.input_tokens: int = 0
         self.output_tokens: int = 0
+        self.cached_tokens: int = 0  # of the input tokens
         self.round = ToolRound(TurnSettings(routes=()), self.items)  # the tools of the current step
         self.compacted: Compacted | None = None
         self.kept_out: list[LeftOut] = []

@@ -59,6 +59,10 @@ class BubbleKind(StrEnum):
     """What had gone wrong for some time, and was mended. It is a status that stays, and no part of the conversation."""
 
 
+TEXTS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
+"""What the model says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bubble:
     """One visible piece of a turn."""

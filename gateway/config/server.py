@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint
+from adapters.http.errorsas import ErrorsAs
 from gateway.config.types import Disconnect, is_loopback
 from gateway.limits.patience import DoorLimits
 
@@ -56,6 +57,9 @@ class Server(Section):
     )
     disconnect: Disconnect = Disconnect.DETACH
     """What happens to a turn whose API client goes away: detach lets it end and keeps its answer, cancel stops it."""
+    errors: ErrorsAs = ErrorsAs.AUTO
+    """How clients of the API are told of a turn that produced nothing: status is an HTTP error, words stand in the content of an answer,
+    auto gives words to front ends of chats and a status to all others. A request's X-Outspoken-Errors header comes first."""
 
     max_connections: Annotated[int, Unit("connections")] = Field(default=_DOOR.connections, ge=16, le=1_000_000)
     """Connections that may be open at once; half as many as files may be open at most."""

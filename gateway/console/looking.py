@@ -6,7 +6,8 @@ Known to be weak: a database that is slow to read makes the console old by four 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from datetime import datetime
 from typing import TypeVar
@@ -15,14 +16,17 @@ import orjson
 
 from adapters.contract.chat import AdapterSight, ChatAddress
 from adapters.contract.pacing import Urgency
+from agent_core.bell import Bell
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules, window
 from agent_core.limits.spend import Budget
 from agent_core.ports import Clock, time_mark
 from agent_core.records import dataclass
+from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
-from agent_core.store.overview import ExitCount, TurnSummary
+from agent_core.store.overview import ExitCount, PotLevel, TurnSummary, WaitingMessages
 from agent_core.store.store import Damaged, Store
+from agent_core.store.troubles.rows import IncidentRow
 from agent_core.text.redaction import Redactor
 from gateway.console import snapshot
 from gateway.console.words import WaitsFor
@@ -30,8 +34,12 @@ from gateway.delivery.outbox import Outbox
 from gateway.sessions.hub import Hub
 
 T = TypeVar("T")
-FRESH_SECONDS = 0.2
+FRESH_SECONDS = 0.5
 """How old a section may be that is shown."""
+QUIET_SECONDS = 1.0
+"""How often what is not stored is looked at while nothing is committed: adapters, pauses, words that count seconds."""
+NET_SECONDS = 60.0
+"""So old rows are asked for anew although nothing was committed here."""
 SHARE = 4
 """A section is looked up again after four times as long as that took, so that looking costs a fifth of a reader at most."""
 SLOW_SECONDS = 60.0
@@ -42,6 +50,17 @@ DAYS = 14
 DAY_MS = 24 * 3600 * 1000
 LONGEST_TURN_MS = 2 * DAY_MS
 """A turn that ends today began at most so long ago, unless the gateway was stopped meanwhile."""
+
+
+Pace = Callable[[Bell, float, float], Awaitable[None]]
+"""Return once the bell has rung, after so many seconds at the earliest and so many at the latest."""
+
+
+async def paced(bell: Bell, least: float, most: float) -> None:
+    """See `Pace`."""
+    await asyncio.sleep(least)
+    if most > least:
+        await bell.wait(most - least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +79,22 @@ class Sources:
 
 @dataclass(slots=True)
 class _Section:
-    """One section as it was looked up last."""
+    """One section: how it looks by the rows that were read, and what is not stored."""
 
-    look: Callable[[], Awaitable[Json]]
-    body: bytes = b""
-    at: float = -1e9
+    show: Callable[[], Json]
+    goes_on: Callable[[], bool]
+    """Whether it may look otherwise although no row did."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """Sections that are shown from the same rows."""
+
+    sections: dict[str, _Section]
+    ask: Callable[[], Awaitable[None]] | None = None
+    """Reads their rows; None if they have none."""
+    asked: tuple[int, ...] | None = None
+    """What stood for the database when they were read."""
     next_at: float = -1e9
 
 
@@ -79,46 +109,95 @@ class _Past:
 
 
 @dataclass(slots=True)
+class _Rows:
+    """What was read last."""
+
+    opened: list[TurnSummary] = field(default_factory=list[TurnSummary])
+    latest: list[TurnSummary] = field(default_factory=list[TurnSummary])
+    waiting: list[WaitingMessages] = field(default_factory=list[WaitingMessages])
+    incidents: list[IncidentRow] = field(default_factory=list[IncidentRow])
+    parts: list[Delivery] = field(default_factory=list[Delivery])
+    failed: list[Delivery] = field(default_factory=list[Delivery])
+    pots: list[PotLevel] = field(default_factory=list[PotLevel])
+    today: list[ExitCount] = field(default_factory=list[ExitCount])
+    past: _Past | None = None
+    audit: list[AuditRow] = field(default_factory=list[AuditRow])
+
+
+@dataclass(slots=True)
 class Board:
-    """The latest of all sections, as JSON. `sections` may be called by any number of watchers."""
+    """The latest of all sections, as JSON. `sections` may be called by any number of watchers; each waits by `stirred` in between.
+
+    Law: the database is asked once something was committed (or a day, or an hour, began), and never else but for `NET_SECONDS`.
+    """
 
     sources: Sources
+    pace: Pace = paced
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _sections: dict[str, _Section] = field(default_factory=dict[str, _Section])
-    _past: _Past | None = None
+    _bodies: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    _groups: tuple[_Group, ...] = ()
+    _rows: _Rows = field(default_factory=_Rows)
     _unread: set[str] = field(default_factory=set[str])
     """Of which sections something could not be read when they were looked up last."""
     _moments: dict[str, tuple[int | None, int | None]] = field(default_factory=dict[str, tuple[int | None, int | None]])
-    _latest: list[TurnSummary] = field(default_factory=list[TurnSummary])
-    _opened: list[TurnSummary] = field(default_factory=list[TurnSummary])
 
     def __post_init__(self) -> None:
-        looks: dict[str, Callable[[], Awaitable[Json]]] = {
-            "gateway": self._gateway,
-            "turns": self._turns,
-            "sessions": self._sessions_of,
-            "incidents": self._incidents,
-            "outbox": self._outbox,
-            "adapters": self._adapters,
-            "spend": self._spend,
-            "exits": self._exits,
-            "audit": self._audit,
-        }
-        self._sections = {name: _Section(look) for name, look in looks.items()}
+        def of_rows(show: Callable[[], Json]) -> _Section:
+            return _Section(show, lambda: False)
+
+        rows, always = self._rows, lambda: True
+        turns = _Section(self._turns, lambda: bool(rows.opened))
+        outbox = _Section(self._outbox, lambda: bool(rows.parts or rows.failed))
+        here = {"gateway": _Section(self._gateway, always), "adapters": _Section(self._adapters, always)}
+        self._groups = (
+            _Group(here),
+            _Group({"turns": turns, "sessions": of_rows(self._sessions)}, self._ask_turns),
+            _Group({"incidents": of_rows(self._incidents)}, self._ask_incidents),
+            _Group({"outbox": outbox}, self._ask_parts),
+            _Group({"spend": of_rows(self._spend), "exits": of_rows(self._exits)}, self._ask_spent),
+            _Group({"audit": of_rows(self._audit)}, self._ask_audit),
+        )
 
     async def sections(self) -> dict[str, bytes]:
         """Every section as it was at most `FRESH_SECONDS` ago (or longer, if looking takes long). Raises `StorageUnavailable`."""
         async with self._lock:
-            for name, section in self._sections.items():
+            there = self._there()
+            for one in self._groups:
                 now = self.sources.clock.monotonic()
-                if now < section.next_at:
+                if now < one.next_at:
                     continue
-                self._unread.discard(name)
-                body = orjson.dumps(await section.look())
+                before = one.asked
+                if one.ask is not None and one.asked != there:
+                    self._unread -= one.sections.keys()
+                    await one.ask()
+                    one.asked = there
+                for name, section in one.sections.items():
+                    if one.asked != before or section.goes_on():
+                        self._bodies[name] = orjson.dumps(section.show())
                 took = self.sources.clock.monotonic() - now
-                section.body, section.at = body, now
-                section.next_at = now + max(FRESH_SECONDS, SHARE * took)
-            return {name: section.body for name, section in self._sections.items()}
+                one.next_at = now + max(FRESH_SECONDS, SHARE * took)
+            return {**self._bodies}
+
+    def _there(self) -> tuple[int, ...]:
+        """Stands for all that the database would answer now: it is other once something was committed, or another time runs."""
+        now, zone = self.sources.clock.now_ms(), self.sources.rules.zone
+        net = int(self.sources.clock.monotonic() // NET_SECONDS)
+        return self.sources.store.changes.count, window(Budget.HOUR, now, zone)[0], self._day(now)[0], net
+
+    @contextmanager
+    def watching(self) -> Generator[Bell]:
+        """A bell for one who watches, for the block."""
+        bell, changes = Bell(), self.sources.store.changes
+        changes.subscribe(bell)
+        try:
+            yield bell
+        finally:
+            changes.unsubscribe(bell)
+            bell.close()
+
+    async def stirred(self, bell: Bell) -> None:
+        """Return when there may be something else to see. `bell` is rung by what is committed."""
+        await self.pace(bell, FRESH_SECONDS, FRESH_SECONDS if self._rows.opened else QUIET_SECONDS)
 
     @property
     def trouble(self) -> str:
@@ -143,12 +222,44 @@ class Board:
 
     def hurry(self) -> None:
         """Something was done: look again at once."""
-        for section in self._sections.values():
-            section.next_at = -1e9
+        for one in self._groups:
+            one.asked, one.next_at = None, -1e9
+
+    # ------------------------------------------------------------------ what is asked
+
+    async def _ask_turns(self) -> None:
+        overview, rows = self.sources.store.overview, self._rows
+        rows.opened = await self._read("turns", overview.open_turns(TURNS + 1))
+        rows.latest = await self._read("turns", overview.turns(2 * TURNS))
+        self._left_out("turns", self.sources.store.left_out("turns"))
+        rows.waiting = await self._read("sessions", overview.waiting(SESSIONS))
+
+    async def _ask_incidents(self) -> None:
+        troubles = self.sources.store.troubles
+        opened = await self._read("incidents", troubles.incidents(limit=INCIDENTS))
+        known = {one.incident for one in opened}
+        latest = await self._read("incidents", troubles.incidents(open_only=False, limit=INCIDENTS))
+        self._rows.incidents = [*opened, *(one for one in latest if one.incident not in known)][:INCIDENTS]
+
+    async def _ask_parts(self) -> None:
+        deliveries = self.sources.store.deliveries
+        self._rows.parts = await self._read("outbox", deliveries.open(PARTS + 1))
+        self._rows.failed = await self._read("outbox", deliveries.failed(PARTS + 1))
+
+    async def _ask_spent(self) -> None:
+        now = self.sources.clock.now_ms()
+        pots = self.sources.store.overview.pots(now, POTS) if self.sources.rules.active else None
+        self._rows.pots = await self._read("spend", pots) if pots is not None else []
+        self._rows.today = await self._today(now)
+        self._rows.past = await self._before(now)
+
+    async def _ask_audit(self) -> None:
+        self._rows.audit = await self._read("audit", self.sources.store.overview.audit(AUDIT))
+        self._left_out("audit", self.sources.store.left_out("audit"))
 
     # ------------------------------------------------------------------ the sections
 
-    async def _gateway(self) -> Json:
+    def _gateway(self) -> Json:
         hub = self.sources.hub
         return {
             "version": self.sources.version,
@@ -156,33 +267,21 @@ class Board:
             "laws_broken": hub.laws_broken,
         }
 
-    async def _turns(self) -> Json:
-        overview = self.sources.store.overview
-        self._opened = await self._read("turns", overview.open_turns(TURNS + 1))
-        self._latest = await self._read("turns", overview.turns(2 * TURNS))
-        self._left_out("turns", self.sources.store.left_out("turns"))
-        doing = {one.driver.identity.turn: snapshot.doing_of(one.driver) for one in self.sources.hub.running()}
-        return snapshot.turns_json(self._opened, self._latest, doing, TURNS)
+    def _turns(self) -> Json:
+        shown = {one.turn for one in self._rows.opened[:TURNS]}
+        here = [one.driver for one in self.sources.hub.running()]
+        doing = {one.identity.turn: snapshot.doing_of(one) for one in here if one.identity.turn in shown}
+        return snapshot.turns_json(self._rows.opened, self._rows.latest, doing, TURNS)
 
-    async def _sessions_of(self) -> Json:
-        overview = self.sources.store.overview
-        waiting = await self._read("sessions", overview.waiting(SESSIONS))
-        named = {one.session for one in (*waiting, *self._latest, *self._opened)}
-        known = await self._read("sessions", overview.sessions(named)) if named else []
-        return snapshot.sessions_json(self._latest, self._opened, waiting, known, SESSIONS)
+    def _sessions(self) -> Json:
+        rows = self._rows
+        return snapshot.sessions_json(rows.latest, rows.opened, rows.waiting, SESSIONS)
 
-    async def _incidents(self) -> Json:
-        store = self.sources.store
-        opened = await self._read("incidents", store.troubles.incidents(limit=INCIDENTS))
-        known = {one.incident for one in opened}
-        latest = await self._read("incidents", store.troubles.incidents(open_only=False, limit=INCIDENTS))
-        return snapshot.incidents_json([*opened, *(one for one in latest if one.incident not in known)][:INCIDENTS])
+    def _incidents(self) -> Json:
+        return snapshot.incidents_json(self._rows.incidents)
 
-    async def _outbox(self) -> Json:
-        store = self.sources.store
-        waiting = await self._read("outbox", store.deliveries.open(PARTS + 1))
-        failed = await self._read("outbox", store.deliveries.failed(PARTS + 1))
-        return snapshot.outbox_json(self._parts(waiting), self._parts(failed), PARTS)
+    def _outbox(self) -> Json:
+        return snapshot.outbox_json(self._parts(self._rows.parts), self._parts(self._rows.failed), PARTS)
 
     def _parts(self, found: Sequence[Delivery]) -> list[dict[str, Json]]:
         outbox, now = self.sources.outbox, self.sources.clock.now_ms()
@@ -204,7 +303,7 @@ class Board:
             rows.append(row)
         return rows
 
-    async def _adapters(self) -> Json:
+    def _adapters(self) -> Json:
         found = snapshot.adapters_json(self.sources.sights(), self.sources.clock.now_ms(), self._moments)
         for one in found:
             assert isinstance(one, dict)
@@ -214,26 +313,18 @@ class Board:
             one["words"] = self.sources.redactor.redact(str(one["words"]))
         return found
 
-    async def _spend(self) -> Json:
-        now = self.sources.clock.now_ms()
-        pots = (
-            await self._read("spend", self.sources.store.overview.pots(now, POTS)) if self.sources.rules.active else []
-        )
-        return snapshot.spend_json(self.sources.rules, pots, await self._today(now), now, POTS)
+    def _spend(self) -> Json:
+        now, rows = self.sources.clock.now_ms(), self._rows
+        return snapshot.spend_json(self.sources.rules, rows.pots, rows.today, now, POTS)
 
-    async def _exits(self) -> Json:
-        now = self.sources.clock.now_ms()
-        today = await self._today(now)
-        past = await self._before(now)
-        start, _ = self._day(now)
-        named = snapshot.Day(self._named(start), _added(today, past.late))
+    def _exits(self) -> Json:
+        past = self._rows.past
+        assert past is not None
+        named = snapshot.Day(self._named(past.today), _added(self._rows.today, past.late))
         return snapshot.exits_json([*past.days, named], self.sources.rules.zone_name)
 
-    async def _audit(self) -> Json:
-        overview = self.sources.store.overview
-        found = await self._read("audit", overview.audit(AUDIT))
-        self._left_out("audit", self.sources.store.left_out("audit"))
-        return snapshot.audit_json(found)
+    def _audit(self) -> Json:
+        return snapshot.audit_json(self._rows.audit)
 
     # ------------------------------------------------------------------ days
 
@@ -252,7 +343,7 @@ class Board:
     async def _before(self, now: int) -> _Past:
         """The days before today: they change no more, but for an end that was stored late."""
         start, end = self._day(now)
-        past, moment = self._past, self.sources.clock.monotonic()
+        past, moment = self._rows.past, self.sources.clock.monotonic()
         if past is not None and past.today == start and moment - past.at < SLOW_SECONDS:
             return past
         overview = self.sources.store.overview
@@ -266,8 +357,7 @@ class Board:
             )
             first = begin
         long_ago = (f"t_{time_mark(start - 2 * DAYS * DAY_MS)}", f"t_{time_mark(start - LONGEST_TURN_MS)}")
-        self._past = _Past(start, moment, days, await self._read("exits", overview.exits(start, end, long_ago)))
-        return self._past
+        return _Past(start, moment, days, await self._read("exits", overview.exits(start, end, long_ago)))
 
 
 def _added(one: Sequence[ExitCount], other: Sequence[ExitCount]) -> list[ExitCount]:

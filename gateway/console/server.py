@@ -1,14 +1,9 @@
-"""Serves the console: its page, one stream of everything as it is, one stream of one turn, and what can be done by hand.
-
-Streams are level-triggered, as the chat page's are: every event carries whole sections as they are now, so nothing can queue up for
-a slow page, and one that reconnects is whole after the first event.
-"""
+"""Serves the console: its page, one stream of everything as it is, one stream of one turn, and what can be done by hand."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import orjson
 from aiohttp import web
@@ -22,14 +17,14 @@ from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable
 from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
-from gateway.console.looking import FRESH_SECONDS, SHARE, Board
-from gateway.console.turns import ConsoleTurn, ConsoleTurns
+from gateway.console.looking import Board
+from gateway.console.streams import Streams
+from gateway.console.turns import ConsoleTurns
 from gateway.explain.ids import CannotExplain
 from gateway.storage.storewatch import AWAY_WORDS
 
 MOST_WATCHERS = 24
 """Streams at once; each page has one or two."""
-KEEP_ALIVE_SECONDS = 8.0
 MAX_BODY_BYTES = 10_000
 # The page holds nothing that is secret: it is served without a key.
 PAGE = PageFiles("gateway.console.page", frozenset({"index.html", "console.css", "console.js", "chart.js"}))
@@ -44,7 +39,7 @@ class Console:
         self._turns = turns
         self._acting = acting
         self._access = access
-        self._clock = clock
+        self._streams = Streams(board, turns, clock)
         self._watchers = 0
 
     def routes(self) -> list[web.RouteDef]:
@@ -100,33 +95,10 @@ class Console:
     async def _live(self, request: web.Request) -> web.StreamResponse:
         if (full := self._full()) is not None:
             return problem_response(full)
-        async with self._stream(request) as response:
-            sent: dict[str, bytes] = {}
-            quiet_since, troubled = self._clock.monotonic(), False
-            while True:
-                now = self._clock.monotonic()
-                try:
-                    found = await self._board.sections()
-                except StorageUnavailable as error:
-                    if not troubled or now - quiet_since >= KEEP_ALIVE_SECONDS:
-                        await response.write(_event("trouble", orjson.dumps({"words": str(error)})))
-                        troubled, quiet_since = True, now
-                else:
-                    changed = {name: body for name, body in found.items() if sent.get(name) != body}
-                    if changed or troubled or now - quiet_since >= KEEP_ALIVE_SECONDS:
-                        await response.write(_event("sections", self._body(changed)))
-                        if self._board.trouble:
-                            await response.write(_event("trouble", orjson.dumps({"words": self._board.trouble})))
-                        sent, troubled, quiet_since = {**sent, **changed}, False, now
-                await asyncio.sleep(FRESH_SECONDS)
-
-    def _body(self, changed: dict[str, bytes]) -> bytes:
-        """The sections with the time here, so that ages are right where a page's clock is not."""
-        parts = [
-            b'"now":%d' % self._clock.now_ms(),
-            *(b'"%s":%s' % (name.encode(), body) for name, body in changed.items()),
-        ]
-        return b"{" + b",".join(parts) + b"}"
+        async with self._stream(request) as response, aclosing(self._streams.live()) as events:
+            async for event in events:
+                await response.write(event)
+            return response
 
     async def _turn(self, request: web.Request) -> web.StreamResponse:
         turn = request.match_info["turn"]
@@ -135,20 +107,9 @@ class Console:
         first = await self._turns.look(turn, None)
         if first is None:
             return problem_response(Problem(404, f"There is no turn {turn}."))
-        async with self._stream(request) as response:
-            sight: ConsoleTurn | None = first
-            sent, quiet_since = b"", self._clock.monotonic()
-            while sight is not None:
-                now = self._clock.monotonic()
-                body = orjson.dumps(sight.body)
-                if body != sent or now - quiet_since >= KEEP_ALIVE_SECONDS:
-                    await response.write(_event("turn", body))
-                    sent, quiet_since = body, now
-                await self._turns.changed(turn, max(FRESH_SECONDS, SHARE * sight.took_seconds))
-                try:
-                    sight = await self._turns.look(turn, sight)
-                except StorageUnavailable as error:
-                    await response.write(_event("trouble", orjson.dumps({"words": str(error)})))
+        async with self._stream(request) as response, aclosing(self._streams.turn(turn, first)) as events:
+            async for event in events:
+                await response.write(event)
             return response
 
     async def _explain(self, request: web.Request) -> web.StreamResponse:
@@ -176,10 +137,6 @@ class Console:
         words = await self._acting.act(who, _name(body), _hand(body), _text(body, "to"), _text(body, "mark"))
         self._board.hurry()
         return _json({"words": words})
-
-
-def _event(name: str, data: bytes) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
 def _json(value: dict[str, Json]) -> web.Response:

@@ -18,7 +18,7 @@ from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
 from agent_core.limits.spend import Budget, Measure, amount_words
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
-from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, WaitingMessages
+from agent_core.store.overview import ExitCount, PotLevel, TurnSummary, WaitingMessages
 from agent_core.store.troubles.rows import IncidentRow
 from agent_core.turn.view import BubbleKind, View
 from gateway.console.words import WaitsFor, name_of, what_is, why_waiting
@@ -98,9 +98,8 @@ def turn_json(turn: TurnSummary, doing: str = "") -> dict[str, Json]:
 
 
 def sessions_json(
-    latest: Sequence[TurnSummary], opened: Sequence[TurnSummary], waiting: Sequence[WaitingMessages],
-    known: Sequence[SessionSummary], limit: int,
-) -> dict[str, Json]:  # fmt: skip
+    latest: Sequence[TurnSummary], opened: Sequence[TurnSummary], waiting: Sequence[WaitingMessages], limit: int
+) -> dict[str, Json]:
     """The conversations of the latest turns and those in which something waits, what waits first, then the latest."""
     by_session: dict[str, list[TurnSummary]] = {}
     for turn in sorted((*opened, *latest), key=lambda turn: turn.turn, reverse=True):
@@ -108,27 +107,26 @@ def sessions_json(
         if not mine or mine[-1].turn != turn.turn:
             mine.append(turn)
     waits = {one.session: one for one in waiting}
-    named = {one.session: one for one in known}
-    found: list[dict[str, Json]] = []
-    for session in dict.fromkeys((*waits, *by_session)):
-        turns, wait, row = by_session.get(session, []), waits.get(session), named.get(session)
-        last = turns[0] if turns else None
-        key = row.key if row is not None else last.key if last is not None else wait.key if wait is not None else ""
-        found.append(
-            {
-                "id": session,
-                "place": place_of(key),
-                "running": next((turn.turn for turn in turns if not turn.exit), ""),
-                "turns": last.number if last is not None else 0,
-                "exit": last.exit if last is not None else "",
-                "class": class_of(last.exit) if last is not None else "",
-                "last_at": (last.closed_at or last.opened_at) if last is not None else None,
-                "waiting": wait.count if wait is not None else 0,
-                "waiting_since": wait.since if wait is not None else None,
-                "quarantined": row.quarantined if row is not None else "",
-            }
-        )
-    return {"list": [*found[:limit]], LEFT_OUT: max(0, len(found) - limit)}
+    named = list(dict.fromkeys((*waits, *by_session)))
+    shown = [_session_json(one, by_session.get(one, []), waits.get(one)) for one in named[:limit]]
+    return {"list": [*shown], LEFT_OUT: max(0, len(named) - limit)}
+
+
+def _session_json(session: str, turns: Sequence[TurnSummary], wait: WaitingMessages | None) -> dict[str, Json]:
+    last = turns[0] if turns else None
+    either = last or wait
+    return {
+        "id": session,
+        "place": place_of(either.key) if either is not None else "",
+        "running": next((turn.turn for turn in turns if not turn.exit), ""),
+        "turns": last.number if last is not None else 0,
+        "exit": last.exit if last is not None else "",
+        "class": class_of(last.exit) if last is not None else "",
+        "last_at": (last.closed_at or last.opened_at) if last is not None else None,
+        "waiting": wait.count if wait is not None else 0,
+        "waiting_since": wait.since if wait is not None else None,
+        "quarantined": either.quarantined if either is not None else "",
+    }
 
 
 # ---------------------------------------------------------------------- incidents

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from agent_core.bell import Bell
-from agent_core.explain.why import told
+from agent_core.driver.driver import TurnDriver
+from agent_core.explain.why import StoryCase, told
 from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import timeline
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.records import dataclass
+from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.store import Store
-from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
+from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import Redactor
+from gateway.console.looking import FRESH_SECONDS, NET_SECONDS, QUIET_SECONDS, SHARE, Pace, paced
 from gateway.console.snapshot import class_of, doing_of, place_of
-from gateway.explain.story import Explainer, local_zone, why
+from gateway.explain.story import Explainer, local_zone, turn_words
 from gateway.sessions.hub import Hub
 
 MOST_LINES = 600
@@ -24,21 +29,33 @@ MOST_LINES = 600
 
 
 @dataclass(frozen=True, slots=True)
+class _Read:
+    """What the database said of a turn."""
+
+    count: int
+    """What was committed until then."""
+    at: float
+    row: TurnRow
+    place: str
+    rows: tuple[JournalRow, ...]
+    lines: list[Json]
+    case: StoryCase | None
+
+
+@dataclass(frozen=True, slots=True)
 class ConsoleTurn:
     """A turn as it was seen."""
 
     body: dict[str, Json]
-    rows: tuple[JournalRow, ...]
-    lines: list[Json]
-    settled: bool
-    """It is closed, and nothing of it is on its way."""
+    read: _Read
     took_seconds: float
 
 
 class ConsoleTurns:
-    """Looks at turns."""
+    """Looks at turns. Law: the database is asked once something was committed, and never else but for `NET_SECONDS`."""
 
-    def __init__(self, store: Store, hub: Hub, clock: Clock, redactor: Redactor) -> None:
+    def __init__(self, store: Store, hub: Hub, clock: Clock, redactor: Redactor, pace: Pace = paced) -> None:
+        self._pace = pace
         self._store = store
         self._hub = hub
         self._clock = clock
@@ -46,7 +63,35 @@ class ConsoleTurns:
 
     async def look(self, turn: str, before: ConsoleTurn | None) -> ConsoleTurn | None:
         """The turn as it is now; None if there is none. What did not change since `before` is not made again."""
-        began = self._clock.monotonic()
+        began, count = self._clock.monotonic(), self._store.changes.count
+        read = before.read if before is not None else None
+        if read is None or read.count != count or began - read.at >= NET_SECONDS:
+            read = await self._read(turn, read, count, began)
+        if read is None:
+            return None
+        driver = self._driver(turn)
+        doing = doing_of(driver) if driver is not None else ""
+        if before is not None and read is before.read and not _waits(read.case):
+            return replace(before, body=before.body | {"doing": doing}, took_seconds=0.0)
+        row, lines = read.row, read.lines
+        body: dict[str, Json] = {
+            "id": turn,
+            "session": row.session,
+            "place": read.place,
+            "exit": row.exit or "",
+            "class": class_of(row.exit or ""),
+            "opened_at": row.opened_at,
+            "closed_at": row.closed_at,
+            "undone": row.undone,
+            "doing": doing,
+            "story": [self._redactor.redact(line) for line in self._story(read)],
+            "timeline": lines[-MOST_LINES:],
+            "left_out": max(0, len(lines) - MOST_LINES),
+            "rows": len(read.rows),
+        }
+        return ConsoleTurn(body, read, self._clock.monotonic() - began)
+
+    async def _read(self, turn: str, before: _Read | None, count: int, at: float) -> _Read | None:
         row = await self._store.turns.one(turn)
         if row is None:
             return None
@@ -55,40 +100,35 @@ class ConsoleTurns:
         if more:
             rows = (*rows, *more)
             lines = await asyncio.to_thread(timeline_json, rows, self._redactor)
-        story = await why(self._store, turn, self._clock.now_ms)
+        case = await Explainer(self._store, self._clock.now_ms).case(turn)
         session = await self._store.sessions.one(row.session)
-        driver = next((one.driver for one in self._hub.running() if one.driver.identity.turn == turn), None)
-        body: dict[str, Json] = {
-            "id": turn,
-            "session": row.session,
-            "place": place_of(session.key) if session is not None else "",
-            "exit": row.exit or "",
-            "class": class_of(row.exit or ""),
-            "opened_at": row.opened_at,
-            "closed_at": row.closed_at,
-            "undone": row.undone,
-            "doing": doing_of(driver) if driver is not None else "",
-            "story": [self._redactor.redact(line) for line in story],
-            "timeline": lines[-MOST_LINES:],
-            "left_out": max(0, len(lines) - MOST_LINES),
-            "rows": len(rows),
-        }
-        return ConsoleTurn(body, rows, lines, _settled(row), self._clock.monotonic() - began)
+        return _Read(count, at, row, place_of(session.key) if session is not None else "", rows, lines, case)
 
-    async def changed(self, turn: str, seconds: float) -> None:
-        """Return after so many seconds, or, once half of them are over, when the turn that runs here shows something new."""
-        await asyncio.sleep(seconds / 2)
-        driver = next((one.driver for one in self._hub.running() if one.driver.identity.turn == turn), None)
-        if driver is None:
-            await asyncio.sleep(seconds / 2)
-            return
-        bell = Bell()
-        driver.seen.subscribe(bell)
+    def _story(self, read: _Read) -> tuple[str, ...]:
+        return turn_words(replace(read.case, now=self._clock.now_ms())) if read.case is not None else ()
+
+    def _driver(self, turn: str) -> TurnDriver | None:
+        return next((one.driver for one in self._hub.running() if one.driver.identity.turn == turn), None)
+
+    @contextmanager
+    def watching(self, turn: str) -> Generator[Bell]:
+        """A bell for one who follows a turn, for the block: it rings for what is committed, and for what the turn shows while it runs here."""
+        bell, changes, driver = Bell(), self._store.changes, self._driver(turn)
+        changes.subscribe(bell)
+        if driver is not None:
+            driver.seen.subscribe(bell)
         try:
-            await bell.wait(seconds / 2)
+            yield bell
         finally:
-            driver.seen.unsubscribe(bell)
+            changes.unsubscribe(bell)
+            if driver is not None:
+                driver.seen.unsubscribe(bell)
             bell.close()
+
+    async def stirred(self, bell: Bell, seen: ConsoleTurn) -> None:
+        """Return when there may be something else to see of it than `seen`."""
+        least = max(FRESH_SECONDS, SHARE * seen.took_seconds)
+        await self._pace(bell, least, max(QUIET_SECONDS, least))
 
     async def explain(self, id_: str) -> dict[str, Json]:
         """What `outspoken explain` says of an id. Raises `CannotExplain`."""
@@ -119,5 +159,7 @@ def timeline_json(rows: Sequence[JournalRow], redactor: Redactor) -> list[Json]:
     ]
 
 
-def _settled(row: TurnRow) -> bool:
-    return row.state is TurnState.CLOSED
+def _waits(case: StoryCase | None) -> bool:
+    """Its story has words that count seconds: something of it has yet to be delivered."""
+    settled = (DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.SKIPPED)
+    return case is not None and any(row.state not in settled for row in case.deliveries)

@@ -250,12 +250,13 @@ class Explainer:
 
     async def turn(self, turn: str) -> ToldStory | None:
         """The story of a turn; None if there is no such turn."""
+        case = await self.case(turn)
+        return _turn_told(case) if case is not None else None
+
+    async def case(self, turn: str) -> StoryCase | None:
+        """All that is stored of a turn; None if there is no such turn. `turn_words` tells it."""
         row = await self._reads.turns.one(turn)
-        if row is None:
-            return None
-        inputs = await self._reads.inbox.inputs(turn)
-        case = await self._case(row, inputs, 0)
-        return self._told(Candidate(IdKind.TURN, turn), case, f"Turn {turn} of {row.session}.")
+        return await self._case(row, await self._reads.inbox.inputs(turn), 0) if row is not None else None
 
     async def message(self, row: InboxRow) -> ToldStory:
         turn = await self._turn_of(row)
@@ -264,9 +265,7 @@ class Explainer:
             inputs = [row]
         case = await self._case(turn, inputs, row.id)
         named = f", turn {turn.turn}" if turn is not None else ""
-        made = self._told(
-            Candidate(IdKind.MESSAGE, str(row.id)), case, f"Message {row.id}{named}, session {row.session}."
-        )
+        made = _told(Candidate(IdKind.MESSAGE, str(row.id)), case, f"Message {row.id}{named}, session {row.session}.")
         if row.platform_key.startswith(PROMPTED):
             occurred = await self._reads.inbox.by_keys(row.account, [row.platform_key.replace(PROMPTED, OCCURRED, 1)])
             return replace(made, also=[f"it came of message {one.id}" for one in occurred])
@@ -331,17 +330,6 @@ class Explainer:
         if waiting is None:
             return ()
         return await self._reads.deliveries.adapter_states(now, now, "/".join(waiting.surface.split("/")[:2]))
-
-    def _told(self, candidate: Candidate, case: StoryCase, head: str) -> ToldStory:
-        turn, lines = case.turn, story_of(case)
-        if turn is not None and turn.removed:
-            gone = Sentence(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
-            lines = sorted((*lines, gone), key=lambda line: line.at)
-        return ToldStory(
-            candidate.kind, candidate.id, ending_of(case).value, head, lines,
-            turn=turn.turn if turn is not None else "", session=turn.session if turn is not None else "",
-            exit=(turn.exit or "") if turn is not None else "",
-        )  # fmt: skip
 
     # ------------------------------------------------------------------ what a platform knows
 
@@ -630,8 +618,32 @@ def _occurrence_line(row: OccurrenceRow) -> Sentence:
 
 async def why(reads: Reads, turn: str, now: Callable[[], int]) -> tuple[str, ...]:
     """What `/why` says of a turn; empty if there is none."""
-    found = await Explainer(reads, now).turn(turn)
-    return told(found.head, found.lines, local_zone()) if found is not None else ()
+    case = await Explainer(reads, now).case(turn)
+    return turn_words(case) if case is not None else ()
+
+
+def turn_words(case: StoryCase) -> tuple[str, ...]:
+    """The same of what was read before, as it is at the case's time. It asks nothing."""
+    found = _turn_told(case)
+    return told(found.head, found.lines, local_zone())
+
+
+def _turn_told(case: StoryCase) -> ToldStory:
+    assert case.turn is not None
+    turn = case.turn.turn
+    return _told(Candidate(IdKind.TURN, turn), case, f"Turn {turn} of {case.turn.session}.")
+
+
+def _told(candidate: Candidate, case: StoryCase, head: str) -> ToldStory:
+    turn, lines = case.turn, story_of(case)
+    if turn is not None and turn.removed:
+        gone = Sentence(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
+        lines = sorted((*lines, gone), key=lambda line: line.at)
+    return ToldStory(
+        candidate.kind, candidate.id, ending_of(case).value, head, lines,
+        turn=turn.turn if turn is not None else "", session=turn.session if turn is not None else "",
+        exit=(turn.exit or "") if turn is not None else "",
+    )  # fmt: skip
 
 
 def local_zone() -> tzinfo:

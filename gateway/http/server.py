@@ -68,6 +68,7 @@ async def open_doors(
             keep_alive_seconds=server.keep_alive_seconds,
             disconnect=server.disconnect.value,
             cors_origins=server.cors_origins,
+            errors=server.errors,
         ),
         clock,
         ids,

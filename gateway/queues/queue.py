@@ -80,6 +80,7 @@ def summary_of(turn: Turn) -> Summary:
         output_tokens=turn.output_tokens,
         attempts=turn.calls_made,
         model=turn.route.model,
+        cached_tokens=turn.cached_tokens,
     )
 
 

@@ -19,7 +19,7 @@ from tests.adapters.scripted import ended, example, said, shown, text, tool
 KEPT = Path(__file__).parent / "said" / "completions.txt"
 ASKED: dict[str, Any] = {"model": "some-model", "messages": [{"role": "user", "content": "hi"}]}
 STREAM: dict[str, Any] = {**ASKED, "stream": True, "stream_options": {"include_usage": True}}
-WORDS = {"X-Request-Id": "r-1"}
+WORDS = {"X-Request-Id": "r-1", "X-Outspoken-Errors": "words"}
 NOTE = Bubble("n1", BubbleKind.NOTE, "The provider takes no tools.", final=True)
 STATUS = Bubble("status", BubbleKind.STATUS, "Waiting for the model, 20 s", final=False)
 MENDED = Bubble("m1", BubbleKind.MENDED, "The provider was away for 20 s.", final=True)

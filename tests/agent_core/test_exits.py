@@ -154,7 +154,7 @@ def test_a_new_exit_is_a_record_in_one_file(tmp_path: Path) -> None:
     ran = _asked(tmp_path, MEMBER, RECORD)
     assert ran.returncode == 0, ran.stderr
     page, same, stored, shown, replayed, action, known = json.loads(ran.stdout)
-    assert "| [`model_asleep`](#model_asleep) | limit | `length` | 11 |" in page
+    assert "| [`model_asleep`](#model_asleep) | limit | `length` | 500 | 11 |" in page
     said = "The model sleeps for 3 hours. Say “continue” to let it try again from here."
     assert f"### `model_asleep`\n\nThe model has gone to bed.\n\n> ⚠️ {said}\n\nButtons: " in page
     assert "For the operator: Wake it up ([model] name)." in page

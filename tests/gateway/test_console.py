@@ -31,7 +31,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import Amount, BudgetRules, Level
 from agent_core.limits.spend import Budget
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, WaitingMessages
+from agent_core.store.overview import ExitCount, PotLevel, TurnSummary, WaitingMessages
 from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.console import snapshot
 from gateway.console.access import Access
@@ -202,7 +202,7 @@ def test_words_that_go_elsewhere_are_the_same_words(platform: str, text: str):
 
 def summary(number: int, exit_: str = "answered", session: str = "s_1") -> TurnSummary:
     return TurnSummary(
-        f"t_{number:03}", session, "telegram/1/7/", number, exit_, NOW, NOW + 9 if exit_ else None, False, 3, 4
+        f"t_{number:03}", session, "telegram/1/7/", number, exit_, NOW, NOW + 9 if exit_ else None, False, 3, 4, ""
     )
 
 
@@ -220,9 +220,8 @@ def test_lists_are_bounded_and_what_is_left_out_is_counted(exits: list[str], lim
 
 
 def test_a_session_that_waits_comes_first_and_is_listed_once():
-    waiting = [WaitingMessages("s_2", "telegram/1/8/", 2, NOW)]
-    known = [SessionSummary("s_1", "telegram/1/7/", "", NOW), SessionSummary("s_2", "telegram/1/8/", "broken", NOW)]
-    made: Any = snapshot.sessions_json([summary(2), summary(1)], [summary(3, "")], waiting, known, 10)
+    waiting = [WaitingMessages("s_2", "telegram/1/8/", 2, NOW, "broken")]
+    made: Any = snapshot.sessions_json([summary(2), summary(1)], [summary(3, "")], waiting, 10)
     assert [(one["id"], one["waiting"], one["turns"], one["running"], one["quarantined"]) for one in made["list"]] == [
         ("s_2", 2, 0, "", "broken"),
         ("s_1", 0, 3, "t_003", ""),

@@ -50,6 +50,8 @@ next. A notice is stored with the turn's end before it is shown, on every surfac
 by the same function, of an example's facts.
 
 - **`finish_reason`** is what clients of the API see; the exit itself is in `outspoken.exit` of the last chunk. `stop` belongs to `answered` alone.
+- **HTTP** is the status that a program gets where nothing was produced (a provider's own comes first; 200: the finish reason says it all); see
+  [the API](api.md#failures).
 - **Exit status** is that of `outspoken ask`.
 - **For the operator** is what `outspoken triage` says.
 
@@ -88,11 +90,11 @@ def _page() -> Iterator[str]:
         rows.append(f"| {FAILURES[failure]} | {'; then '.join(tried)} |")
     yield _HEAD + "\n".join(rows) + "\n"
     yield _BESIDE
-    yield "## All of them\n\n| exit | class | `finish_reason` | exit status |\n|---|---|---|---|"
+    yield "## All of them\n\n| exit | class | `finish_reason` | HTTP | exit status |\n|---|---|---|---|---|"
     records = [EXITS[code] for code in ExitCode]
     for record in records:
         code, kind = record.code, record.kind
-        yield f"| [`{code}`](#{code}) | {kind} | `{kind.finish_reason}` | {kind.status} |"
+        yield f"| [`{code}`](#{code}) | {kind} | `{kind.finish_reason}` | {record.http} | {kind.status} |"
     for kind in ExitClass:
         yield f"\n## {kind.heading}\n"
         for record in records:

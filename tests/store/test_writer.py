@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
+from agent_core.bell import Bell
 from agent_core.store import tables as t
 from agent_core.store.database.lines import PAGE_BYTES, Line
 from agent_core.store.database.writer import BATCH_OPS, QUEUE_OPS
@@ -338,3 +340,38 @@ async def test_what_would_be_written_into_a_file_that_is_gone_is_refused_until_i
         await store.inbox.accept(message("after"))
     async with opened(sqlite) as store:
         assert await store.inbox.by_key("bot", "after") is not None
+
+
+async def test_what_is_written_is_counted_before_it_is_answered_and_a_mere_proof_is_not(where: str) -> None:
+    async with opened(where) as store:
+        counts = [store.changes.count]
+        bell = Bell()
+        store.changes.subscribe(bell)
+        await store.inbox.accept(message("one", "s"))
+        counts.append(store.changes.count)
+        assert await bell.wait(0)
+        await store.check()
+        counts.append(store.changes.count)
+        assert not await bell.wait(0)
+        await store.writer.alone(lambda _: None)
+        counts.append(store.changes.count)
+        assert await bell.wait(0)
+        store.changes.unsubscribe(bell)
+        bell.close()
+        assert counts == sorted(counts)
+        assert [later > before for before, later in pairwise(counts)] == [True, False, True]
+
+
+async def test_a_write_that_failed_is_counted_too(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be there, and who shows what is stored tells that it cannot be read."""
+    async with opened(where) as store:
+        before = store.changes.count
+
+        async def away(_: object) -> object:
+            raise OSError("gone")
+
+        with monkeypatch.context() as gone:
+            gone.setattr(store.writer.line, "transact", away)
+            with pytest.raises(StorageUnavailable):
+                await store.check()
+        assert store.changes.count > before

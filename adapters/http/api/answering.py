@@ -1,6 +1,8 @@
 """Answers an accepted request: follows its turn, streams it or waits for its end, keeps the connection alive, and closes it.
 
-What is said is the `Spelling`'s; when it is said is decided here.
+What is said is the `Spelling`'s, and whether an end is an error is told by `truth`; when it is said is decided here. For a program that is told
+failures by their status the head of the answer waits until something was produced, as long as the connection may be silent; then it goes
+out all the same, with nothing but comments, so that the first event may still be the error.
 """
 
 from __future__ import annotations
@@ -10,11 +12,11 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.base import Ended, Follower, LeftOpen, Queued, Showing, Sight
-from adapters.http.api.spelling import KEEP_ALIVE, ApiJob, Spelling
-from adapters.http.api.spoken import Spoken, told
-from adapters.http.common import Problem, no_budget, problem_response
-from agent_core.failures import exits
-from agent_core.failures.notices import ExitClass, NotStarted
+from adapters.http.api.spelling import ApiJob, Spelling
+from adapters.http.api.spoken import Spoken, queue_comment, status_comment
+from adapters.http.api.truth import is_begun, left_problem, not_begun, problem_of, shown
+from adapters.http.common import Problem, error_object, problem_response
+from adapters.http.errorsas import ErrorsAs
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 
@@ -22,8 +24,13 @@ log = structlog.get_logger("api")
 
 TOLD_SECONDS = 0.5
 """Whoever streams is told something by then, whatever becomes of the turn."""
+HELD_SECONDS = 10.0
+"""So long the head of a stream waits for something that was produced."""
+HELD_WHOLE_SECONDS = 50.0
+"""The same of an answer as one object: proxies commonly wait a minute."""
 STATUS_SECONDS = 3.0
 """How often a running status is told in a comment, and looked for while nothing comes."""
+KEEP_ALIVE = "keep-alive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,63 +54,32 @@ class ApiAnswering:
     async def _streamed(
         self, request: web.Request, job: ApiJob, spelling: Spelling, follower: Follower
     ) -> web.StreamResponse:
-        first = await follower.next(min(TOLD_SECONDS, self.keep_alive_seconds))
-        if isinstance(first, Ended) and (problem := not_begun(first)) is not None:
-            return problem_response(problem)
-        headers = {
-            "Content-Type": "text/event-stream; charset=utf-8",
-            "Cache-Control": "no-cache",
-            "X-Accel-Buffering": "no",
-            **job.headers,
-        }
-        response = web.StreamResponse(headers=headers)
-        await response.prepare(request)
-        await response.write(spelling.begins())
+        first = await self._first(job, follower)
+        if (problem := failure(job, first)) is not None:
+            return problem_response(problem, job.headers)
+        stream = ApiStream(self, request, job, spelling)
+        await stream.open()
         try:
-            await self._tell(response, spelling, follower, first)
+            await stream.tell(follower, first)
         except ConnectionError:
             raise
         except Exception:  # the border of this surface: a client that waits must get an end
             reference = self.ids.new("err")
             log.exception("api.stream_failed", reference=reference, request=job.request_id)
-            await response.write(spelling.broken(reference))
-        await response.write_eof()
-        return response
+            await stream.broken(reference)
+        return await stream.close()
 
-    async def _tell(
-        self, response: web.StreamResponse, spelling: Spelling, follower: Follower, first: Sight | None
-    ) -> None:
-        """Write what there is to see, from the first sight to the last."""
-        turn = ""
-        spoken = Spoken()
-        told_at = self.clock.monotonic()
-        sight = first
-        while True:
-            match sight:
-                case None:
-                    if self.clock.monotonic() - told_at >= self.keep_alive_seconds:
-                        await response.write(KEEP_ALIVE)
-                        told_at = self.clock.monotonic()
-                case Queued():
-                    await response.write(spelling.queued(sight))
-                case Showing():
-                    if not turn:
-                        turn = sight.turn
-                        await response.write(spelling.begun(turn))
-                    pieces = spoken.new(sight.view)
-                    if pieces:
-                        await response.write(spelling.says(pieces))
-                        told_at = self.clock.monotonic()
-                    elif self.clock.monotonic() - told_at >= STATUS_SECONDS:
-                        await response.write(spelling.waits(sight.view))
-                        told_at = self.clock.monotonic()
-                case Ended():
-                    await response.write(spelling.ended(sight, spoken.new(told(sight))))
-                    return
-                case LeftOpen():
-                    await response.write(spelling.left(sight, spoken.new(sight.view)))
-                    return
-            sight = await follower.next(min(STATUS_SECONDS, self.keep_alive_seconds))
+    async def _first(self, job: ApiJob, follower: Follower) -> Sight | None:
+        """The sight with which a stream begins."""
+        if job.errors is not ErrorsAs.STATUS:
+            return await follower.next(min(TOLD_SECONDS, self.keep_alive_seconds))
+        until = self.clock.monotonic() + min(HELD_SECONDS, self.keep_alive_seconds)
+        latest: Sight | None = None
+        while (left := until - self.clock.monotonic()) > 0:
+            latest = await follower.next(left) or latest
+            if isinstance(latest, Ended | LeftOpen) or (isinstance(latest, Showing) and is_begun(latest.view)):
+                break
+        return latest
 
     # ------------------------------------------------------------------ not streaming
 
@@ -113,35 +89,134 @@ class ApiAnswering:
         """One JSON object at the end. While it takes long, white space goes out, which JSON allows before a value."""
         response: web.StreamResponse | None = None
         quiet_since = self.clock.monotonic()
+        patience = HELD_WHOLE_SECONDS if job.errors is ErrorsAs.STATUS else self.keep_alive_seconds
         while True:
             sight = await follower.next(self.keep_alive_seconds)
             if isinstance(sight, Ended | LeftOpen):
                 break
-            if self.clock.monotonic() - quiet_since < self.keep_alive_seconds:
+            if self.clock.monotonic() - quiet_since < (patience if response is None else self.keep_alive_seconds):
                 continue
             quiet_since = self.clock.monotonic()
             if response is None:
                 response = web.StreamResponse(headers={"Content-Type": "application/json", **job.headers})
                 await response.prepare(request)
             await response.write(b" ")
-        if response is None and isinstance(sight, Ended) and (problem := not_begun(sight)) is not None:
-            return problem_response(problem)
-        body = orjson.dumps(spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight))
+        problem = failure(job, sight)
+        if response is None and problem is not None:
+            return problem_response(problem, job.headers)
+        value = spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight)
         if response is None:
-            return web.Response(body=body, content_type="application/json", headers=job.headers)
-        await response.write(body)
+            return web.Response(body=orjson.dumps(value), content_type="application/json", headers=job.headers)
+        if problem is not None:  # too late for a status
+            value = {**value, **error_object(problem)}
+        await response.write(orjson.dumps(value))
         await response.write_eof()
         return response
 
 
-def not_begun(ended: Ended) -> Problem | None:
-    """The HTTP error for a message for which no model was ever asked, or of whose end nothing is left; None if there is something to tell."""
-    if isinstance(ended.exit, exits.InternalError) and ended.exit.reason is NotStarted.GONE:
-        words = f"{ended.view.text} To have it done again, ask with another Idempotency-Key, or without one."
-        return Problem(410, words, "server_error", code="answer_lost")
-    if ended.exit.kind is ExitClass.NOT_STARTED:
-        return Problem(503, ended.view.text, "server_error", code="not_started", retry_after=5)
-    spend = ended.exit.spend if isinstance(ended.exit, exits.SpendLimit) else None
-    if spend is None or ended.summary.attempts > 1:
-        return None
-    return no_budget(ended.view.text, spend.opens_in_seconds if spend.used >= spend.limit else 60)
+class ApiStream:
+    """One answer while it streams."""
+
+    def __init__(self, answering: ApiAnswering, request: web.Request, job: ApiJob, spelling: Spelling) -> None:
+        self._answering = answering
+        self._clock = answering.clock
+        self._request = request
+        self._job = job
+        self._spelling = spelling
+        self._spoken = Spoken(data=job.data)
+        self._begun = False
+        """Something other than comments has gone out."""
+        self._turn = ""
+        self._told_at = self._clock.monotonic()
+        headers = {
+            "Content-Type": "text/event-stream; charset=utf-8",
+            "Cache-Control": "no-cache",
+            "X-Accel-Buffering": "no",
+            **job.headers,
+        }
+        self._response = web.StreamResponse(headers=headers)
+
+    async def open(self) -> None:
+        """Send the head."""
+        await self._response.prepare(self._request)
+        if self._job.errors is not ErrorsAs.STATUS:
+            await self._begin()
+
+    async def _begin(self) -> None:
+        self._begun = True
+        await self._response.write(self._spelling.begins())
+
+    async def close(self) -> web.StreamResponse:
+        """The end."""
+        await self._response.write_eof()
+        return self._response
+
+    async def broken(self, reference: str) -> None:
+        """A bug of ours: told as one."""
+        if not self._begun:
+            words = f"Something went wrong inside the gateway while it was showing this (reference {reference})."
+            await self._response.write(
+                self._spelling.failed(Problem(500, words, "server_error", code="internal_error"))
+            )
+            return
+        await self._response.write(self._spelling.broken(reference))
+
+    async def tell(self, follower: Follower, first: Sight | None) -> None:
+        """Write what there is to see, from the first sight to the last."""
+        wait = min(STATUS_SECONDS, self._answering.keep_alive_seconds)
+        sight = first
+        while not isinstance(sight, Ended | LeftOpen):
+            await self._tell(sight)
+            sight = await follower.next(wait)
+        await self._end(sight)
+
+    async def _tell(self, sight: Queued | Showing | None) -> None:
+        match sight:
+            case None:
+                if self._clock.monotonic() - self._told_at >= self._answering.keep_alive_seconds:
+                    await self._comment(KEEP_ALIVE)
+            case Queued():
+                told = self._spelling.queued(sight) if self._begun else b""
+                await self._response.write(f": {queue_comment(sight)}\n\n".encode() + told)
+            case Showing():
+                if not self._turn:
+                    self._turn = sight.turn
+                    await self._response.write(f": turn {sight.turn}\n\n".encode())
+                pieces = self._spoken.new(sight.view)
+                if pieces:
+                    if not self._begun:
+                        await self._begin()
+                    await self._response.write(self._spelling.says(pieces))
+                    self._told_at = self._clock.monotonic()
+                elif self._clock.monotonic() - self._told_at >= STATUS_SECONDS:
+                    await self._comment(" ".join(status_comment(sight.view).split()) or KEEP_ALIVE)
+
+    async def _comment(self, words: str) -> None:
+        await self._response.write(f": {words}\n\n".encode())
+        self._told_at = self._clock.monotonic()
+
+    async def _end(self, sight: Ended | LeftOpen) -> None:
+        if not self._begun:
+            problem = failure(self._job, sight)
+            if problem is not None:
+                await self._response.write(self._spelling.failed(problem))
+                return
+            await self._begin()
+        if isinstance(sight, Ended):
+            rest = self._spoken.new(shown(sight, self._job.errors))
+            await self._response.write(self._spelling.ended(sight, rest))
+        else:
+            await self._response.write(self._spelling.left(sight, self._spoken.new(sight.view)))
+
+
+def failure(job: ApiJob, sight: Sight | None) -> Problem | None:
+    """The error that a request comes to, if it has come to one."""
+    match sight:
+        case Ended():
+            if (problem := not_begun(sight)) is not None or job.errors is not ErrorsAs.STATUS:
+                return problem
+            return problem_of(sight, job.asked.session)
+        case LeftOpen() if job.errors is ErrorsAs.STATUS:
+            return left_problem(sight, job.asked.session, keyed=job.keyed)
+        case _:
+            return None

@@ -46,6 +46,12 @@ class ApiRequest:
         return self.caller.person if self.caller.key else self.user
 
     @property
+    def structured(self) -> bool:
+        """It asks for JSON."""
+        wanted = self.parameters.get("response_format")
+        return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
+
+    @property
     def whose(self) -> str:
         """A mark of the conversation and the person that it names, empty if it names neither: ids of requests are theirs."""
         realm = [self.caller.realm] if self.caller.realm else []

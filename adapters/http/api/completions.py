@@ -17,16 +17,15 @@ from adapters.contract.base import Ended, LeftOpen, Queued
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.facts import BY_US, facts_of, left_facts, queue_facts
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
-from adapters.http.api.spoken import Spoken, TextPiece, left_words, queue_comment, status_comment, text_of, told
-from adapters.http.common import Problem
+from adapters.http.api.spoken import Spoken, TextPiece, left_words, text_of
+from adapters.http.api.truth import finish_of, refusal_of, shown
+from adapters.http.common import Problem, error_object
 from adapters.http.openai_request import parse
 from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.text.ours import ours
-from agent_core.turn.view import View
 
-_NO_USAGE: dict[str, Json] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 _TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 _DONE = b"data: [DONE]\n\n"
 BROKEN_WORDS = (
@@ -63,7 +62,9 @@ class Completion:
 
     def __init__(self, job: ApiJob) -> None:
         self._asked = job.asked
-        self._keyed = job.keyed
+        self._job = job
+        self._said: list[str] = []
+        """The data so far, if it is data that was asked for."""
         self._head: dict[str, Json] = {
             # One id for all chunks, also those before the turn begins, and for every retry of the same request.
             "id": f"chatcmpl-{job.ticket.session}-{job.ticket.inbox_id}",
@@ -81,13 +82,12 @@ class Completion:
         return self._chunk({"role": "assistant", "content": ""})
 
     def queued(self, queued: Queued) -> bytes:
-        return f": {queue_comment(queued)}\n\n".encode() + self._chunk({}, outspoken=queue_facts(queued))
-
-    def begun(self, turn: str) -> bytes:
-        return f": turn {turn}\n\n".encode()
+        return self._chunk({}, outspoken=queue_facts(queued))
 
     def says(self, pieces: Sequence[TextPiece]) -> bytes:
         """A chunk for each run of words of the model's or of ours; ours say so."""
+        if self._job.data:
+            self._said.append(text_of(pieces))
         if len(pieces) == 1 and not pieces[0].ours:
             return self._text_head + orjson.dumps(pieces[0].text) + _TEXT_TAIL
         chunks: list[bytes] = []
@@ -99,10 +99,6 @@ class Completion:
                 chunks.append(self._text_head + orjson.dumps(text) + _TEXT_TAIL)
         return b"".join(chunks)
 
-    def waits(self, view: View) -> bytes:
-        words = " ".join(status_comment(view).split()) or "keep-alive"
-        return f": {words}\n\n".encode()
-
     def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
         """The rest of the text, the finish reason with what really happened, usage if asked for, and the end mark."""
         parts = [self.says(rest)]
@@ -110,14 +106,17 @@ class Completion:
         if calls:
             numbered: list[Json] = [{"index": i, **c} for i, c in enumerate(calls) if isinstance(c, dict)]
             parts.append(self._chunk({"tool_calls": numbered}))
+        if refusal := refusal_of(ended, self._job.errors):
+            parts.append(self._chunk({"refusal": refusal}))
         facts = facts_of(ended, self._asked.session)
-        parts.append(self._chunk({}, ended.exit.kind.finish_reason, outspoken=facts))
-        if self._asked.include_usage:
-            parts.append(_event({**self._head, "choices": [], "usage": usage_of(ended)}))
+        finish = finish_of(ended, "".join(self._said), data=self._job.data)
+        parts.append(self._chunk({}, finish, outspoken=facts))
+        if self._asked.include_usage and (usage := usage_of(ended)):
+            parts.append(_event({**self._head, "choices": [], "usage": usage}))
         return b"".join([*parts, _DONE])
 
     def left(self, left: LeftOpen, rest: Sequence[TextPiece]) -> bytes:
-        pieces = [*rest, TextPiece(f"\n\n{ours(left_words(keyed=self._keyed))}", ours=True)]
+        pieces = [*rest, TextPiece(f"\n\n{ours(left_words(keyed=self._job.keyed))}", ours=True)]
         end = self._chunk({}, "length", outspoken=left_facts(left, self._asked.session))
         return self.says(pieces) + end + _DONE
 
@@ -126,6 +125,9 @@ class Completion:
         end = self._chunk({}, "length", outspoken={"exit": ExitCode.INTERNAL_ERROR.value, "reference": reference})
         return self.says([said]) + end + _DONE
 
+    def failed(self, problem: Problem) -> bytes:
+        return _event(error_object(problem)) + _DONE
+
     def _chunk(self, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
         choice: dict[str, Json] = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return _event({**self._head, "choices": [choice], **more})
@@ -133,18 +135,20 @@ class Completion:
     # ------------------------------------------------------------------ as one object
 
     def whole(self, ended: Ended) -> dict[str, Json]:
-        text = text_of(Spoken().new(told(ended)))
+        errors, data = self._job.errors, self._job.data
+        text, refusal = text_of(Spoken(data=data).new(shown(ended, errors))), refusal_of(ended, errors)
         calls = calls_of(ended)
-        message: dict[str, Json] = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
+        content = text or (None if calls or refusal else "")
+        message: dict[str, Json] = {"role": "assistant", "content": content, "refusal": refusal or None}
         if calls:
             message["tool_calls"] = calls
         facts = facts_of(ended, self._asked.session)
-        return self._object(message, ended.exit.kind.finish_reason, usage_of(ended), facts)
+        return self._object(message, finish_of(ended, text, data=data), usage_of(ended), facts)
 
     def unfinished(self, left: LeftOpen) -> dict[str, Json]:
-        text = f"{text_of(Spoken().new(left.view))}\n\n{ours(left_words(keyed=self._keyed))}".lstrip()
+        text = f"{text_of(Spoken().new(left.view))}\n\n{ours(left_words(keyed=self._job.keyed))}".lstrip()
         message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
-        return self._object(message, "length", _NO_USAGE, left_facts(left, self._asked.session))
+        return self._object(message, "length", {}, left_facts(left, self._asked.session))
 
     def _object(
         self, message: dict[str, Json], finish: str, usage: dict[str, Json], facts: dict[str, Json]
@@ -154,7 +158,7 @@ class Completion:
             **self._head,
             "object": "chat.completion",
             "choices": [choice],
-            "usage": usage,
+            **({"usage": usage} if usage else {}),
             "outspoken": facts,
         }
 
@@ -164,12 +168,18 @@ def _event(chunk: Mapping[str, Json]) -> bytes:
 
 
 def usage_of(ended: Ended) -> dict[str, Json]:
+    """What was used, as far as it is known; empty if nothing is."""
     summary = ended.summary
-    return {
+    if not summary.input_tokens and not summary.output_tokens:
+        return {}
+    used: dict[str, Json] = {
         "prompt_tokens": summary.input_tokens,
         "completion_tokens": summary.output_tokens,
         "total_tokens": summary.input_tokens + summary.output_tokens,
     }
+    if summary.cached_tokens:
+        used["prompt_tokens_details"] = {"cached_tokens": summary.cached_tokens}
+    return used
 
 
 def calls_of(ended: Ended) -> list[Json]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adapters.contract.base import Ended, LeftOpen, Queued
+from agent_core.failures.notices import for_programs
 from agent_core.jsonvalue import Json
 from agent_core.turn.view import BubbleKind, View
 
@@ -30,14 +31,15 @@ def facts_of(ended: Ended, session: str) -> dict[str, Json]:
         "tool_calls": summary.tool_calls,
         "model_calls": summary.attempts,
         "model": summary.model,
-        "notice": next((b.text for b in ended.view.bubbles if b.kind is BubbleKind.NOTICE), None),
-    } | recovered_facts(ended.view)
+        "notice": next((for_programs(b.text) for b in ended.view.bubbles if b.kind is BubbleKind.NOTICE), None),
+    } | _remarks(ended.view)
 
 
-def recovered_facts(view: View) -> dict[str, Json]:
-    """What had gone wrong for some time on the way, and was mended; nothing if nothing had."""
+def _remarks(view: View) -> dict[str, Json]:
+    """What had gone wrong for some time on the way and was mended, and what the gateway said meanwhile; nothing if there was nothing."""
     mended: list[Json] = [bubble.text for bubble in view.bubbles if bubble.kind is BubbleKind.MENDED]
-    return {"recovered": mended} if mended else {}
+    notes: list[Json] = [for_programs(bubble.text) for bubble in view.bubbles if bubble.kind is BubbleKind.NOTE]
+    return {**({"recovered": mended} if mended else {}), **({"notes": notes} if notes else {})}
 
 
 def left_facts(left: LeftOpen, session: str) -> dict[str, Json]:

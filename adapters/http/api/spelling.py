@@ -13,9 +13,9 @@ from adapters.contract.base import Ended, LeftOpen, Queued, Ticket
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.spoken import TextPiece
 from adapters.http.common import Problem
+from adapters.http.errorsas import ErrorsAs
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
-from agent_core.turn.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,13 @@ class ApiJob:
     headers: Mapping[str, str]
     keyed: bool
     """The client has named the request, and can come back to it."""
+    errors: ErrorsAs
+    """How failures are told to the client."""
+
+    @property
+    def data(self) -> bool:
+        """Nothing but the data that it asked for may be said."""
+        return self.asked.structured and self.errors is ErrorsAs.STATUS
 
 
 class Spelling(Protocol):
@@ -41,16 +48,8 @@ class Spelling(Protocol):
 
     def queued(self, queued: Queued) -> bytes: ...
 
-    def begun(self, turn: str) -> bytes:
-        """Its turn has begun."""
-        ...
-
     def says(self, pieces: Sequence[TextPiece]) -> bytes:
         """What is new. As nearly always it is one piece of the model's, many times a second."""
-        ...
-
-    def waits(self, view: View) -> bytes:
-        """Nothing is new: what is waited for."""
         ...
 
     def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
@@ -65,6 +64,10 @@ class Spelling(Protocol):
         """The end of a stream that the gateway itself could not go on with; the log has it under the reference."""
         ...
 
+    def failed(self, problem: Problem) -> bytes:
+        """The end of a stream that has nothing to show but an error."""
+        ...
+
     def whole(self, ended: Ended) -> dict[str, Json]:
         """The answer as one object."""
         ...
@@ -72,10 +75,6 @@ class Spelling(Protocol):
     def unfinished(self, left: LeftOpen) -> dict[str, Json]:
         """The object of a turn that goes on in the next process."""
         ...
-
-
-KEEP_ALIVE = b": keep-alive\n\n"
-"""A comment, which means nothing: the connection lives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adapters.contract.base import Ended, Queued
-from agent_core.failures import exits
+from adapters.contract.base import Queued
+from agent_core.failures.notices import for_programs
 from agent_core.records import dataclass
 from agent_core.text.ours import GrowingText, ours
-from agent_core.turn.view import LEFT_WORDS, Bubble, BubbleKind, View
+from agent_core.turn.view import LEFT_WORDS, TEXTS, Bubble, BubbleKind, View
 
-_TEXT = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
-_SAID = _TEXT | {BubbleKind.NOTE, BubbleKind.NOTICE}
+_SAID = TEXTS | {BubbleKind.NOTE, BubbleKind.NOTICE}
 """What an append-only client is told."""
 
 
@@ -29,9 +28,14 @@ def text_of(pieces: Iterable[TextPiece]) -> str:
 
 
 class Spoken:
-    """What has been said to an append-only client, and what is new in a view."""
+    """What has been said to an append-only client, and what is new in a view.
 
-    def __init__(self) -> None:
+    `data`: the client asked for data (JSON) and takes all that is said for it. Then nothing else is said: neither the gateway's words nor what the
+    model says beside its tools. What does not look like data waits until it is known to be the answer.
+    """
+
+    def __init__(self, *, data: bool = False) -> None:
+        self._data = data
         self._said: dict[str, GrowingText] = {}
         self._told: set[str] = set()
 
@@ -39,7 +43,9 @@ class Spoken:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
         pieces: list[TextPiece] = []
         shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
-        latest = next((bubble for bubble in reversed(shown) if bubble.kind in _TEXT), None)
+        if self._data:
+            shown = [bubble for bubble in shown if bubble.key in self._said or _is_data(bubble)]
+        latest = next((bubble for bubble in reversed(shown) if bubble.kind in TEXTS), None)
         if len(shown) > 1:  # what was begun is ended first
             shown.sort(key=lambda one: one.key not in self._said)
         for bubble in shown:
@@ -53,7 +59,8 @@ class Spoken:
                 case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
                     latest, view
                 ):
-                    pieces.append(TextPiece(self._paragraph(bubble.key, ours(bubble.text)), ours=True))
+                    words = ours(for_programs(bubble.text))
+                    pieces.append(TextPiece(self._paragraph(bubble.key, words), ours=True))
                 case _:
                     pass
         return pieces
@@ -68,13 +75,15 @@ class Spoken:
         return f"{before}{text}"
 
 
-def told(ended: Ended) -> View:
-    """What is to be seen of a turn that is over: not its notice, if the reply was cut by the limit that the client set itself. It asked for
-    that, and is told by the finish reason."""
-    if not isinstance(ended.exit, exits.Cut) or not ended.exit.limit_was_asked:
-        return ended.view
-    shown = tuple(bubble for bubble in ended.view.bubbles if bubble.kind is not BubbleKind.NOTICE)
-    return View(shown, ended.view.open, ended.view.exit_code)
+def _is_data(bubble: Bubble) -> bool:
+    """It is, or will most likely be, the data that was asked for."""
+    match bubble.kind:
+        case BubbleKind.ANSWER:
+            return True
+        case BubbleKind.PARTIAL:
+            return bubble.final or bubble.text.lstrip()[:1] in ("{", "[")
+        case _:
+            return False
 
 
 def status_comment(view: View) -> str:

@@ -23,7 +23,9 @@ from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import COMPLETIONS
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
+from adapters.http.api.truth import errors_as
 from adapters.http.common import CALLER, Problem, caller_of, cors_headers, problem_response
+from adapters.http.errorsas import ErrorsAs
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
@@ -42,6 +44,8 @@ class ApiSettings:
     disconnect: str
     """``detach`` or ``cancel``."""
     cors_origins: tuple[str, ...] = ()
+    errors: ErrorsAs = ErrorsAs.AUTO
+    """How failures are told, where a request does not say."""
     own_host: str = ""
     """A name under which the gateway is reached, beside those of this machine."""
 
@@ -155,6 +159,7 @@ class OpenAiApi:
             created=self._clock.now_ms() // 1000,
             headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
             keyed=KEYED in request.headers,
+            errors=errors_as(request.headers, self._settings.errors, structured=asked.structured),
         )
 
     async def _answer(self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint) -> web.StreamResponse:

@@ -10,7 +10,9 @@ from adapters.contract.base import Gateway, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.spelling import ApiEndpoint
+from adapters.http.api.truth import ERRORS_HEADER
 from adapters.http.common import CALLER, Problem, refusal
+from adapters.http.errorsas import ErrorsAs
 from adapters.http.tracecontext import traceparent_of
 from agent_core.ports import Ids
 from agent_core.records import dataclass
@@ -55,6 +57,9 @@ class Taking:
         asked = endpoint.read(body, request.headers.get("X-Outspoken-Session", ""))
         if isinstance(asked, Problem):
             return asked
+        if request.headers.get(ERRORS_HEADER, ErrorsAs.AUTO).strip().lower() not in list(ErrorsAs):
+            known = ", ".join(ErrorsAs)
+            return Problem(400, f"{ERRORS_HEADER} must be one of: {known}.", param=ERRORS_HEADER, code="invalid_header")
         asked = replace(asked, caller=request[CALLER])
         key = platform_key_of(request, asked, request_id)
         if len(key) > 400:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import field
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from agent_core.records import dataclass
 from agent_core.store.budgets.rows import PotRow, ReservationRow
@@ -172,6 +172,8 @@ class Op(ABC, Generic[Answer_co]):
     """
 
     __slots__ = ()
+    proves: ClassVar[bool] = False
+    """It only proves that a write gets through: nothing that anybody is shown becomes other."""
 
     def need(self, wanted: Needs) -> None:
         """What has to be read before it can be decided."""

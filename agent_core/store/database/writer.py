@@ -25,6 +25,7 @@ from agent_core.records import dataclass
 from agent_core.retry import STORAGE_REOPENED
 from agent_core.store.batch.facts import Op
 from agent_core.store.batch.transaction import Outcome, carry_out
+from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import Line
 from agent_core.store.database.ownership import Who
 from agent_core.store.database.trouble import Blame, blame, for_want_of_room, in_words
@@ -79,6 +80,7 @@ class Writer:
 
     def __init__(self, line: Line, who: Who, capacity: int = QUEUE_OPS) -> None:
         self.figures = Figures()
+        self.changes = Changes()
         self.on_commit: Callable[[int, float, bool], None] | None = None
         """Told of each batch that was tried: how many operations, how many seconds, whether it is stored."""
         self._line = line
@@ -207,7 +209,7 @@ class Writer:
         self.figures.largest_batch = max(self.figures.largest_batch, len(batch))
         began = time.monotonic()
         try:
-            outcomes = await self._through(lambda: self._attempt(batch))
+            outcomes = await self._tried([item.op for item in batch], lambda: self._attempt(batch))
         except Exception as error:  # noqa: BLE001 - the border to the callers: what a value provokes goes to who brought it
             if isinstance(error, StorageUnavailable) and not isinstance(error, Damaged):
                 self._tell(len(batch), began, stored=False)
@@ -254,7 +256,7 @@ class Writer:
             return time.monotonic() - began
 
         try:
-            seconds = await self._through(attempt)
+            seconds = await self._tried((), attempt)
         except Exception as error:  # noqa: BLE001 - the border to the caller, who gets what its own body raised
             _fail(item, error)
         else:
@@ -277,6 +279,17 @@ class Writer:
                     item.previous = result
             raise
         return outcomes
+
+    async def _tried(self, ops: Sequence[Op[object]], attempt: Callable[[], Awaitable[T]]) -> T:
+        """As `_through`; whatever came of it, who shows what is stored may look. Of a body that is alone nothing is known."""
+        try:
+            done = await self._through(attempt)
+        except Exception:
+            self.changes.note()
+            raise
+        if not ops or not all(op.proves for op in ops):
+            self.changes.note()
+        return done
 
     async def _through(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Repeat `attempt` where that can help (laws 3 and 4). Raises StorageUnavailable, or the operation's own error."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from agent_core.records import dataclass
 from agent_core.store.batch.facts import Facts, Needs, Op, parts_bytes
 from agent_core.store.deliveries.ops import deliver
@@ -83,6 +85,8 @@ class Respond(Op[None]):
 @dataclass(frozen=True, slots=True)
 class Touch(Op[None]):
     """Writes this node's own row, a little differently each time: the proof that a write gets through."""
+
+    proves: ClassVar[bool] = True
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         facts.touched = True

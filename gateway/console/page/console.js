@@ -650,10 +650,11 @@ follow("/console/api/live", (name, data) => {
   trouble = name === "trouble" ? data.words : "";
   if (name === "sections") {
     state.offset = data.now - Date.now();
-    Object.assign(state.sections, data);
+    const { now: _, ...changed } = data;
+    Object.assign(state.sections, changed);
     const first = !state.ready;
     state.ready = true;
-    if (first) { fromHash(); $("list")?.focus({ preventScroll: true }); } else render();
+    if (first) { fromHash(); $("list")?.focus({ preventScroll: true }); } else if (Object.keys(changed).length) render();
   }
   showLink();
 }, (error, failed) => {
