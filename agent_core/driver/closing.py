@@ -38,7 +38,7 @@ from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store, StoreError
 from agent_core.store.troubles.rows import TroubleRow
-from agent_core.store.turns.rows import IntendedCall, JournalRow
+from agent_core.store.turns.rows import IntendedCall, JournalRow, OpeningTurn
 from agent_core.turn.events import DriverFailed, Event, ToolCallNamed, TurnEnded, TurnOpened
 from agent_core.turn.state import Activity, PersonItem
 from agent_core.turn.view import View, exit_view, view
@@ -58,7 +58,6 @@ class TurnIdentity:
     session: str
     epoch: int
     surface: str = ""
-    inbox_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,20 +300,12 @@ class TurnJournal:
         self.damaged: Damaged | None = None
         """Why nothing can be stored any more, however long one waits."""
 
-    async def start(self, opened: TurnOpened, facts: Sequence[Event]) -> None:
-        """Open the turn in the store, with its first facts."""
-        rows = [row_of(event, seq) for seq, event in enumerate(facts)]
-        await self._store.turns.start(
-            session=self._identity.session,
-            epoch=self._identity.epoch,
-            turn=self._identity.turn,
-            inbox_ids=self._identity.inbox_ids,
-            row=rows[0],
-            opened_at=opened.at,
-            deadline=opened.at + opened.settings.turn_seconds * 1000,
-            judged=rows[1:],
-        )
+    def opening(self, opened: TurnOpened, facts: Sequence[Event]) -> OpeningTurn:
+        """The turn as it is to be opened in the store, with its first facts. They are no rows to come any more."""
+        rows = tuple(row_of(event, seq) for seq, event in enumerate(facts))
         self.seq = len(rows)
+        whose, due = self._identity, opened.at + opened.settings.turn_seconds * 1000
+        return OpeningTurn(whose.session, whose.epoch, whose.turn, rows, opened.at, due)
 
     def note(self, events: Sequence[Event]) -> None:
         """Write these with the next commit."""

@@ -27,7 +27,7 @@ from agent_core.jsonvalue import Json
 from agent_core.judging.overdue import longest_timer_seconds, seconds_left
 from agent_core.machine.turn import Turn
 from agent_core.store.store import Fenced
-from agent_core.store.turns.rows import IntendedCall
+from agent_core.store.turns.rows import IntendedCall, OpeningTurn
 from agent_core.text.wellformed import storable
 from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable
@@ -71,7 +71,7 @@ class InvariantBroken(Exception):
 
 
 class TurnDriver:
-    """Runs one turn. `begin` or `resume` it, `run` it to its end, `tell` it what people want; `seen` is for who watches."""
+    """Runs one turn. `opening` or `resume` it, `run` it to its end, `tell` it what people want; `seen` is for who watches."""
 
     # fmt: off
     __slots__ = (
@@ -118,12 +118,12 @@ class TurnDriver:
 
     # ------------------------------------------------------------------ beginning
 
-    async def begin(self, opened: TurnOpened) -> None:
-        """Open the turn in the store. From here on the message belongs to this turn."""
+    def opening(self, opened: TurnOpened) -> OpeningTurn:
+        """How the turn is to be opened in the store. Once it is, the message belongs to this turn, and it can be `run`."""
         effects = self.turn.feed(opened)
-        await self._journal.start(opened, recorded(opened, effects))
         self._begun_at = self._world.clock.monotonic()
         self._effects = [effect for effect in effects if not isinstance(effect, Record)]
+        return self._journal.opening(opened, recorded(opened, effects))
 
     def resume(self, turn: Turn, seq: int, taken_over: TakenOver) -> None:
         """Go on with an open turn from the journal. Its `taken_over` row, the last of `seq` rows, is written already."""
@@ -215,7 +215,7 @@ class TurnDriver:
         return self.turn.exit
 
     async def _loop(self, group: asyncio.TaskGroup) -> None:
-        events: list[Event | None] = []  # first, what `begin` or `resume` had left to do
+        events: list[Event | None] = []  # first, what `opening` or `resume` had left to do
         while True:
             self.active_at = self._world.clock.monotonic()
             try:

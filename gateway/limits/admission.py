@@ -143,6 +143,15 @@ class Admission(Generic[K]):
         self._claims[key] = rank, claim
         self._keys[self._number] = key
 
+    def at_once(self, key: K, claim: SlotClaim) -> bool:
+        """Get a slot without a line: if there is one, and nobody is passed over."""
+        free = self.may_begin() and not self._line and self._held[claim.person] < self.bounds.of_person(claim.person)
+        if not free or key in self._given:
+            return False
+        self.ask(key, claim)
+        self._give(key)
+        return True
+
     def next(self) -> K | None:
         """Who gets a slot now, if anybody may; ask again until nobody does."""
         if not self.may_begin():

@@ -47,6 +47,11 @@ class Pasts:
         self.drop(key)
         return past.memory if past is not None and (past.session, past.epoch) == (session, epoch) else None
 
+    def whose(self, key: str) -> tuple[str, int] | None:
+        """The session whose past is kept under a key, and the epoch under which it was ours."""
+        past = self._kept.get(key)
+        return (past.session, past.epoch) if past is not None else None
+
     def drop(self, key: str) -> None:
         """It is not so any more."""
         past = self._kept.pop(key, None)

@@ -58,6 +58,11 @@ class Queues:
         for bell in [bell for bell, expected in self._expecting.items() if expected == session]:
             bell.ring()
 
+    def disown(self, queue: SessionQueue) -> None:
+        """Whether the queue's session is this process's is not known any more."""
+        self._by_session.pop(queue.session, None)
+        queue.session, queue.epoch, queue.memory_loaded, queue.prefs_loaded = "", 0, False, False
+
     def point(self, queue: SessionQueue, session: str, epoch: int) -> None:
         """From now on the queue is another session's."""
         self._by_session.pop(queue.session, None)

@@ -83,6 +83,10 @@ class TurnSlots:
         self._admission.leave(queue)
         self._give()
 
+    def at_once(self, queue: SessionQueue, inbound: Inbound, since: int) -> bool:
+        """A slot for a message that is only coming, if it would not have to wait for one. The queue `leave`s it, or is run by the caller."""
+        return self._admission.at_once(queue, SlotClaim(person_of(inbound), since))
+
     def hurry(self, queue: SessionQueue) -> None:
         """A turn that was taken up is to be ended: that needs no slot."""
         if self._admission.waits(queue):

@@ -16,6 +16,7 @@ from agent_core.records import dataclass
 from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
 from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store
+from agent_core.store.turns.rows import OpeningTurn
 from agent_core.turn.events import Steered, Superseded
 from gateway.config.types import SessionPolicy
 from gateway.limits.budgets import BudgetBook
@@ -27,6 +28,7 @@ from gateway.queues.loglines import log_accepted
 from gateway.queues.prefs import prefs_of
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.queues.queues import Queues
+from gateway.sessions.atonce import AtOnce
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.runner import Runner
 from gateway.setaside.setaside import PutAside
@@ -46,6 +48,7 @@ class Accepting:
     store: Store
     queues: Queues
     runner: Runner
+    at_once: AtOnce
     chain: ModelChain
     left: Unclaimed
     aside: PutAside
@@ -101,11 +104,11 @@ class Accepting:
             person=author_of(inbound),
         )
 
-    async def put(self, message: NewMessage) -> Accepted:
-        """Store a message, and tell of it. Raises `StorageUnavailable`."""
+    async def put(self, message: NewMessage, opening: OpeningTurn | None = None) -> Accepted:
+        """Store a message, perhaps with the turn that it begins, and tell of it. Raises `StorageUnavailable`."""
         self.aside.check()
         try:
-            accepted = await self.store.inbox.accept(message)
+            accepted = await self.store.inbox.accept(message, opening)
         except Damaged as error:
             accepted = await self.aside.accept_anew(message, error)
         log_accepted(message, accepted, self.tell)
@@ -142,13 +145,7 @@ class Accepting:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
         queue = self.queues.at(message.session_key)
         async with queue.accepting:
-            try:
-                accepted = await self.put(message)
-            except StorageUnavailable as error:
-                raise not_stored(error) from error
-            except NoRoomToday as error:
-                assert self.quotas is not None
-                raise self.quotas.incoming.refusal(inbound, error, message.received_at) from error
+            accepted = await self._stored(queue, inbound, message)
             if self.quotas is not None:
                 self.quotas.incoming.taken(inbound)
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
@@ -168,6 +165,22 @@ class Accepting:
                     self._put(queue, waiting, policy)
         self.queues.release(queue)
         return ticket
+
+    async def _stored(self, queue: SessionQueue, inbound: Inbound, message: NewMessage) -> Accepted:
+        """Store the message, with its turn if that can begin at once."""
+        begins = await self.at_once.beginning(queue, inbound, message)
+        accepted: Accepted | None = None
+        try:
+            accepted = await self.put(message, begins.turn.opening if begins is not None else None)
+            return accepted
+        except StorageUnavailable as error:
+            raise not_stored(error) from error
+        except NoRoomToday as error:
+            assert self.quotas is not None
+            raise self.quotas.incoming.refusal(inbound, error, message.received_at) from error
+        finally:
+            if begins is not None:
+                self.at_once.stored(queue, begins, accepted)
 
     def _put(self, queue: SessionQueue, message: Waiting, policy: SessionPolicy) -> None:
         """Queue a new message, or put it into the running turn, or let it end that."""

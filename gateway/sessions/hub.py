@@ -36,6 +36,7 @@ from gateway.queues.watchdog import Watchdog
 from gateway.retention import upkeep
 from gateway.retention.forgetting import Forgetting, Quiet
 from gateway.sessions.accepting import Accepting, always_room
+from gateway.sessions.atonce import AtOnce
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.followers import MessageFollower, Watching, WholeSessionFollower
 from gateway.sessions.learning import Learning
@@ -79,9 +80,7 @@ class Hub:
 
         `continues` is told a turn and its caller's trace, in every process that works on it; `announce` tells the operators.
         """
-        self._settings = settings
-        self._store = store
-        self._clock = clock
+        self._settings, self._store, self._clock = settings, store, clock
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self.tell, self.budgets, self.quotas, self._tools = tell, budgets, quotas, tools.names
@@ -106,13 +105,14 @@ class Hub:
             settings, store, world, client, self.chain, Offers(own_tools(tools.names, tools.openai_tools())), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues,
         )  # fmt: skip
-        self.runner = Runner(
+        runner = Runner(
             self.queues, self.opener.open, rooms.left, self.aside, self.learning.refused, settings.bounds, clock, tell,
             self._group,
         )  # fmt: skip
-        self.slots = self.runner.slots
+        self.runner, self.slots = runner, runner.slots
+        self.at_once = AtOnce(self.queues, self.runner, self.opener, self.left, store, clock)
         self.accepting = Accepting(
-            store, self.queues, self.runner, self.chain, self.left, self.aside, budgets, quotas, no_room,
+            store, self.queues, self.runner, self.at_once, self.chain, self.left, self.aside, budgets, quotas, no_room,
             settings.queue_limit, settings.policy, clock, ids, tell, self._group,
         )  # fmt: skip
         self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock)
@@ -121,15 +121,16 @@ class Hub:
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *watch)
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
-        places, forget = upkeep.FilePlaces(settings.workspaces, settings.spool), self.queues.forget_memories
         self.upkeep = upkeep.Upkeep(
-            store, clock, settings.keep, places, settings.history_turns, self._folders, rooms.sweep, forget
-        )
+            store, clock, settings.keep, upkeep.FilePlaces(settings.workspaces, settings.spool),
+            settings.history_turns, self._folders, rooms.sweep, self.queues.forget_memories,
+        )  # fmt: skip
 
     async def __aenter__(self) -> Hub:
         await self._group.__aenter__()
         await self.learning.__aenter__()
         await self.aside.load()
+        await self.at_once.load()
         for name, work in (("upkeep", self.upkeep), ("forgetting", self.forgetting), ("watchdog", self._watchdog)):
             self._tasks.add(self._group.create_task(work.run(), name=name))
         return self

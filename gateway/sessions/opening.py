@@ -30,6 +30,7 @@ from agent_core.settings import Route, TurnSettings
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Conflict, Damaged, StorageUnavailable, Store
+from agent_core.store.turns.rows import OpeningTurn
 from agent_core.tools.base import UNLIMITED, Space, ToolContext
 from agent_core.turn.events import TurnOpened
 from gateway.config.types import SessionPolicy
@@ -147,6 +148,15 @@ class Budgeting:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedTurn:
+    """A turn that could be opened."""
+
+    driver: TurnDriver
+    opening: OpeningTurn
+    route: Route
+
+
+@dataclass(frozen=True, slots=True)
 class TurnOpener:
     """Makes the drivers of turns, and opens new ones. `continues` is told a turn and its caller's trace, in each process that works on it."""
 
@@ -186,27 +196,40 @@ class TurnOpener:
             return None
 
     async def _try_to_open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver:
-        first = messages[0].inbound
         await self.left.opening(queue.session)
+        made = await self.prepare(queue, queue.session, queue.epoch, messages)
+        await self.store.turns.open(made.opening, [message.inbox_id for message in messages])
+        return self.opened(made, messages)
+
+    async def prepare(
+        self, queue: SessionQueue, session: str, epoch: int, messages: tuple[Waiting, ...]
+    ) -> PreparedTurn:
+        """A turn that answers these messages, not open yet. Nothing follows from it if it never is."""
+        first = messages[0].inbound
         if not first.stateless:
             await self.load_memory(queue)
         turn = self.world.ids.new("t")
-        driver = self.driver(turn, queue.session, queue.epoch, messages, queue)
+        driver = self.driver(turn, session, epoch, messages, queue)
         asked = first.model if isinstance(first, FromApi) else ""
         routes = await self.chain.routes(asked or (await prefs_of(self.store, queue)).model)
-        owner = Owner(queue.session, queue.epoch)
+        owner = Owner(session, epoch)
         inbounds = [await self.chats.attached(m.inbound, self._workspace(m.inbound), owner) for m in messages]
-        known = await self.learning.known(first, queue.session, queue.epoch)
+        known = await self.learning.known(first, session, epoch)
         now, seed = self.world.clock.now_ms(), self.world.ids.seed()
         left_out = queue.memory.left_out
         if isinstance(first, FromApi) and first.stateless:
             left_out = self.learning.refused.of(brought(first))
-        await driver.begin(opened_event(inbounds, self.settings, routes, known, at=now, seed=seed, left_out=left_out))
+        event = opened_event(inbounds, self.settings, routes, known, at=now, seed=seed, left_out=left_out)
+        return PreparedTurn(driver, driver.opening(event), routes[0])
+
+    def opened(self, made: PreparedTurn, messages: tuple[Waiting, ...]) -> TurnDriver:
+        """It is open in the store, and has taken the messages."""
+        driver = made.driver
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)
         for message in messages:
             self.chats.begun(message.inbound, message.inbox_id)
-        log_started(driver, messages, routes[0].model, routes[0].endpoint, self.world.tell)
+        log_started(driver, messages, made.route.model, made.route.endpoint, self.world.tell)
         return driver
 
     async def _give_up(self, queue: SessionQueue, messages: Sequence[Waiting]) -> None:
@@ -248,7 +271,7 @@ class TurnOpener:
         date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
         if isinstance(first, FromApi) and first.trace:
             self.continues(turn, first.trace)
-        identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
+        identity = TurnIdentity(turn, session, epoch, first.surface)
         caller = ModelCaller(
             client=self.client,
             clock=clock,

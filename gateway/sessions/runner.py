@@ -92,6 +92,14 @@ class Runner:
             self.start(queue)
         queue.wake()
 
+    def run_opened(self, queue: SessionQueue, running: Running) -> None:
+        """Its turn is open already, and it has a slot."""
+        queue.running = running
+        if self.closing:  # the next process does that
+            running.driver.abandon()
+        self._begin(queue)
+        queue.wake()
+
     def start(self, queue: SessionQueue) -> None:
         """The queue has something to run; it begins when it has a place."""
         self.slots.ask(queue)

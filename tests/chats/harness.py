@@ -232,14 +232,20 @@ class Process:
         await asyncio.to_thread(self.inner.kill)
 
 
-@asynccontextmanager
-async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
-    """The gateway as a process; killed at the end, if it still runs."""
+def begun(harness: Scene, **more: str) -> tuple[Forked, Path]:
+    """The gateway as a process, which may die before it is ready, and the file with what it says."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     home = {"OUTSPOKEN_HOME": str(harness.folder), "OUTSPOKEN_LOG__FORMAT": "json"}
     env = {**kept, **QUICK, **environment(harness, **more), **home}
     out = harness.folder / f"out-{time.monotonic_ns()}"
     inner = start(["run"], env, out=out, err=harness.folder / "log", prelude=getattr(harness, "prelude", ""))
+    return inner, out
+
+
+@asynccontextmanager
+async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
+    """The gateway as a process; killed at the end, if it still runs."""
+    inner, out = begun(harness, **more)
     try:
         line = await asyncio.to_thread(first_line, inner, out, START_SECONDS)
         async with asyncio.timeout(START_SECONDS):

@@ -1,6 +1,6 @@
 """The way of a message, measured: which files hand one on, from a person on Telegram to the answer there.
 
-A file is on the way if it is on the stack at one of seven calls (`ENDS`): where the message is handed to the hub, where its queue asks for a
+A file is on the way if it is on the stack at one of seven calls (`ENDS`): where the message is handed to the hub, where its queue gets a
 place, where something of it is stored, where the model is asked, where the turn's machine takes a fact, where the chat asks what there is to
 see, and where Telegram is called. What hands it on stands there; what only helps has returned before.
 """
@@ -32,7 +32,7 @@ MOST = 25
 """Files. A new one needs a better reason than that it was easy to pass something on."""
 ENDS = (
     (Accepting, "accept"),
-    (TurnSlots, "ask"),
+    (TurnSlots, "at_once"),
     (TurnOutlet, "picture"),
     (Writer, "submit"),
     (ModelClient, "ask"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from gateway.setaside.takeup import SET_ASIDE, LeftKind
-from tests.chats.harness import answer, running, texts
+from tests.chats.harness import answer, begun, process, running, taken_in, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.forked import Forked, start
 from tests.gateway.test_process import daemon, environment, facts, post, text
@@ -257,6 +258,11 @@ def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighb
         until(lambda: asked(tmp_path, "SELECT count(*) FROM turns WHERE state = 'open'") == [(3,)])
         _ask_quietly(env, "list files", "poison")
         assert process.wait(PATIENCE) == -signal.SIGKILL
+    if poison == OPENING:  # it is stored when it is sent again: after a death nothing is done with a message before
+        assert asked(tmp_path, "SELECT count(*) FROM inbox") == [(3,)]
+        with _serving(env, tmp_path, poison) as process:
+            _ask_quietly(env, "list files", "poison")
+            assert process.wait(PATIENCE) == -signal.SIGKILL
     for _ in range(2):
         process = start(["run"], env, out=tmp_path / "log", err=tmp_path / "log", prelude=poison)
         assert process.wait(PATIENCE) == -signal.SIGKILL
@@ -273,9 +279,30 @@ def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighb
     assert asked(tmp_path, "SELECT count(*) FROM incidents WHERE code = 'internal_error'") == [(1,)]
 
 
+async def test_a_message_of_a_chat_that_kills_its_opening_is_set_aside_and_the_chat_is_told(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        telegram.prelude = OPENING  # type: ignore[attr-defined]
+        chat = telegram.private(eve := telegram.person("Eve"))
+        async with process(telegram) as first:
+            telegram.say(chat, eve, "say one")
+            await answer(telegram, chat, "one")
+            telegram.say(chat, eve, "list files")
+            assert await asyncio.to_thread(first.inner.wait, PATIENCE) == -signal.SIGKILL
+        assert not taken_in(tmp_path, "list files")
+        for _ in range(3):  # the platform brings it again
+            again, _ = begun(telegram)
+            assert await asyncio.to_thread(again.wait, PATIENCE) == -signal.SIGKILL
+        async with process(telegram):
+            await answer(telegram, chat, "Your message was set aside: working on it ended the whole gateway")
+            telegram.say(chat, eve, "say two")
+            await answer(telegram, chat, "two")
+
+
 WAITING = """
 import os, signal
+import gateway.sessions.atonce
 from gateway.sessions.runner import Runner
+gateway.sessions.atonce.may_begin = lambda *_: False
 async def next_messages(self, queue):
     os.kill(os.getpid(), signal.SIGKILL)
 Runner._next_messages = next_messages

@@ -29,6 +29,7 @@ from gateway.config.paths import find_paths
 from gateway.config.reading import load
 from gateway.daemon import run_daemon
 from gateway.operate.context import configure_logs
+from gateway.sessions import atonce
 from tests.kills.model import PATH, STEPS
 from tests.ports import free_port
 
@@ -49,8 +50,10 @@ class Outcome:
     broken: list[str] = field(default_factory=list[str])
 
 
-def _gateway(env: dict[str, str], home: Path) -> None:
-    """What the child does: the daemon, as the command runs it."""
+def _gateway(env: dict[str, str], home: Path, *, wary: bool) -> None:
+    """What the child does: the daemon, as the command runs it; not `wary`: as if no process had ever died."""
+    if not wary:
+        atonce.WARY_MS = 0
     paths = find_paths(env, home)
     config = load(paths.config_file, env).config
     configure_logs(config)
@@ -70,7 +73,7 @@ def environment(home: Path, port: int, model_port: int) -> dict[str, str]:
 
 
 @contextmanager
-def living(env: dict[str, str], home: Path, port: int) -> Generator[int]:
+def living(env: dict[str, str], home: Path, port: int, *, wary: bool = True) -> Generator[int]:
     """A gateway in a forked child (a fresh interpreter would take most of the time); killed at the end if it still lives."""
     pid = os.fork()
     if pid == 0:
@@ -78,7 +81,7 @@ def living(env: dict[str, str], home: Path, port: int) -> Generator[int]:
             with (home / "gateway.log").open("ab") as log:
                 os.dup2(log.fileno(), 1)
                 os.dup2(log.fileno(), 2)
-            _gateway(env, home)
+            _gateway(env, home, wary=wary)
         finally:
             os._exit(1)
     try:
@@ -106,11 +109,9 @@ def ask(port: int, name: str, number: int) -> http.client.HTTPResponse:
     """Send the message, or send it again; its stream."""
     body = json.dumps({"stream": True, "messages": [{"role": "user", "content": f"task {name}"}]})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=END_SECONDS)
-    headers = {
-        "Content-Type": "application/json",
-        "Idempotency-Key": name,
-        "X-Outspoken-Session": f"s{number % SESSIONS}",
-    }
+    headers = {"Content-Type": "application/json", "Idempotency-Key": name}
+    if number % 2:  # the others bring all of their conversation
+        headers["X-Outspoken-Session"] = f"s{number % (2 * SESSIONS)}"
     connection.request("POST", "/v1/chat/completions", body, headers)
     return connection.getresponse()
 
@@ -162,7 +163,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
     open_tasks: list[int] = []
     try:
         for number in range(kills + 1):
-            with living(env, home, port) as pid:
+            with living(env, home, port, wary=draw.random() < 0.5) as pid:
                 for earlier in open_tasks:
                     _check_end(outcome, port, earlier, home)
                 open_tasks.clear()

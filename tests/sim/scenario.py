@@ -71,6 +71,8 @@ class Plan:
     interrupts: bool
     storage: list[tuple[float, float, bool]]
     """(from, to, the commit happens and only its answer is lost)."""
+    trusts: bool
+    """Messages are stored with their turns at once after a death as well, so that deaths meet that too."""
 
 
 def plan(seed: int) -> Plan:
@@ -100,6 +102,7 @@ def plan(seed: int) -> Plan:
         trouble=draw.choice((0.0, 0.1, 0.3, 0.7, 1.0)),
         interrupts=draw.random() < 0.2,
         storage=storage,
+        trusts=draw.random() < 0.5,
     )
 
 
@@ -216,6 +219,8 @@ class Incarnation:
                     budgets=BudgetBook(spender, store, clock),
                 ) as hub,
             ):  # fmt: skip
+                if scenario.plan.trusts:
+                    hub.at_once.wary_until = 0.0
                 await recovered(hub, store, clock, scenario.ids)
                 people = [Person(said, hub, self.loop, draw).live() for said in scenario.plan.said]
                 stops = [

@@ -26,7 +26,7 @@ from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.memory.ops import DeleteMemory, PutMemory
 from agent_core.store.sessions.ops import Claim
 from agent_core.store.turns.ops import Append, Close, Start
-from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow
+from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow, OpeningTurn
 
 
 def _dead(_conn: Connection, nodes: Collection[int]) -> frozenset[int]:
@@ -51,7 +51,7 @@ def _accept(key: str, name: str, cursor: bool) -> Op[object]:
 
 
 def _start(session: str, epoch: int, turn: str, ids: list[int], body: bytes) -> Op[object]:
-    return Start(session, epoch, turn, tuple(ids), (JournalRow(0, "k", body, 1),), 1, 2)
+    return Start(OpeningTurn(session, epoch, turn, (JournalRow(0, "k", body, 1),), 1, 2), tuple(ids))
 
 
 def _intend(session: str, turn: str, rows: tuple[JournalRow, ...], call: str) -> Op[object]:

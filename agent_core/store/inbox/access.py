@@ -11,10 +11,11 @@ from sqlalchemy import Select, func, or_, select
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.asks import StoreReading
-from agent_core.store.database.node import Writing, packed
+from agent_core.store.database.node import Writing, packed, packed_rows
 from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
 from agent_core.store.inbox.sql import MESSAGES
+from agent_core.store.turns.rows import OpeningTurn
 
 _NEW = InboxState.NEW.value
 
@@ -124,15 +125,19 @@ class InboxReads(StoreReading):
 class Inbox(InboxReads, Writing):
     """All of it, for the node that writes."""
 
-    async def accept(self, message: NewMessage) -> Accepted:
+    async def accept(self, message: NewMessage, opening: OpeningTurn | None = None) -> Accepted:
         """Promises: the message is stored once, with its cursor; only now may it be acknowledged to the platform.
 
         With a claim: the occurrence is claimed in the same commit; Conflict, and nothing is stored, if it was before. The session is made if its key is new, and is then this node's without a `claim` of its own. If the same (account, platform_key) is stored already, nothing changes, and the
-        stored one is told with its turn.
+        stored one is told with its turn. The turn `opening` begins with the message in the same commit, if the message is stored by this and the
+        session is ours as it says, without an open turn; the answer tells.
         """
-        stored = await packed(message.body)
-        message = replace(message, body=stored.body)
-        return await self._writer.submit(Accept(message, claims=self._node.ownership.lease_ok(), pieces=stored.pieces))
+        stored, claims = await packed(message.body), self._node.ownership.lease_ok()
+        message, pieces = replace(message, body=stored.body), stored.pieces
+        if opening is not None:
+            rows, more = await packed_rows(opening.rows)
+            opening, pieces = replace(opening, rows=tuple(rows)), pieces + more
+        return await self._writer.submit(Accept(message, claims, pieces, opening if claims else None))
 
     async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:
         """Promises: reading of `channel` goes on after `last_seen`; for what was read and is no message to accept."""

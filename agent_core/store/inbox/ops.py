@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
-from agent_core.store.batch.facts import Facts, Needs, Op, Pieces, SessionFact
+from agent_core.store.batch.facts import Facts, Needs, Op, Pieces, SessionFact, bytes_of
 from agent_core.store.budgets.ops import charge
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.mapping import Fact
@@ -12,6 +12,8 @@ from agent_core.store.errors import Conflict
 from agent_core.store.inbox.rows import Accepted, CursorRow, InboxRow, InboxState, NewMessage
 from agent_core.store.schedules.ops import check_claim, claim_occurrence
 from agent_core.store.sessions.rows import SessionRow
+from agent_core.store.turns.ops import Start
+from agent_core.store.turns.rows import OpeningTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +22,13 @@ class Accept(Op[Accepted]):
     claims: bool = True
     """A session that is made for the message is this node's at once: one commit less until its turn can begin."""
     pieces: Pieces = ()
+    opening: OpeningTurn | None = None
+    """A turn that begins with the message, in the same commit: if it is stored by this, and the session is as its turn expects it."""
 
     def need(self, wanted: Needs) -> None:
         message = self.message
+        if self.opening is not None and self.opening.session != message.new_session_id:
+            wanted.sessions.add(self.opening.session)  # whoever writes for a session locks it
         wanted.session_keys.add(message.session_key)
         wanted.messages.add((message.account, message.platform_key))
         wanted.pots.update(key for one in message.charges for key in one.keys)
@@ -65,7 +71,16 @@ class Accept(Op[Accepted]):
         if message.claim is not None:
             claim_occurrence(facts, message.claim, number)
         epoch = session.row.epoch if self.claims and session.row.owner == facts.node else 0
+        if self.opening is not None and self._can_start(session, self.opening, facts.node):
+            Start(self.opening, (number,)).decide(facts, None)
+            return Accepted(
+                number, session.row.session, number, False, InboxState.TAKEN, self.opening.turn, epoch, started=True
+            )
         return Accepted(number, session.row.session, number, False, row.state, None, epoch)
+
+    def _can_start(self, session: SessionFact, opening: OpeningTurn, node: int) -> bool:
+        ours = (session.row.session, session.row.owner, session.row.epoch) == (opening.session, node, opening.epoch)
+        return ours and session.open_turn is None and not self.message.refused
 
     def _new_session(self, facts: Facts) -> SessionFact:
         message, at = self.message, self.message.received_at
@@ -76,7 +91,7 @@ class Accept(Op[Accepted]):
         return session
 
     def weight(self) -> int:
-        return len(self.message.body)
+        return len(self.message.body) + (bytes_of(self.opening.rows) if self.opening is not None else 0)
 
     def cut_out(self) -> Pieces:
         return self.pieces

@@ -62,6 +62,8 @@ class Accepted:
     turn: str | None
     epoch: int = 0
     """Under which this node owns the session already, because it is new or was its own; 0 if it must be claimed first."""
+    started: bool = False
+    """The turn that was brought along is open, and has taken the message."""
 
 
 @dataclass(frozen=True, slots=True)

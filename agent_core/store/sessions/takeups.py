@@ -192,6 +192,13 @@ class LeftBehind(StoreReading):
         found = await self._asks.all(select(c.ended_at).where(c.node < node).order_by(c.node.desc()).limit(1))
         return bool(found) and found[0][0] is None
 
+    async def last_death(self, node: int) -> int | None:
+        """The latest time (ms) at which a node before this one can have ended otherwise than in order: when the next one began."""
+        c = t.nodes.c
+        died = select(func.max(c.node)).where(c.node < node, c.ended_at.is_(None)).scalar_subquery()
+        found = await self._asks.all(select(c.started_at).where(c.node > died).order_by(c.node).limit(1))
+        return int(found[0][0]) if found else None
+
     async def ended(self, nodes: Collection[int]) -> frozenset[int]:
         """Which of these nodes ended in order, or are not known any more."""
         c = t.nodes.c

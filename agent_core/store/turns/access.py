@@ -21,6 +21,7 @@ from agent_core.store.turns.rows import (
     FinishedCall,
     IntendedCall,
     JournalRow,
+    OpeningTurn,
     ToolCallRow,
     TurnRow,
     TurnState,
@@ -138,13 +139,16 @@ class Turns(TurnReads, Writing):
         deadline: int,
         judged: Sequence[JournalRow] = (),
     ) -> None:
-        """Promises: the turn is open, its messages are taken by it alone, and its journal begins with `row` (number 0), and `judged`.
+        """As `open`, of a turn whose journal begins with `row` and `judged`."""
+        await self.open(OpeningTurn(session, epoch, turn, (row, *judged), opened_at, deadline), inbox_ids)
+
+    async def open(self, opening: OpeningTurn, inbox_ids: Sequence[int]) -> None:
+        """Promises: the turn is open, its messages are taken by it alone, and its journal begins with its rows (from number 0).
 
         Raises Conflict if the session has an open turn, or a message is not new, or not of this session.
         """
-        rows, pieces = await packed_rows([row, *judged])
-        start = Start(session, epoch, turn, tuple(inbox_ids), tuple(rows), opened_at, deadline, pieces)
-        await self._writer.submit(start)
+        rows, pieces = await packed_rows(opening.rows)
+        await self._writer.submit(Start(replace(opening, rows=tuple(rows)), tuple(inbox_ids), pieces))
 
     async def append(self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow]) -> None:
         """Promises: `rows` are in the journal; only now may they be shown or acted on.

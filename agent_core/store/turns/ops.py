@@ -35,6 +35,7 @@ from agent_core.store.turns.rows import (
     FinishedCall,
     IntendedCall,
     JournalRow,
+    OpeningTurn,
     ToolCallRow,
     TurnRow,
     TurnState,
@@ -46,73 +47,74 @@ LAST_AT_STEP_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Start(Op[None]):
-    session: str
-    epoch: int
-    turn: str
+    opening: OpeningTurn
     inbox_ids: tuple[int, ...]
-    rows: tuple[JournalRow, ...]
-    opened_at: int
-    deadline: int
     pieces: Pieces = ()
 
     def need(self, wanted: Needs) -> None:
-        wanted.of_turn(self.session, self.turn, self.rows)
-        wanted.starts.add(self.turn)
+        wanted.of_turn(self.opening.session, self.opening.turn, self.opening.rows)
+        wanted.starts.add(self.opening.turn)
         wanted.inbox.update(self.inbox_ids)
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
-        session = facts.owned(self.session, self.epoch)
-        known = facts.turns.get(self.turn)
+        session = facts.owned(self.opening.session, self.opening.epoch)
+        known = facts.turns.get(self.opening.turn)
         if known is not None:
-            same = known.row.session == self.session and facts.inputs.get(self.turn) == frozenset(self.inbox_ids)
-            if same and all(facts.journal.get((self.turn, row.seq)) == row for row in self.rows):
+            same = known.row.session == self.opening.session and facts.inputs.get(self.opening.turn) == frozenset(
+                self.inbox_ids
+            )
+            if same and all(facts.journal.get((self.opening.turn, row.seq)) == row for row in self.opening.rows):
                 return
-            raise Fenced(f"Turn {self.turn} is stored already, and with other content. Start a turn under a new id.")
+            raise Fenced(
+                f"Turn {self.opening.turn} is stored already, and with other content. Start a turn under a new id."
+            )
         if session.open_turn is not None:
             raise Conflict(
-                f"Session {self.session} still has turn {session.open_turn} open; close it before {self.turn} starts."
+                f"Session {self.opening.session} still has turn {session.open_turn} open; close it before {self.opening.turn} starts."
             )
-        if [row.seq for row in self.rows] != list(range(len(self.rows))):
-            raise Conflict(f"The journal of turn {self.turn} must begin with row 0, not {self.rows[0].seq}.")
+        if [row.seq for row in self.opening.rows] != list(range(len(self.opening.rows))):
+            raise Conflict(
+                f"The journal of turn {self.opening.turn} must begin with row 0, not {self.opening.rows[0].seq}."
+            )
         if len(set(self.inbox_ids)) != len(self.inbox_ids):
-            raise Conflict(f"Turn {self.turn} names a message twice: {self.inbox_ids}.")
+            raise Conflict(f"Turn {self.opening.turn} names a message twice: {self.inbox_ids}.")
         messages = [self._startable(facts, inbox_id) for inbox_id in self.inbox_ids]
         for message in messages:
-            message.change(state=InboxState.TAKEN, turn=self.turn)
-            facts.taken.setdefault(self.turn, []).append(message)
-            facts.add(t.INPUT, InputRow(message.row.id, self.turn))
-        session.open_turn = self.turn
+            message.change(state=InboxState.TAKEN, turn=self.opening.turn)
+            facts.taken.setdefault(self.opening.turn, []).append(message)
+            facts.add(t.INPUT, InputRow(message.row.id, self.opening.turn))
+        session.open_turn = self.opening.turn
         session.last_number += 1
-        _seen(session, self.opened_at)
+        _seen(session, self.opening.opened_at)
         made = TurnRow(
-            turn=self.turn,
-            session=self.session,
+            turn=self.opening.turn,
+            session=self.opening.session,
             number=session.last_number,
             state=TurnState.OPEN,
             exit=None,
-            opened_at=self.opened_at,
+            opened_at=self.opening.opened_at,
             closed_at=None,
-            deadline=self.deadline,
+            deadline=self.opening.deadline,
             people=askers("", messages),
         )
-        facts.turns[self.turn] = TurnFact(made)
-        facts.inputs[self.turn] = frozenset(self.inbox_ids)
-        _add_rows(facts, facts.turns[self.turn], self.epoch, self.rows)
+        facts.turns[self.opening.turn] = TurnFact(made)
+        facts.inputs[self.opening.turn] = frozenset(self.inbox_ids)
+        _add_rows(facts, facts.turns[self.opening.turn], self.opening.epoch, self.opening.rows)
 
     def _startable(self, facts: Facts, inbox_id: int) -> InboxFact:
         message = facts.inbox.get(inbox_id)
         if message is None:
-            raise Conflict(f"There is no message {inbox_id} for turn {self.turn} to start with.")
-        if message.row.session != self.session:
-            raise Conflict(f"Message {inbox_id} is of session {message.row.session}, not of {self.session}.")
+            raise Conflict(f"There is no message {inbox_id} for turn {self.opening.turn} to start with.")
+        if message.row.session != self.opening.session:
+            raise Conflict(f"Message {inbox_id} is of session {message.row.session}, not of {self.opening.session}.")
         if message.row.state is not InboxState.NEW:
             raise Conflict(
-                f"Message {inbox_id} is {message.row.state} (turn {message.row.turn}); turn {self.turn} cannot take it."
+                f"Message {inbox_id} is {message.row.state} (turn {message.row.turn}); turn {self.opening.turn} cannot take it."
             )
         return message
 
     def weight(self) -> int:
-        return bytes_of(self.rows)
+        return bytes_of(self.opening.rows)
 
     def cut_out(self) -> Pieces:
         return self.pieces

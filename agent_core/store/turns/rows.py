@@ -81,6 +81,18 @@ class OpenTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class OpeningTurn:
+    """A turn that is to be open from now on, and how its journal begins."""
+
+    session: str
+    epoch: int
+    turn: str
+    rows: tuple[JournalRow, ...]
+    opened_at: int
+    deadline: int
+
+
+@dataclass(frozen=True, slots=True)
 class IntendedCall:
     """A tool call that is about to run."""
 
