@@ -23,6 +23,8 @@ NO_LONGER_KEPT = "[no longer kept]"
 
 THOUGHTS = "_thoughts"
 """Under which an assistant's message carries what its model thought (see `model.thinking`); no request ever has it."""
+ANY_MODEL = "*"
+"""Whose thoughts they are that a client hands back: nobody says, so they are taken for those of the model that is asked."""
 THOUGHT_CHARS = 100_000
 """The most of a plain thought that goes back; the beginning goes first."""
 

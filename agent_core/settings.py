@@ -109,7 +109,7 @@ class TurnSettings:
     """The chain, in order; never empty."""
     tools: tuple[ToolFacts, ...] = ()
     client_tools: tuple[str, ...] = ()
-    """Names of the tools that an API client brought; if there are any, they are the only ones offered."""
+    """Names of the tools that an API client brought: their calls are handed out to it."""
     first_content_seconds: float = SILENCE_SECONDS
     stall_seconds: float = SILENCE_SECONDS
     remedy_seconds: float = 60
@@ -126,6 +126,8 @@ class TurnSettings:
     """The client set the output limit itself, so a reply cut by it is what was asked for."""
     rules: int = 1
     """Which rules decide the turn; a journal that does not say was written under the first."""
+    most_calls: int = 0
+    """After so many model calls no remedy is tried any more; 0: the ladder alone decides. A turn that has it is no incident."""
     restarts_a_step: int = 8
     """A step that is broken off by more restarts ends the turn. (How often a turn may bring the process down is another number.)"""
     ladder: LadderCounts = field(default_factory=LadderCounts)

@@ -19,6 +19,7 @@ from agent_core.failures.exits import Exit
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
+from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.events import Verdict
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import View
@@ -96,6 +97,10 @@ class FromApi(_Message):
     """Of the request's content: the same platform key with another digest is a client's mistake, not a redelivery."""
     key: str = ""
     """The name of the key that was shown; empty: the configured one, or none where none is needed."""
+    tools_from: ToolsFrom | None = None
+    """Whose tools it agrees to; None (of older messages): the client's if it brought any, else the gateway's."""
+    errand: bool = False
+    """A front end asks for itself (a title, tags): it has no memory, is asked for once more at most, and is no incident."""
     trace: str = ""
     """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
 

@@ -1,28 +1,35 @@
 """Parses the body of a chat completion request, once, at the edge: bytes in, `ChatRequest` or `Problem` out. Pure.
 
-Laws (tests/adapters/test_openai_request.py): it never raises, whatever the bytes; whatever is wrong is named by its path.
+What becomes of each field is in `fields`; here is what the gateway itself uses.
+
+Laws (tests/adapters/test_openai_request.py): it never raises, whatever the bytes; whatever is wrong is named by its path; every message that came
+is told to the model, also a result whose call is not there and one by the assistant or the system at the end.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import orjson
 
 from adapters.http.common import Problem
+from adapters.http.consent import Wish, named_choice, wish_of
 from adapters.http.entrance import NotJson, json_of
+from adapters.http.fields import CHAT, MESSAGES, PARTS, TOOLS, FieldFate, kind_refusal, sort
 from agent_core.jsonvalue import Json
-from agent_core.messages import InputMessage, Message
+from agent_core.messages import ANY_MODEL, GATEWAY_PREFIX, THOUGHTS, InputMessage, Message
 from agent_core.records import dataclass
 from agent_core.tools.web.addresses import picture_refusal
 
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
 MAX_MESSAGES = 10_000
 USER_CHARS = 200
+GO_ON = (
+    f"{GATEWAY_PREFIX} Your last message is to be continued. Go on exactly where it stopped, beginning with the very next character, without "
+    "repeating anything. If it was complete, say what comes next."
+)
+ANSWER = f"{GATEWAY_PREFIX} Answer now, as the instructions say."
 
 
 class _Bad(Exception):
@@ -47,14 +54,22 @@ class ChatRequest:
     client_output_limit: bool
     session: str
     user: str
+    wish: Wish
+    """Whose tools it agrees to, and whether it is a front end's own errand."""
+    left_out: tuple[str, ...]
+    """Fields of messages that say nothing to a model."""
     digest: str
     """Of the whole body, for idempotent retries."""
 
     def split(self) -> tuple[tuple[Message, ...], tuple[InputMessage, ...]]:
-        """(what came before, the messages to answer): the trailing messages of the person and of the client's tools."""
+        """(what came before, the messages to answer): the trailing messages of the person and of the client's tools. Behind words of the
+        assistant's or the system's a word of the gateway's stands for them."""
         cut = len(self.messages)
         while cut and self.messages[cut - 1]["role"] in ("user", "tool"):
             cut -= 1
+        if cut == len(self.messages):
+            words = GO_ON if self.messages[-1]["role"] == "assistant" else ANSWER
+            return self.messages, (InputMessage(words),)
         return self.messages[:cut], tuple(_input(message) for message in self.messages[cut:])
 
 
@@ -101,16 +116,27 @@ def _request(value: dict[str, Json], session_header: str) -> ChatRequest:
     count = value.get("n")
     if count not in (None, 1) or isinstance(count, bool):
         raise _Bad("n must be 1: this gateway gives one answer.", "n")
-    if value.get("logprobs") is True:
-        raise _Bad("logprobs are not offered here.", "logprobs")
-    tools = _tools(value)
-    parameters = _parameters(value)
-    if not tools:
-        parameters.pop("tool_choice", None)
-        parameters.pop("parallel_tool_calls", None)
+    found = sort(value, CHAT)
+    if found.complaint is not None:
+        bad = found.complaint
+        raise _Bad(f"{bad.name} {bad.words}", bad.name, bad.code or None)
+    tools, choice = _tools(value), _choice(value)
+    parameters = {
+        **found.passed,
+        **({"user": user} if user else {}),
+        **({} if choice is None else {"tool_choice": choice}),
+    }
+    messages, left_out = _messages(value.get("messages"))
+    wish = wish_of(
+        own or {}, tools, choice, emptied=value.get("tools", value.get("functions")) == [], messages=messages
+    )
+    if isinstance(wish, str):
+        raise _Bad(wish, "outspoken")
+    if (named := named_choice(choice)) and tools and not wish.tools.gateways and named not in map(_name_of, tools):
+        raise _Bad(f"tool_choice names {named!r}, which is none of the tools.", "tool_choice")
     return ChatRequest(
         model=_text(value, "model", "model"),
-        messages=_messages(value.get("messages")),
+        messages=messages,
         stream=_flag(value, "stream"),
         include_usage=_flag(options or {}, "include_usage", "stream_options.include_usage"),
         tools=tools,
@@ -118,6 +144,8 @@ def _request(value: dict[str, Json], session_header: str) -> ChatRequest:
         client_output_limit="max_tokens" in parameters or "max_completion_tokens" in parameters,
         session=session,
         user=user,
+        wish=wish,
+        left_out=left_out,
         digest=hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest(),
     )
 
@@ -143,35 +171,63 @@ def _flag(value: Mapping[str, Json], key: str, path: str = "") -> bool:
 # ---------------------------------------------------------------------- messages
 
 
-def _messages(value: Json) -> tuple[Message, ...]:
+def _messages(value: Json) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """The messages, and which of their fields say nothing to a model."""
     if not isinstance(value, list) or not value:
         raise _Bad("messages must be a list with at least one message", "messages")
     if len(value) > MAX_MESSAGES:
         raise _Bad(f"messages has more than {MAX_MESSAGES} entries", "messages")
-    messages = tuple(_message(entry, f"messages[{index}]") for index, entry in enumerate(value))
-    if messages[-1]["role"] not in ("user", "tool"):
-        raise _Bad("The last message must be the person's (role user) or a tool's result (role tool).", "messages")
-    return messages
+    left_out: dict[str, None] = {}
+    older = _OlderCalls()
+    messages: list[Message] = []
+    for index, entry in enumerate(value):
+        message = _message(entry, f"messages[{index}]", left_out)
+        messages.append(older.told(message, index))
+    return tuple(messages), tuple(left_out)
 
 
-def _message(value: Json, path: str) -> Message:
+class _OlderCalls:
+    """Calls and results in the older spelling, which have no ids: a result belongs to the latest call of its name."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, str] = {}
+
+    def told(self, message: Message, index: int) -> Message:
+        """The message in today's spelling."""
+        call = message.pop("function_call", None)
+        if isinstance(call, dict) and not message.get("tool_calls"):
+            name = str(call["name"])
+            self._open[name] = f"call_of_{index}"
+            message["tool_calls"] = [{"id": self._open[name], "type": "function", "function": call}]
+        if message["role"] == "function":
+            message["role"] = "tool"
+            message["tool_call_id"] = self._open.pop(str(message.get("name", "")), f"result_of_{index}")
+        return message
+
+
+def _message(value: Json, path: str, left_out: dict[str, None]) -> Message:
     if not isinstance(value, dict):
         raise _Bad(f"{path} must be an object", path)
     role = value.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
-        raise _Bad(f"{path}.role must be one of: {', '.join(sorted(_ROLES))}", f"{path}.role")
-    message: Message = {"role": "tool" if role == "function" else role}
-    calls = value.get("tool_calls")
+    if not isinstance(role, str) or role not in MESSAGES:
+        raise _Bad(f"{path}.role must be one of: {', '.join(sorted(MESSAGES))}", f"{path}.role")
+    message: Message = {"role": role}
+    for name, given in value.items():
+        row = MESSAGES[role].get(name)
+        if row is None and given is not None:
+            left_out[f"messages[].{name}"[:80]] = None
+        elif row is not None and row.fate is FieldFate.PASSED and given is not None:
+            message[name] = given
+    if isinstance(message.get("name", ""), str) is False:
+        raise _Bad(f"{path}.name must be text", f"{path}.name")
     content = value.get("content")
+    if content is None and role == "assistant" and isinstance(value.get("refusal"), str):
+        content = value["refusal"]
     if content is None and role != "assistant":
         raise _Bad(f"{path}.content is missing", f"{path}.content")
     message["content"] = _content(content, f"{path}.content")
-    if isinstance(value.get("name"), str):
-        message["name"] = value["name"]
-    if role == "assistant" and calls:
-        message["tool_calls"] = _calls(calls, f"{path}.tool_calls")
-    elif role == "assistant" and content is None:
-        message["content"] = ""
+    if role == "assistant":
+        _said(message, value, path)
     if role == "tool":
         call = value.get("tool_call_id")
         if not isinstance(call, str) or not call:
@@ -180,26 +236,70 @@ def _message(value: Json, path: str) -> Message:
     return message
 
 
+def _said(message: Message, value: Mapping[str, Json], path: str) -> None:
+    """What is peculiar to the assistant's messages: calls, and thoughts."""
+    calls, older = value.get("tool_calls"), value.get("function_call")
+    if calls:
+        message["tool_calls"] = _calls(calls, f"{path}.tool_calls")
+    elif older:
+        if not isinstance(older, dict) or not _is_function(older):
+            raise _Bad(f"{path}.function_call must have a name and arguments, both text", f"{path}.function_call")
+        message["function_call"] = older
+    elif message["content"] is None:
+        message["content"] = ""
+    if thoughts := _thoughts(value):
+        message[THOUGHTS] = thoughts
+
+
+def _thoughts(value: Mapping[str, Json]) -> dict[str, Json]:
+    """What a client hands back of a reply's thoughts, as the history carries it. Which model thought so nobody says."""
+    found: dict[str, Json] = {}
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(value.get(name), str) and value[name]:
+            found = {"field": name, "text": value[name]}
+            break
+    for name in ("reasoning_details", "thinking_blocks"):
+        pieces = value.get(name)
+        if isinstance(pieces, list) and pieces and all(isinstance(piece, dict) for piece in pieces):
+            found[name] = pieces
+    beside = value.get("extra_content")
+    if isinstance(beside, dict) and beside:
+        found["beside"] = {"extra_content": beside}
+    return {"endpoint": ANY_MODEL, "model": ANY_MODEL, **found} if found else {}
+
+
 def _content(value: Json, path: str) -> Json:
     if value is None or isinstance(value, str):
         return value
     if not isinstance(value, list):
         raise _Bad(f"{path} must be text or a list of parts", path)
-    for index, part in enumerate(value):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if not isinstance(part, dict) or not isinstance(kind, str) or kind not in _PARTS:
-            raise _Bad(f"{path}[{index}].type must be one of: {', '.join(sorted(_PARTS))}", f"{path}[{index}]")
-        if kind == "text" and not isinstance(part.get("text"), str):
-            raise _Bad(f"{path}[{index}].text must be text", f"{path}[{index}].text")
-        if kind == "image_url":
-            image = part.get("image_url")
-            url = image.get("url") if isinstance(image, dict) else None
-            if not isinstance(url, str):
-                raise _Bad(f"{path}[{index}].image_url.url must be text", f"{path}[{index}].image_url")
-            why = picture_refusal(url)
-            if why is not None:
-                raise _Bad(f"{path}[{index}].image_url.url is not taken: {why}", f"{path}[{index}].image_url")
-    return value
+    return [_part(part, f"{path}[{index}]") for index, part in enumerate(value)]
+
+
+def _part(part: Json, path: str) -> Json:
+    kind = part.get("type") if isinstance(part, dict) else None
+    why = kind_refusal(kind, PARTS)
+    if not isinstance(part, dict) or why is not None:
+        raise _Bad(f"{path}{why or ' must be an object'}", path)
+    if kind == "text" and not isinstance(part.get("text"), str):
+        raise _Bad(f"{path}.text must be text", f"{path}.text")
+    if kind == "refusal":
+        if not isinstance(part.get("refusal"), str):
+            raise _Bad(f"{path}.refusal must be text", f"{path}.refusal")
+        return {"type": "text", "text": part["refusal"]}
+    if kind in ("image_url", "video_url"):
+        picture = part.get(kind)
+        url = picture.get("url") if isinstance(picture, dict) else None
+        if not isinstance(url, str):
+            raise _Bad(f"{path}.{kind}.url must be text", f"{path}.{kind}")
+        why = picture_refusal(url)
+        if why is not None:
+            raise _Bad(f"{path}.{kind}.url is not taken: {why}", f"{path}.{kind}")
+    return part
+
+
+def _is_function(value: Mapping[str, Json]) -> bool:
+    return isinstance(value.get("name"), str) and isinstance(value.get("arguments"), str)
 
 
 def _calls(value: Json, path: str) -> Json:
@@ -209,9 +309,12 @@ def _calls(value: Json, path: str) -> Json:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(call.get("id"), str) or not isinstance(function, dict):
             raise _Bad(f"{path}[{index}] must have an id and a function", f"{path}[{index}]")
-        if not isinstance(function.get("name"), str) or not isinstance(function.get("arguments"), str):
+        if not _is_function(function):
             raise _Bad(f"{path}[{index}].function must have a name and arguments, both text", f"{path}[{index}]")
     return value
+
+
+# ---------------------------------------------------------------------- tools
 
 
 def _tools(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], ...]:
@@ -227,75 +330,28 @@ def _tools(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], ...]:
         raise _Bad("tools must be a list", "tools")
     found: list[Mapping[str, Json]] = []
     for index, tool in enumerate(tools):
-        function = tool.get("function") if isinstance(tool, dict) else None
-        if not isinstance(tool, dict) or not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        if isinstance(tool, dict) and tool.get("type") is not None and (why := kind_refusal(tool["type"], TOOLS)):
+            raise _Bad(f"tools[{index}]{why}", f"tools[{index}]")
+        if not isinstance(tool, dict) or not _name_of(tool):
             raise _Bad(f"tools[{index}] must be a function with a name", f"tools[{index}]")
         found.append(tool)
+    names = [_name_of(tool) for tool in found]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise _Bad(f"tools has two functions called {twice[:80]!r}.", "tools")
     return tuple(found)
 
 
-# ---------------------------------------------------------------------- parameters
+def _name_of(tool: Mapping[str, Json]) -> str:
+    function = tool.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else ""
 
 
-def _number(low: float, high: float) -> Callable[[Json], str | None]:
-    def check(value: Json) -> str | None:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            return "must be a number"
-        return None if low <= value <= high else f"must be between {low:g} and {high:g}"
-
-    return check
-
-
-def _whole(low: int) -> Callable[[Json], str | None]:
-    def check(value: Json) -> str | None:
-        if isinstance(value, bool) or not isinstance(value, int):
-            return "must be a whole number"
-        return None if value >= low else f"must be at least {low}"
-
-    return check
-
-
-def _kind(words: str, *kinds: type) -> Callable[[Json], str | None]:
-    return lambda value: None if isinstance(value, kinds) else f"must be {words}"
-
-
-def _stop(value: Json) -> str | None:
-    texts = [value] if isinstance(value, str) else value
-    fine = isinstance(texts, list) and len(texts) <= 16 and all(isinstance(text, str) for text in texts)
-    return None if fine else "must be text or a list of texts"
-
-
-_PARAMETERS: Mapping[str, Callable[[Json], str | None]] = {
-    "temperature": _number(0, 2),
-    "top_p": _number(0, 1),
-    "frequency_penalty": _number(-2, 2),
-    "presence_penalty": _number(-2, 2),
-    "repetition_penalty": _number(0, 10),
-    "min_p": _number(0, 1),
-    "top_k": _whole(-1),
-    "seed": _whole(-(2**63)),
-    "max_tokens": _whole(1),
-    "max_completion_tokens": _whole(1),
-    "stop": _stop,
-    "logit_bias": _kind("an object", dict),
-    "response_format": _kind("an object", dict),
-    "tool_choice": _kind("text or an object", str, dict),
-    "parallel_tool_calls": _kind("true or false", bool),
-    "reasoning_effort": _kind("text", str),
-    "verbosity": _kind("text", str),
-    "user": _kind("text", str),
-}
-"""What is handed to the model as it came, and what each must be."""
-
-
-def _parameters(value: Mapping[str, Json]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for name, check in _PARAMETERS.items():
-        given = value.get(name)
-        if given is None:
-            continue
-        complaint = check(given)
-        if complaint:
-            raise _Bad(f"{name} {complaint}", name)
-        found[name] = given
-    return found
+def _choice(value: Mapping[str, Json]) -> Json:
+    """tool_choice, also in its older spelling."""
+    older = value.get("function_call")
+    if value.get("tool_choice") is not None or older is None:
+        return value.get("tool_choice")
+    if isinstance(older, str):
+        return older
+    return {"type": "function", "function": {"name": older.get("name") if isinstance(older, dict) else None}}

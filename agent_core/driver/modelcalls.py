@@ -94,6 +94,13 @@ class OfferedTools:
         kept = [(n, schema) for n, schema in zip(self.names, self.schemas, strict=True) if n not in names]
         return OfferedTools(tuple(n for n, _ in kept), tuple(schema for _, schema in kept))
 
+    def beside(self, other: OfferedTools) -> OfferedTools:
+        """Both; of two tools with one name this offer's."""
+        if not self.names:
+            return other
+        more = other.without(frozenset(self.names))
+        return OfferedTools((*self.names, *more.names), (*self.schemas, *more.schemas))
+
     @functools.cached_property
     def encoded(self) -> bytes:
         """The schemas as a JSON array, empty if there are none."""
@@ -146,6 +153,10 @@ class ModelCaller:
         if not tools:
             for key in ("tool_choice", "parallel_tool_calls"):
                 parameters.pop(key, None)
+        elif turn.step > 1 and parameters.get("tool_choice") != "auto":
+            parameters.pop(
+                "tool_choice", None
+            )  # it has had the call that it wanted; asked for one at each step, no turn would end
         first_content, stall = settings.first_content_seconds * grown, settings.stall_seconds * grown * slow
         if hurried(turn):
             first_content, stall = (min(limit, settings.remedy_seconds * grown) for limit in (first_content, stall))
@@ -292,9 +303,7 @@ class ModelCaller:
         assert turn.opened is not None
         if turn.opened.own_history is not None:
             system, groups = groups_of(turn.opened.own_history)
-            if not system and self.system_prompt:
-                system.append({"role": "system", "content": self.system_prompt})
-            return system, groups
+            return one_system(self.system_prompt, system), groups
         return self._system(), self.memory.groups
 
     async def compact(self, turn: Turn) -> Compacted:
@@ -390,12 +399,29 @@ def hurried(turn: Turn) -> bool:
     return silent and not (turn.remedies and turn.remedies[-1][1] is Remedy.AS_USUAL)
 
 
+def one_system(own: str, brought: Sequence[Message]) -> list[Message]:
+    """The operator's words and the client's behind them, as one message: many templates take no second one."""
+    contents: list[Json] = [own] if own else []
+    contents += [content for message in brought if (content := message.get("content"))]
+    if all(isinstance(content, str) for content in contents):
+        words = "\n\n".join(str(content) for content in contents)
+        return [{"role": "system", "content": words}] if words else []
+    parts = [part for content in contents for part in _as_parts(content)]
+    return [{"role": "system", "content": parts}]
+
+
+def _as_parts(content: Json) -> list[Json]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
 def _with_summary(system: list[Message], summary: str) -> list[Message]:
     words = summary_words(summary)
     if not system:
         return [{"role": "system", "content": words}]
     first = system[0]
-    return [{**first, "content": f"{first.get('content')}\n\n{words}"}, *system[1:]]
+    content = first.get("content")
+    more: Json = [*content, *_as_parts(words)] if isinstance(content, list) else f"{content}\n\n{words}"
+    return [{**first, "content": more}, *system[1:]]
 
 
 def _call_ids(turn: Turn) -> list[str]:

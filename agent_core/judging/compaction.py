@@ -15,6 +15,7 @@ from dataclasses import field
 import orjson
 
 from agent_core.failures.leftout import LeftOut
+from agent_core.jsonvalue import Json
 from agent_core.messages import THOUGHTS, Message, ToldConversation, text_of
 from agent_core.records import dataclass
 from agent_core.turn.standing import Standing
@@ -24,6 +25,7 @@ ASSUMED_WINDOW_TOKENS = 128_000
 ELIDE_RESULTS_OVER_CHARS = 2_000
 SUMMARY_REQUEST_CHARS = 48_000
 _CHARS_A_MESSAGE = 2_000
+SYSTEM = ("system", "developer")
 MOST_LEFT_OUT = 50
 
 SUMMARY_PROMPT = (
@@ -70,7 +72,7 @@ class SessionMemory:
     and a long past costs what a short one does.
     """
 
-    __slots__ = ("_most", "_rough", "_since", "_turns", "left_out", "size", "summary")
+    __slots__ = ("_most", "_rough", "_since", "_system", "_turns", "left_out", "size", "summary")
 
     def __init__(self, most: int | None = None) -> None:
         """At most so many turns are told; None: all."""
@@ -83,6 +85,8 @@ class SessionMemory:
         self._most = most
         self._turns: list[bytes] = []
         self._rough: list[bool] = []
+        self._system: list[list[Json]] = []
+        """Of each turn: what the client said in the system's name."""
         self._since = 0
         """How many turns there have been since the one that wrote the summary, with that."""
 
@@ -98,6 +102,7 @@ class SessionMemory:
         if told.group:
             self._turns.append(orjson.dumps(told.group)[1:-1])
             self._rough.append(not plain(told.group))
+            self._system.append(system_of(told.group))
             self.size += len(self._turns[-1])
             self._since += 1
         if self._most is not None:
@@ -110,7 +115,13 @@ class SessionMemory:
         over = len(self._turns) - latest
         if over > 0:
             self.size -= sum(map(len, self._turns[:over]))
-            del self._turns[:over], self._rough[:over]
+            del self._turns[:over], self._rough[:over], self._system[:over]
+
+    @property
+    def standing(self) -> list[Json]:
+        """What the client said last in the system's name, as far as it is still told."""
+        nothing: list[Json] = []
+        return next((said for said in reversed(self._system) if said), nothing)
 
     @property
     def groups(self) -> list[Group]:
@@ -121,6 +132,11 @@ class SessionMemory:
     def sent(self) -> bytes | None:
         """All messages as they are sent, with commas between them; None if some of them depend on who gets them."""
         return None if True in self._rough else b",".join(self._turns)
+
+
+def system_of(messages: Sequence[Message]) -> list[Json]:
+    """The contents of messages in the system's name."""
+    return [message.get("content") for message in messages if message.get("role") in SYSTEM]
 
 
 def plain(group: Group) -> bool:
@@ -147,10 +163,10 @@ class CompactionPlan:
 
 def groups_of(messages: Sequence[Message]) -> tuple[list[Message], list[Group]]:
     """A client's flat conversation as (system messages, groups); a group begins with a person's message."""
-    system = [m for m in messages if m.get("role") in ("system", "developer")]
+    system = [m for m in messages if m.get("role") in SYSTEM]
     groups: list[Group] = []
     for message in messages:
-        if message.get("role") in ("system", "developer"):
+        if message.get("role") in SYSTEM:
             continue
         starts = message.get("role") == "user" and not (groups and groups[-1][-1].get("role") == "user")
         if starts or not groups:

@@ -323,13 +323,15 @@ def _ending(turn: Standing, text: str, reads: Reads | None) -> Ending:
 def _tools(turn: Standing, at: int) -> ReplyJudged:
     calls = turn.reply_calls
     solved = turn.troubles.came_whole((call.name, len(call.arguments)) for call in calls)
-    if calls and all(call.name in turn.settings.client_tools for call in calls):
+    theirs = turn.settings.client_tools
+    if calls and all(call.name in theirs for call in calls):
         return ReplyJudged(at=at, reply=Reply.HANDED, solved=solved)
     limit = turn.settings.calls_a_reply
+    handed = tuple(call.call for call in calls[:limit] if call.name in theirs)
     if limit is None or len(calls) <= limit:
-        return ReplyJudged(at=at, solved=solved)
+        return ReplyJudged(at=at, solved=solved, handed=handed)
     words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
-    return ReplyJudged(at=at, solved=solved, taken=limit, words=words)
+    return ReplyJudged(at=at, solved=solved, taken=limit, words=words, handed=handed)
 
 
 def _nothing(turn: Standing, failure: Failure, broke: CallBroke, reads: Reads | None) -> Decisions:
@@ -391,7 +393,8 @@ def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: 
 def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
     """The next remedy for a failure; if none is left, the turn ends."""
     case = _case(turn, failure, broke)
-    found = next_remedy(case, turn.chosen)
+    spent = 0 < turn.settings.most_calls <= turn.calls_made
+    found = None if spent else next_remedy(case, turn.chosen)
     if found is None:
         return [failed(turn, failure, broke)]
     remedy, use = found

@@ -43,7 +43,9 @@ def fingerprint(turn: Standing) -> str:
 
 
 def rows_of(turn: Standing) -> tuple[TroubleRow, ...]:
-    """What a closed turn leaves behind."""
+    """What a closed turn leaves behind; one that is tried as good as once says nothing of how models fail."""
+    if turn.settings.most_calls:
+        return ()
     at, conversation = turn.phase_since, turn.troubles.known.conversation
     solved = [Trouble(ExitCode.ANSWERED, None, turn.route.endpoint, turn.route.model, t) for t in turn.troubles.solved]
     found = [*turn.troubles.found, *foreseen(turn), *solved]

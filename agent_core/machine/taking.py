@@ -513,6 +513,8 @@ def _act(turn: Standing, text: str, event: ReplyJudged, thoughts: Mapping[str, J
     if event.taken >= 0:
         turn.items += [ToolItem(call.call, call.name, event.words) for call in calls[event.taken :]]
         calls = calls[: event.taken]
+    turn.to_hand = event.handed
+    calls = [call for call in calls if call.call not in event.handed]
     activities = [Activity(c.call, c.call, c.name, c.arguments, since=event.at) for c in calls]
     # The screen shows activities before the (still empty) segment of the next reply.
     turn.timeline = [e for e in turn.timeline if e is not turn.draft.segment]
@@ -524,7 +526,9 @@ def _act(turn: Standing, text: str, event: ReplyJudged, thoughts: Mapping[str, J
 
 def go_on(turn: Standing, at: int) -> list[Effect]:
     """Something in the round of tools has changed."""
-    if turn.round.over:
+    if turn.round.over and turn.to_hand and turn.round.stopping is None:
+        turn.questions.appendleft(End(at, exits.HandedToClient()))
+    elif turn.round.over:
         turn.questions.appendleft(NextStep(at))
     elif not turn.round.under_way:
         turn.questions.appendleft(PendingCalls(at))

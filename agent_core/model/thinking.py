@@ -1,7 +1,8 @@
 """Thoughts that have to come back: kept as they came, and put where a provider wants them in the next request. Pure.
 
 Models that think between calls of tools want their thoughts back with those calls; some refuse the request without them. Each shape goes back
-as it came, under its own name, to the same model at the same endpoint and to nobody else: a signature means nothing to another.
+as it came, under its own name, to the same model at the same endpoint and to nobody else: a signature means nothing to another. What an API's
+client hands back with its conversation names no model: it goes to the one that is asked, and is left out as soon as that refuses it.
 
 | shape | who | goes back | source |
 |---|---|---|---|
@@ -27,7 +28,7 @@ from dataclasses import field
 import orjson
 
 from agent_core.jsonvalue import Json
-from agent_core.messages import THOUGHTS, Message, beside_words
+from agent_core.messages import ANY_MODEL, THOUGHTS, Message, beside_words
 from agent_core.model.manners import Manners
 from agent_core.records import dataclass
 
@@ -140,7 +141,8 @@ def with_thoughts(messages: Sequence[Message], endpoint: str, model: str, manner
             continue
         thoughts = message.get(THOUGHTS)
         bare = {key: value for key, value in message.items() if key != THOUGHTS}
-        own = isinstance(thoughts, dict) and (thoughts.get("endpoint"), thoughts.get("model")) == (endpoint, model)
+        whose = (thoughts.get("endpoint"), thoughts.get("model")) if isinstance(thoughts, dict) else None
+        own = whose in ((endpoint, model), (ANY_MODEL, ANY_MODEL))
         if isinstance(thoughts, dict) and own and not manners.thoughts_refused and not manners.forget_thoughts:
             bare = _given_back(bare, thoughts, in_turn_with_calls=in_turn_with_calls)
         out.append(_filled(bare, manners, in_turn_with_calls=in_turn_with_calls) if wants else bare)

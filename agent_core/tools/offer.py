@@ -1,13 +1,38 @@
-"""How a module of `agent_core.tools.builtin` brings its tools."""
+"""How a module of `agent_core.tools.builtin` brings its tools, and whose tools a turn may use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
 
 from agent_core.records import dataclass
 from agent_core.tools.base import MemoryStore, Tool
 from agent_core.workers.pool import Workers
+
+
+class ToolsFrom(StrEnum):
+    """Whose tools a turn may use: who asks agrees to that."""
+
+    NONE = "none"
+    CLIENT = "client"
+    GATEWAY = "gateway"
+    BOTH = "both"
+
+    @property
+    def clients(self) -> bool:
+        return self in (ToolsFrom.CLIENT, ToolsFrom.BOTH)
+
+    @property
+    def gateways(self) -> bool:
+        return self in (ToolsFrom.GATEWAY, ToolsFrom.BOTH)
+
+    def within(self, allowed: ToolsFrom) -> ToolsFrom:
+        """What is left of it where no more than `allowed` may be used (by a key, for example)."""
+        clients, gateways = self.clients and allowed.clients, self.gateways and allowed.gateways
+        if clients:
+            return ToolsFrom.BOTH if gateways else ToolsFrom.CLIENT
+        return ToolsFrom.GATEWAY if gateways else ToolsFrom.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -361,6 +361,8 @@ class ReplyJudged(Happened):
     """How many of its calls are run; -1: all."""
     words: str = ""
     """For the model, about the calls beyond those."""
+    handed: tuple[str, ...] = ()
+    """Calls of the client's beside others: they are handed over once those are back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

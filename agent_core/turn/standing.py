@@ -34,6 +34,7 @@ from agent_core.turn.state import (
     Phase,
     Segment,
     TimelineEntry,
+    ToolItem,
 )
 from agent_core.turn.toolround import ToolRound
 
@@ -45,7 +46,7 @@ class Standing:
         "ask", "attempts", "attempts_in_all", "cached_tokens", "calls_made", "chosen", "closing", "compacted", "done_asked", "done_said",
         "doubted", "draft", "exit", "failed_seconds", "failing", "ids", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
         "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "remedies", "restarts", "round",
-        "route_index", "steers", "step", "timeline", "troubles", "trying", "wait_until", "withheld",
+        "route_index", "steers", "step", "timeline", "to_hand", "troubles", "trying", "wait_until", "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -56,6 +57,8 @@ class Standing:
         """What is not judged yet, the next one first. Empty outside `feed`, except where a journal ends."""
         self.timeline: list[TimelineEntry] = []
         self.items: list[Item] = []
+        self.to_hand: tuple[str, ...] = ()
+        """Calls of the client's that wait for the others of their reply."""
         self.step = 0
         self.calls_made: int = 0
         self.route_index = 0
@@ -141,8 +144,9 @@ class Standing:
         """The calls that were handed to the API client, if the turn ended so."""
         if self.exit is None or self.exit.code is not ExitCode.HANDED_TO_CLIENT:
             return ()
-        last = self.items[-1]
-        return last.calls if isinstance(last, AssistantItem) else ()
+        back = {item.call for item in self.items if isinstance(item, ToolItem)}
+        last = next((item for item in reversed(self.items) if isinstance(item, AssistantItem)), None)
+        return tuple(call for call in last.calls if call.call not in back) if last is not None else ()
 
     @property
     def left_out(self) -> tuple[Suspect, ...]:

@@ -31,6 +31,7 @@ REMEMBERED_THOUGHT_CHARS = 8_000
 MARK = "[Notice from the gateway, not written by the model:"
 NO_OUTPUT = "(no output)"
 """A tool's result that is empty: several providers refuse a message without content."""
+STRAY = f"{GATEWAY_PREFIX} A tool's result, whose call is not part of this conversation any more:"
 READ = "I have the results."
 """What stands as the model's words between a tool's result and what the person wrote while it ran."""
 
@@ -139,9 +140,10 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
     """The same conversation in the form that every provider takes.
 
     Neighbouring assistant messages become one; a call without a result gets one that says so; a result without a call is
-    left out; a conversation that ends a turn without any reply gets a short one; arguments of a call are a JSON object.
+    told as what it is; a conversation that ends a turn without any reply gets a short one; arguments of a call are a JSON object.
     """
     merged: list[Message] = []
+    strays: list[Message] = []
     open_calls: dict[str, None] = {}
     for message in messages:
         role = message.get("role")
@@ -150,16 +152,28 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             if isinstance(call, str) and call in open_calls:
                 del open_calls[call]
                 merged.append(message)
+            else:
+                strays.append(message)
             continue
         merged += _no_results(open_calls)
-        open_calls = {}
+        merged += map(_stray, strays)
+        open_calls, strays = {}, []
         message = _readable(message)  # noqa: PLW2901
         if role == "assistant" and merged and merged[-1].get("role") == "assistant":
             merged[-1] = _joined(merged[-1], message)
         else:
             merged.append(message)
         open_calls = dict.fromkeys(_call_ids(merged[-1]))
-    return merged + _no_results(open_calls)
+    return merged + _no_results(open_calls) + [_stray(message) for message in strays]
+
+
+def _stray(result: Message) -> Message:
+    """A result whose call is not there: no provider takes it as one, and what it says is told nevertheless."""
+    content = result.get("content")
+    words = f"{STRAY}\n"
+    if isinstance(content, list):
+        return {"role": "user", "content": [{"type": "text", "text": words}, *content]}
+    return {"role": "user", "content": f"{words}{content}"}
 
 
 def _readable(message: Message) -> Message:

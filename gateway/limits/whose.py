@@ -23,6 +23,7 @@ from agent_core.driver.modelcalls import OfferedTools, client_tools
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.builtin.notes import OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
+from agent_core.tools.offer import ToolsFrom
 
 log = structlog.get_logger("gateway")
 
@@ -112,8 +113,20 @@ def withheld_from(inbound: Inbound) -> frozenset[str]:
     return files | OF_MEMORY if nameless(inbound) else files
 
 
+def tools_from(inbound: Inbound) -> ToolsFrom:
+    """Whose tools the turn of a message may use: a chat's the gateway's, a client's those that it agreed to."""
+    if isinstance(inbound, FromChat):
+        return ToolsFrom.GATEWAY
+    if inbound.tools_from is not None:
+        return inbound.tools_from
+    return ToolsFrom.CLIENT if inbound.client_tools else ToolsFrom.GATEWAY
+
+
+NOTHING = OfferedTools()
+
+
 class Offers:
-    """Which tools a turn offers: a client's own, if it brought any; else the gateway's."""
+    """Which tools a turn offers. Where the client's and the gateway's have one name, the client's is meant."""
 
     def __init__(self, own: OfferedTools) -> None:
         self._own = own
@@ -121,12 +134,14 @@ class Offers:
 
     def to(self, inbound: Inbound) -> OfferedTools:
         """What the turn of this message offers."""
-        if isinstance(inbound, FromApi) and inbound.client_tools:
-            return client_tools(inbound.client_tools)
+        source = tools_from(inbound)
+        brought = client_tools(inbound.client_tools) if isinstance(inbound, FromApi) and source.clients else NOTHING
+        if not source.gateways:
+            return brought
         withheld = withheld_from(inbound)
         if withheld not in self._made:
             self._made[withheld] = self._own.without(withheld)
-        return self._made[withheld]
+        return brought.beside(self._made[withheld])
 
 
 class Rooms:

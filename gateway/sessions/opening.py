@@ -21,6 +21,8 @@ from agent_core.driver.spending import Spending
 from agent_core.failures.known import Known
 from agent_core.failures.leftout import LeftOut, looked_at
 from agent_core.failures.notices import NotStarted
+from agent_core.jsonvalue import Json
+from agent_core.judging.compaction import SYSTEM, system_of
 from agent_core.learning.incidents import IncidentRules
 from agent_core.limits.retention import Keep
 from agent_core.messages import Message
@@ -40,7 +42,7 @@ from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.limits.whose import Offers, memory_of, withheld_from, workspace_of
+from gateway.limits.whose import Offers, memory_of, tools_from, withheld_from, workspace_of
 from gateway.queues.inbox import NOT_OPENED
 from gateway.queues.loglines import log_started
 from gateway.queues.prefs import prefs_of
@@ -53,6 +55,9 @@ from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
 
 log = structlog.get_logger("gateway")
+
+ERRAND_CALLS = 2
+"""A front end's own errand is asked for once, and once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +105,39 @@ def opened_event(
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
     request = first if isinstance(first, FromApi) else None
-    offered = client_tools(request.client_tools) if request is not None and request.client_tools else None
-    withheld = withheld_from(first)
+    source, brought = tools_from(first), request.client_tools if request is not None else ()
+    theirs = client_tools(brought).names if source.clients else ()
+    withheld = withheld_from(first) | set(theirs)
     turn = replace(
         settings.turn,
         routes=routes,
-        tools=() if offered else tuple(t for t in settings.turn.tools if t.name not in withheld),
-        client_tools=offered.names if offered else (),
+        tools=tuple(t for t in settings.turn.tools if t.name not in withheld) if source.gateways else (),
+        client_tools=theirs,
+        most_calls=ERRAND_CALLS if request is not None and request.errand else 0,
         can_approve=first.can_approve,
         client_output_limit=request is not None and request.client_output_limit,
     )
     asked = tuple(message for inbound in inbounds for message in inbound.input)
     said = [message.to_message() for message in asked]
     opened = TurnOpened(
-        at=at, input=asked, settings=turn, seed=seed, surface=first.surface, known=known,
+        at=at, input=asked, settings=turn, seed=seed, surface=first.surface, known=known if not turn.most_calls else Known(),
         left_out=looked_at(left_out, said),
     )  # fmt: skip
     if request is None:
         return opened
-    return replace(opened, own_history=request.own_history, request=request.request, client_tools=request.client_tools)
+    return replace(
+        opened, own_history=request.own_history, request=request.request, client_tools=brought if theirs else ()
+    )
+
+
+def unsaid(inbound: Inbound, standing: Sequence[Json]) -> Inbound:
+    """The message without what its client said before in the system's name and still stands: clients send it with every request."""
+    if isinstance(inbound, FromChat) or not standing:
+        return inbound
+    if system_of([message.to_message() for message in inbound.input]) != standing:
+        return inbound
+    rest = tuple(message for message in inbound.input if message.role not in SYSTEM)
+    return replace(inbound, input=rest) if rest else inbound
 
 
 def brought(inbound: FromApi) -> list[Message]:
@@ -215,6 +234,7 @@ class TurnOpener:
         owner = Owner(session, epoch)
         inbounds = [await self.chats.attached(m.inbound, self._workspace(m.inbound), owner) for m in messages]
         known = await self.learning.known(first, session, epoch)
+        inbounds = [unsaid(inbound, queue.memory.standing) for inbound in inbounds]
         now, seed = self.world.clock.now_ms(), self.world.ids.seed()
         left_out = queue.memory.left_out
         if isinstance(first, FromApi) and first.stateless:

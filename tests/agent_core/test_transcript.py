@@ -11,7 +11,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, Message
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import CallModel
-from agent_core.turn.transcript import closed_turn_messages, elide, problems, repaired, request_messages
+from agent_core.turn.transcript import STRAY, closed_turn_messages, elide, problems, repaired, request_messages
 from tests.agent_core.turns import ROUTE, Rig
 
 CALL = CallModel(number=1, route=ROUTE, offer_tools=True)
@@ -139,4 +139,8 @@ def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: l
     assert problems(fixed) == []
     assert repaired(fixed) == fixed
     persons = [m["content"] for m in messages if m["role"] == "user"]
-    assert [m["content"] for m in fixed if m["role"] == "user"] == persons
+    said = [str(m["content"]) for m in fixed if m["role"] == "user"]
+    assert [words for words in said if not words.startswith(STRAY)] == persons
+    results = sum(m["role"] == "tool" for m in messages)
+    answered = sum(m["role"] == "tool" and m["content"] == "r" for m in fixed)
+    assert answered + sum(words.startswith(STRAY) for words in said) == results, "no result is dropped"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import field
 
 import orjson
 
 from adapters.contract.base import FromApi, SessionKey, once
 from adapters.contract.callers import ANYBODY, Caller, scope_of
+from adapters.http.consent import Wish
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
@@ -39,6 +41,10 @@ class ApiRequest:
     digest: str
     """Of the whole body, for repeated requests."""
     caller: Caller = ANYBODY
+    wish: Wish = field(default_factory=Wish)
+    """Whose tools it agrees to, and whether it is a front end's own errand."""
+    left_out: tuple[str, ...] = ()
+    """What of it says nothing to a model."""
 
     @property
     def person(self) -> str:
@@ -61,7 +67,7 @@ class ApiRequest:
 
     def inbound(self, key: str, trace: str, name: str) -> FromApi:
         """The request as it is stored, under its platform key; `name` is its own session's, if it is in no other."""
-        if self.session:
+        if self.session and not self.wish.errand:  # a title is no part of the conversation
             session = SessionKey("api", "key", self.session, person=self.caller.realm)
             history, latest = None, (*self.system, *self.latest)
         else:
@@ -75,7 +81,9 @@ class ApiRequest:
             memory_scope=scope_of(self.person) if self.person else "api",
             own_history=history,
             request=self.parameters,
-            client_tools=self.tools,
+            client_tools=self.tools if self.wish.tools.clients else (),
+            tools_from=self.wish.tools,
+            errand=self.wish.errand,
             model=self.model,
             key=self.caller.key,
             client_output_limit=self.client_output_limit,

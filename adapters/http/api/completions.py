@@ -54,6 +54,8 @@ def read(body: bytes, session: str) -> ApiRequest | Problem:
         stream=chat.stream,
         include_usage=chat.include_usage,
         digest=chat.digest,
+        wish=chat.wish,
+        left_out=chat.left_out,
     )
 
 

@@ -12,6 +12,7 @@ from adapters.http.api.asked import ApiRequest
 from adapters.http.api.spelling import ApiEndpoint
 from adapters.http.api.truth import ERRORS_HEADER
 from adapters.http.common import CALLER, Problem, refusal
+from adapters.http.consent import wish_with
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.tracecontext import traceparent_of
 from agent_core.ports import Ids
@@ -60,7 +61,10 @@ class Taking:
         if request.headers.get(ERRORS_HEADER, ErrorsAs.AUTO).strip().lower() not in list(ErrorsAs):
             known = ", ".join(ErrorsAs)
             return Problem(400, f"{ERRORS_HEADER} must be one of: {known}.", param=ERRORS_HEADER, code="invalid_header")
-        asked = replace(asked, caller=request[CALLER])
+        wish = wish_with(asked.wish, request.headers)
+        if isinstance(wish, Problem):
+            return wish
+        asked = replace(asked, caller=request[CALLER], wish=wish)
         key = platform_key_of(request, asked, request_id)
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")

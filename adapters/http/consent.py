@@ -1,0 +1,109 @@
+"""Whose tools a request agrees to, and which requests are front ends' own errands (titles, tags, what to say next). Pure.
+
+Whose tools may be used is what the request says, in this order:
+
+1. ``tool_choice: "none"``: nobody's. No tool is offered or run, whatever else is said.
+2. ``outspoken: {"tools": "none" | "client" | "gateway" | "both"}``, or the header ``X-Outspoken-Tools``.
+3. ``tools`` with something in it: the client's alone. Such a client runs its own loop, and expects each call to be its own.
+4. An errand: nobody's.
+5. ``tools: []``: nobody's. It says that there are none.
+6. Nothing: the gateway's.
+
+An errand is a small request that a front end makes for itself, on behalf of nobody. It is told by ``outspoken: {"task": …}``, by the header
+``X-Outspoken-Task`` or Open WebUI's ``X-OpenWebUI-Task`` (its administrators set it to ``{{TASK}}``), and by the words that front ends send as
+they are installed. An errand has no tools and no memory, is asked for once more at most, and is no incident.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from adapters.http.common import Problem
+from agent_core.jsonvalue import Json
+from agent_core.messages import Message, text_of
+from agent_core.records import dataclass
+from agent_core.tools.offer import ToolsFrom
+
+TOOLS_HEADER = "X-Outspoken-Tools"
+TASK_HEADERS = ("X-Outspoken-Task", "X-OpenWebUI-Task")
+NO_TOOLS = "none"
+_ERRANDS = (
+    # Open WebUI. What it asks with documents begins alike ("Respond to the user query"), and is somebody's question.
+    re.compile(r"\A### Task:\s+(?!Respond to the user).*(?:<chat_history>|autocompletion system)", re.DOTALL),
+    re.compile(r"\AProvide a concise, 5-word-or-less title for the conversation"),  # LibreChat
+    re.compile(r"\AWrite a concise title for this conversation"),
+)
+_ERRANDS_OF_THE_SYSTEM = re.compile(  # LobeChat
+    r"\AYou are (?:a professional conversation summarizer|an assistant skilled in conversation who needs to summarize)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a request wants to have done for it beside an answer."""
+
+    tools: ToolsFrom = ToolsFrom.GATEWAY
+    errand: bool = False
+    forbidden: bool = False
+    """It has said that no tool may be used: nothing else that it says changes that."""
+    said: bool = False
+    """It has said itself whose tools it wants."""
+
+
+def wish_of(
+    own: Mapping[str, Json], tools: Sequence[object], choice: Json, *, emptied: bool, messages: Sequence[Message]
+) -> Wish | str:
+    """What the body of a request says: `own` is its ``outspoken`` object, `emptied` that it brings an empty list of tools. In words, if it
+    makes no sense."""
+    asked, task = own.get("tools"), own.get("task")
+    if asked is not None and asked not in list(ToolsFrom):
+        return f"outspoken.tools must be one of: {', '.join(ToolsFrom)}"
+    if task is not None and not isinstance(task, str):
+        return "outspoken.task must be text"
+    errand = bool(task) or (not tools and _sounds_like_one(messages))
+    forbidden = choice == NO_TOOLS
+    if forbidden:
+        return Wish(ToolsFrom.NONE, errand, forbidden=True)
+    if asked is not None:
+        return Wish(ToolsFrom(str(asked)), errand, said=True)
+    if tools:
+        return Wish(ToolsFrom.CLIENT, errand)
+    if errand:
+        return Wish(ToolsFrom.NONE, errand)
+    return Wish(ToolsFrom.NONE if emptied else ToolsFrom.GATEWAY)
+
+
+def wish_with(wish: Wish, headers: Mapping[str, str]) -> Wish | Problem:
+    """The wish with what headers say, where the body says nothing."""
+    if any((task := headers.get(name, "").strip()) and not task.startswith("{{") for name in TASK_HEADERS):
+        wish = replace(wish, errand=True, tools=wish.tools if wish.said else wish.tools.within(ToolsFrom.CLIENT))
+    asked = headers.get(TOOLS_HEADER, "").strip().lower()
+    if not asked:
+        return wish
+    if asked not in list(ToolsFrom):
+        words = f"{TOOLS_HEADER} must be one of: {', '.join(ToolsFrom)}."
+        return Problem(400, words, param=TOOLS_HEADER, code="invalid_header")
+    return wish if wish.forbidden or wish.said else replace(wish, tools=ToolsFrom(asked), said=True)
+
+
+def named_choice(choice: Json) -> str:
+    """The tool that a ``tool_choice`` names, in either endpoint's spelling; empty if it names none."""
+    if not isinstance(choice, dict):
+        return ""
+    function = choice.get("function")
+    name = function.get("name") if isinstance(function, dict) else choice.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _sounds_like_one(messages: Sequence[Message]) -> bool:
+    """A lone message of the words that a front end sends as it is installed."""
+    said = [m for m in messages if m.get("role") not in ("system", "developer")]
+    if len(said) != 1 or said[0].get("role") != "user":
+        return False
+    first = text_of(messages[0].get("content"))
+    if messages[0] is not said[0] and _ERRANDS_OF_THE_SYSTEM.search(first):
+        return True
+    words = text_of(said[0].get("content")).lstrip()
+    return any(errand.search(words) for errand in _ERRANDS)
