@@ -144,3 +144,18 @@ def test_a_difference_between_the_two_is_found() -> None:
     assert documented(same) == declared(text) == {"runtime": {"a": "[x]>=1,<2", "b-c": ">=2"}, "test": {"d": ""}}
     assert documented(same.replace("<2", "<3")) != declared(text)
     assert documented(same.replace("| d | |\n", "")) != declared(text)
+
+
+def test_what_the_house_is_built_on_is_what_runs(pyproject: str) -> None:
+    """These are given, also where code of ours would be smaller: a person finds what its library's pages say."""
+    given = {
+        "aiohttp",
+        "alembic",
+        "discord-py",
+        "openai",
+        "python-telegram-bot",
+        "slack-bolt",
+        "sqlalchemy",
+        "structlog",
+    }
+    assert given <= set(declared(pyproject)["runtime"])
