@@ -22,5 +22,6 @@ REVISIONS = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

@@ -110,6 +110,11 @@ Index(
     sqlite_where=text("state = 'new'"),
 )
 Index("inbox_of_session", inbox.c.session, inbox.c.id)
+Index(
+    "dropped_inbox",
+    inbox.c.received_at,
+    sqlite_where=text("state = 'dropped'"),
+)
 
 TURN = mapped(
     metadata,
@@ -132,6 +137,8 @@ Index(
 Index(
     "kept_journals",
     turns.c.closed_at,
+    turns.c.state,
+    turns.c.removed,
     sqlite_where=text("state = 'closed' and removed = ''"),
 )
 
@@ -139,6 +146,19 @@ Index(
     "turns_of_bugs",
     turns.c.closed_at,
     sqlite_where=text("exit = 'internal_error'"),
+)
+
+NOT_ANSWERED = text("turns.exit not in ('answered', 'handed_to_client')")
+"""As it stands in the index."""
+Index(
+    "turns_not_answered",
+    turns.c.closed_at,
+    sqlite_where=text("exit not in ('answered', 'handed_to_client')"),
+)
+Index(
+    "removed_journals",
+    turns.c.closed_at,
+    sqlite_where=text("removed <> ''"),
 )
 
 INPUT = mapped(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from aiohttp import web
-from sqlalchemy import Engine
-from sqlalchemy import event as sql_event
 
 from adapters.contract.chat import AdapterSight
 from agent_core.bell import Bell
@@ -22,30 +19,12 @@ from gateway.console.looking import FRESH_SECONDS, QUIET_SECONDS, Board, Sources
 from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
 from gateway.console.turns import ConsoleTurns
 from gateway.delivery.outbox import Outbox
+from tests.asked import asked_here
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.store.support import FakeClock
 
 NOON = 1_800_014_400_000
 """In the middle of an hour's window and a day's."""
-_mine: ContextVar[bool] = ContextVar("mine", default=False)
-
-
-@contextmanager
-def asked_here() -> Generator[list[str]]:
-    """Every statement that this task puts to a database meanwhile; what the gateway asks for itself is not in it."""
-    asked: list[str] = []
-
-    def note(_c: object, _d: object, statement: str, *_: object) -> None:
-        if _mine.get():
-            asked.append(statement)
-
-    sql_event.listen(Engine, "before_cursor_execute", note)
-    before = _mine.set(True)
-    try:
-        yield asked
-    finally:
-        _mine.reset(before)
-        sql_event.remove(Engine, "before_cursor_execute", note)
 
 
 class Table:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import Select, case, func, or_, select, text
 
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
@@ -70,20 +70,8 @@ class InboxReads(StoreReading):
 
         Messages are numbered as they are received, so this is a search by halves. A clock that was set back makes it inexact.
         """
-        c = t.inbox.c
-        lowest, highest = (select(edge(c.id)).scalar_subquery() for edge in (func.min, func.max))
-        ends = (await self._asks.all(select(lowest, highest)))[0]  # apart: SQLite reads all rows for both in one
-        if ends[0] is None:
-            return 1
-        low, high = int(ends[0]), int(ends[1]) + 1
-        while low < high:
-            middle = (low + high) // 2
-            row = (await self._asks.all(select(c.id, c.received_at).where(c.id >= middle).order_by(c.id).limit(1)))[0]
-            if int(row[1]) < at_ms:
-                low = int(row[0]) + 1
-            else:
-                high = middle
-        return low
+        found = await self._asks.all(_first_since(at_ms))
+        return int(found[0][0]) if found else 1
 
     async def beside(self, number: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
         """The stored messages next to a number, below and above it, each as (number, ms); None where there is none."""
@@ -112,9 +100,11 @@ class InboxReads(StoreReading):
         """Messages that came at or after a time and were not run."""
         c = t.inbox.c
         query = select(c.received_at, c.session, c.account, c.id, func.coalesce(c.reason, ""))
-        first = await self.near(since_ms)
-        dropped = query.where(c.id >= first, c.state == InboxState.DROPPED.value, c.received_at >= since_ms)
-        return [DroppedMessage(*row) for row in await self._asks.all(dropped)]
+        dropped = query.where(text("inbox.state = 'dropped'"), c.received_at >= since_ms)
+        found = await self._asks.all(
+            dropped
+        )  # in an order that its index does not have, SQLite would read all messages
+        return [DroppedMessage(*row) for row in sorted(found, key=lambda row: int(row[3]))]
 
     async def _messages(self, query: Select[*tuple[Any, ...]]) -> list[InboxRow]:
         found = await self._asks.made(query, t.MESSAGE.make)
@@ -154,3 +144,19 @@ class Inbox(InboxReads, Writing):
     async def drop(self, inbox_id: int, reason: str) -> None:
         """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""
         await self._writer.submit(Drop(inbox_id, reason))
+
+
+def _first_since(at_ms: int) -> Select[tuple[int]]:
+    """See `InboxReads.near`: in one question, as many steps by the key as the highest number has bits."""
+    c = t.inbox.c
+    lowest, highest = (
+        select(edge(c.id)).scalar_subquery() for edge in (func.min, func.max)
+    )  # apart: SQLite reads all rows for both in one
+    span = select(lowest.label("low"), (highest + 1).label("high")).cte("span", recursive=True)
+    middle = (span.c.low + span.c.high) // 2
+    row = select(c.id).where(c.id >= middle).order_by(c.id).limit(1)
+    number = row.scalar_subquery()
+    before = row.with_only_columns(c.received_at).scalar_subquery() < at_ms
+    step = select(case((before, number + 1), else_=span.c.low), case((before, span.c.high), else_=middle))
+    span = span.union_all(step.where(span.c.low < span.c.high))
+    return select(span.c.low).where(span.c.low >= span.c.high)

@@ -21,7 +21,6 @@ from agent_core.store.troubles.rows import (
     TroubleCount,
     TroubleRow,
 )
-from agent_core.store.turns.access import closed_since
 
 COUNTED_MOST = 100_000
 """So many failures are counted at most, the latest."""
@@ -111,7 +110,8 @@ class TroubleReads(StoreReading):
         return len({who.get(one, one) for one in accounts} | {"" for row in rows if not row[0]})
 
     async def failures(self, since_ms: int, clean: Sequence[str]) -> list[FailedTurn]:
-        """All failures in turns that were closed at or after a time; turns with one of the exits `clean` have ended well."""
+        """All failures in turns that were closed at or after a time; turns with one of the exits `clean` have ended well, as
+        have those that were answered or handed to a client."""
         c, u, s = t.troubles.c, t.turns.c, t.sessions.c
         troubles = (
             select(c.at, c.turn, c.session, s.key, u.exit, c.fingerprint, c.rung, c.outcome, c.ended, c.cause)
@@ -123,7 +123,7 @@ class TroubleReads(StoreReading):
         others = (
             select(u.closed_at, u.turn, u.session, s.key, u.exit)
             .join(t.sessions, s.session == u.session)
-            .where(closed_since(since_ms), u.exit.not_in(clean), ~told)
+            .where(t.NOT_ANSWERED, u.closed_at >= since_ms, u.exit.not_in(clean), ~told)
         )
         found = [FailedTurn(*row[:8], ended=bool(row[8]), cause=row[9]) for row in await self._asks.all(troubles)]
         return found + [FailedTurn(*row) for row in await self._asks.all(others)]

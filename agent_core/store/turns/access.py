@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, text
+from sqlalchemy import CTE, BigInteger, case, cast, func, select, text
 
-from agent_core.limits.retention import DAY_MS
-from agent_core.ports import time_mark
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed_rows
@@ -76,25 +74,21 @@ class TurnReads(StoreReading):
 
     async def count_closed(self, since_ms: int) -> int:
         """How many turns were closed at or after a time."""
-        query = select(func.count()).select_from(t.turns).where(closed_since(since_ms))
-        return int((await self._asks.all(query))[0][0])
+        c, count = t.turns.c, select(func.count())
+        # two of them: for both in one SQLite looks at each turn, and not into an index alone
+        kept = count.where(text("turns.state = 'closed'"), text("turns.removed = ''"), c.closed_at >= since_ms)
+        others = count.where(text("turns.removed <> ''"), c.closed_at >= since_ms)
+        found = await self._asks.all(select(kept.scalar_subquery() + others.scalar_subquery()))
+        return int(found[0][0])
 
     async def between(self, session: str, since_ms: int, until_ms: int, limit: int = 20) -> list[TurnRow]:
         """The turns of a session that were open at some time in between, the oldest first; the latest `limit`."""
-        c = t.turns.c
-        mine = t.TURN.query.where(c.session == session).order_by(c.number.desc())
-        newest = await self._asks.all(mine.limit(1))
-        low, high = 0, t.TURN.make(newest[0]).number if newest else 0
-        while low < high:  # a search by halves for the last that had begun: they are numbered as they begin
-            middle = (low + high + 1) // 2
-            row = await self._asks.all(mine.where(c.number <= middle).limit(1))
-            if row and t.TURN.make(row[0]).opened_at > until_ms:
-                high = min(middle, t.TURN.make(row[0]).number) - 1
-            else:
-                low = middle
-        rows = await self._asks.all(mine.where(c.number <= high, c.number > high - limit))
-        turns = [t.TURN.make(row) for row in reversed(rows)]
-        return [u for u in turns if u.closed_at is None or u.closed_at >= since_ms]
+        c, end = t.turns.c, _begun_until(session, until_ms)
+        near = (c.number <= end.c.last, c.number > end.c.last - limit)
+        found = await self._asks.made(
+            t.TURN.query.join(end, c.session == session).where(*near).order_by(c.number), t.TURN.make
+        )
+        return [u for u in found if u.closed_at is None or u.closed_at >= since_ms]
 
     async def bugs(self, since_ms: int, until_ms: int, limit: int = 50) -> list[TurnRow]:
         """The turns that a mistake of the program's own ended in between."""
@@ -211,10 +205,16 @@ class Turns(TurnReads, Writing):
         )
 
 
-def closed_since(since_ms: int) -> ColumnElement[bool]:
-    """Turns that were closed at or after a time. An index has those with a journal; of the others those that lasted for more than a day are
-    left out, because they are found by their ids, which sort by when they were opened."""
-    u = t.turns.c
-    kept = and_(text("turns.state = 'closed'"), text("turns.removed = ''"), u.closed_at >= since_ms)
-    others = and_(u.turn >= f"t_{time_mark(since_ms - DAY_MS)}", u.removed != "", u.closed_at >= since_ms)
-    return or_(kept, others)
+def _begun_until(session: str, until_ms: int) -> CTE:
+    """The number (`last`) of a session's last turn that had begun at a time. Turns are numbered as they begin, so it is a search by halves, in
+    one question: as many steps in an index as the number of turns has bits."""
+    c = t.turns.c
+    newest = select(func.coalesce(func.max(c.number), 0)).where(c.session == session)
+    span = select(cast(0, BigInteger).label("low"), newest.scalar_subquery().label("high")).cte("span", recursive=True)
+    middle = (span.c.low + span.c.high + 1) // 2
+    mine = select(c.number).where(c.session == session, c.number <= middle).order_by(c.number.desc()).limit(1)
+    number = mine.scalar_subquery()
+    later = mine.with_only_columns(c.opened_at).scalar_subquery() > until_ms
+    step = select(case((later, span.c.low), else_=middle), case((later, number - 1), else_=span.c.high))
+    span = span.union_all(step.where(span.c.low < span.c.high))
+    return select(span.c.low.label("last")).where(span.c.low >= span.c.high).cte("end_of_span")
