@@ -34,6 +34,13 @@ $(VENV)/.test-ready: requirements-dev.lock $(VENV)/.run-ready
 	@$(PIP) install --no-compile --require-hashes -r requirements-dev.lock
 	@touch $@
 
+# Programs of others, which the tests run against the gateway: what they need is not what we need.
+$(VENV)/clients/.ready: requirements-clients.lock | $(VENV)/.test-ready
+	@echo "Setting up .venv/clients (once) ..."
+	@test -x $(VENV)/clients/bin/python || $(BIN)/python -m venv $(VENV)/clients
+	@$(VENV)/clients/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --no-deps --require-hashes -r requirements-clients.lock
+	@touch $@
+
 .PHONY: run
 run: $(VENV)/.run-ready ## start the daemon with the web chat on http://127.0.0.1:8787
 	@exec $(BIN)/outspoken run
@@ -43,7 +50,7 @@ chat: $(VENV)/.run-ready ## talk to it in this terminal
 	@exec $(BIN)/outspoken chat
 
 .PHONY: setup
-setup: $(VENV)/.test-ready ## prepare .venv with everything that the tests need
+setup: $(VENV)/.test-ready $(VENV)/clients/.ready ## prepare .venv with everything that the tests need
 
 .PHONY: format
 format: $(VENV)/.test-ready ## format and mend what can be mended
@@ -63,7 +70,7 @@ types: $(VENV)/.test-ready
 	@nice -n 10 $(BIN)/pyright --warnings
 
 .PHONY: tests
-tests: $(VENV)/.test-ready
+tests: $(VENV)/.test-ready $(VENV)/clients/.ready
 	@bash tests/browser-check.sh
 	@bash tests/prometheus-check.sh
 	@$(BIN)/pytest --processes $(WORKERS) --again 3
@@ -95,6 +102,8 @@ lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index ho
 	  --no-emit-index-url --quiet --extra postgres --extra otlp --group build -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --quiet --all-extras --group test --group docs --group lint --group build --group lock -c requirements.lock -o requirements-dev.lock
+	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --quiet --group pyproject.toml:clients -o requirements-clients.lock
 
 .PHONY: clean
 clean: ## remove .venv and everything that was generated
