@@ -101,6 +101,8 @@ class FromApi(_Message):
     """Whose tools it agrees to; None (of older messages): the client's if it brought any, else the gateway's."""
     errand: bool = False
     """A front end asks for itself (a title, tags): it has no memory, is asked for once more at most, and is no incident."""
+    response: Mapping[str, Json] | None = None
+    """What is told again with its response, under whose id it is kept; None: nobody asks for it by an id."""
     trace: str = ""
     """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
 
@@ -122,6 +124,18 @@ class Ticket:
     session: str
     duplicate: bool
     """It had been accepted before; nothing new was begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResponse:
+    """An accepted request whose response can be asked for."""
+
+    ticket: Ticket
+    inbound: FromApi
+    received_at: int
+    """ms."""
+    latest: bool
+    """Nothing came after it in its conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +320,18 @@ class Gateway(Protocol):
 
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         """Answer a request for approval. False if there is none (any more)."""
+        ...
+
+    async def response(self, session: str, inbox_id: int) -> KeptResponse | None:
+        """A kept response; None if there is none, or none any more."""
+        ...
+
+    async def told_after(self, kept: KeptResponse) -> tuple[Message, ...] | None:
+        """Its conversation with it, as a model is told it; None as long as it has not ended."""
+        ...
+
+    async def delete_response(self, kept: KeptResponse) -> None:
+        """What was asked and answered is not kept any longer; what still runs of it is stopped."""
         ...
 
     async def why(self, turn: str) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ def cors_headers(request: web.Request, allowed: Sequence[str]) -> dict[str, str]
         "Access-Control-Allow-Headers": request.headers.get(
             "Access-Control-Request-Headers", "authorization, content-type"
         ),
-        "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
+        "Access-Control-Allow-Methods": "GET, POST, DELETE, OPTIONS",
         "Access-Control-Expose-Headers": "x-request-id, retry-after, x-should-retry",
         "Vary": "Origin",
     }

@@ -84,6 +84,8 @@ class Bubble:
     """For approvals: the question with all of the arguments, if they are too long for the text."""
     path: str = ""
     """For files: where the one that was sent lies."""
+    arguments: str = ""
+    """For activities and approvals: all of them, as the model wrote them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def _activity(activity: Activity, now: int) -> Bubble:
         text = f"{question(activity.name, activity.arguments)}\n({duration(left)} left to decide)"
         return Bubble(
             activity.key, BubbleKind.APPROVAL, text, final=False, tool=activity.name, state=activity.state.value,
-            seconds=seconds, call=activity.call, whole=whole(activity.name, activity.arguments),
+            seconds=seconds, call=activity.call, whole=whole(activity.name, activity.arguments), arguments=activity.arguments,
         )  # fmt: skip
     return Bubble(
         activity.key,
@@ -182,6 +184,7 @@ def _activity(activity: Activity, now: int) -> Bubble:
         state=activity.state.value,
         seconds=seconds,
         call=activity.call,
+        arguments=activity.arguments,
     )
 
 

@@ -11,11 +11,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-from adapters.contract.base import About, Inbound, SessionKey, StopOutcome, Ticket
+from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.driver.closing import Closer
 from agent_core.driver.modelcalls import own_tools
 from agent_core.driver.work import World
+from agent_core.messages import Message
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import Clock, Ids
@@ -42,6 +43,7 @@ from gateway.sessions.followers import MessageFollower, Watching, WholeSessionFo
 from gateway.sessions.learning import Learning
 from gateway.sessions.opening import Budgeting, HubSettings, TurnOpener
 from gateway.sessions.recall import PastRecall
+from gateway.sessions.responses import KeptByGateway
 from gateway.sessions.runner import Runner
 from gateway.sessions.stopping import TurnStopping
 from gateway.setaside.setaside import PutAside
@@ -116,6 +118,7 @@ class Hub:
             settings.queue_limit, settings.policy, clock, ids, tell, self._group,
         )  # fmt: skip
         self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock)
+        self._responses = KeptByGateway(store, self.queues, self.stopping, settings.history_turns)
         self.watching = Watching(store, self.queues, self.runner, clock)
         watch = (settings.watch_look_seconds, settings.watch_grace_seconds)
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *watch)
@@ -193,6 +196,15 @@ class Hub:
 
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         return await self.stopping.approve(key, turn, call, verdict, by)
+
+    async def response(self, session: str, inbox_id: int) -> KeptResponse | None:
+        return await self._responses.find(session, inbox_id)
+
+    async def told_after(self, kept: KeptResponse) -> tuple[Message, ...] | None:
+        return await self._responses.told_after(kept)
+
+    async def delete_response(self, kept: KeptResponse) -> None:
+        await self._responses.delete(kept)
 
     async def why(self, turn: str) -> tuple[str, ...]:
         return await why(self._store, turn, self._clock.now_ms)

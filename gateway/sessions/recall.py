@@ -38,7 +38,7 @@ class PastRecall:
         journals = await self._store.turns.journals(turns) if turns else {}
         told = [(turn, journals[turn]) for turn in turns if turn in journals]
         for number, (turn, rows) in enumerate(told, start=1):
-            memory.take(_told(turn, rows))
+            memory.take(told_of(turn, rows))
             if number % FOLDED_AT_ONCE == 0:
                 await asyncio.sleep(0)
         return memory
@@ -54,7 +54,7 @@ def closed_turn(turn: str, rows: Rows) -> Turn | None:
     return folded if folded.exit is not None else None
 
 
-def _told(turn: str, rows: Rows) -> ToldTurn:
+def told_of(turn: str, rows: Rows) -> ToldTurn:
     """What a turn tells later ones; nothing if a client brought the conversation along."""
     try:
         folded = fold(rows)

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from adapters.contract.base import Ended, Follower, LeftOpen, Queued, Showing, Sight
 from adapters.http.api.spelling import ApiJob, Spelling
-from adapters.http.api.spoken import Spoken, queue_comment, status_comment
+from adapters.http.api.spoken import queue_comment, status_comment
 from adapters.http.api.truth import is_begun, left_problem, not_begun, problem_of, shown
 from adapters.http.common import Problem, error_object, problem_response
 from adapters.http.errorsas import ErrorsAs
@@ -45,6 +45,9 @@ class ApiAnswering:
         self, request: web.Request, job: ApiJob, spelling: Spelling, follower: Follower
     ) -> web.StreamResponse:
         """Answer one request to its end."""
+        if job.asked.background and not job.asked.stream:
+            value = spelling.unfinished(None)
+            return web.Response(body=orjson.dumps(value), content_type="application/json", headers=job.headers)
         if job.asked.stream:
             return await self._streamed(request, job, spelling, follower)
         return await self._whole(request, job, spelling, follower)
@@ -71,7 +74,7 @@ class ApiAnswering:
 
     async def _first(self, job: ApiJob, follower: Follower) -> Sight | None:
         """The sight with which a stream begins."""
-        if job.errors is not ErrorsAs.STATUS:
+        if not job.waits:
             return await follower.next(min(TOLD_SECONDS, self.keep_alive_seconds))
         until = self.clock.monotonic() + min(HELD_SECONDS, self.keep_alive_seconds)
         latest: Sight | None = None
@@ -123,7 +126,7 @@ class ApiStream:
         self._request = request
         self._job = job
         self._spelling = spelling
-        self._spoken = Spoken(data=job.data)
+        self._spoken = spelling.listening()
         self._begun = False
         """Something other than comments has gone out."""
         self._turn = ""
@@ -139,7 +142,7 @@ class ApiStream:
     async def open(self) -> None:
         """Send the head."""
         await self._response.prepare(self._request)
-        if self._job.errors is not ErrorsAs.STATUS:
+        if not self._job.waits:
             await self._begin()
 
     async def _begin(self) -> None:
@@ -211,6 +214,8 @@ class ApiStream:
 
 def failure(job: ApiJob, sight: Sight | None) -> Problem | None:
     """The error that a request comes to, if it has come to one."""
+    if job.asked.background:  # its id is known already, and its response says it
+        return None
     match sight:
         case Ended():
             if (problem := not_begun(sight)) is not None or job.errors is not ErrorsAs.STATUS:

@@ -45,6 +45,16 @@ class ApiRequest:
     """Whose tools it agrees to, and whether it is a front end's own errand."""
     left_out: tuple[str, ...] = ()
     """What of it says nothing to a model."""
+    background: bool = False
+    """It is answered at once, and runs on its own."""
+    before: tuple[str, int] | None = None
+    """The session and the message of the response that it goes on from."""
+    place: SessionKey | None = None
+    """The session in which that is, if it can be gone on with there."""
+    kept: bool = False
+    """It is kept as a response, under its own id."""
+    again: Mapping[str, Json] | None = None
+    """What is told again with its response; None: it is a chat completion."""
 
     @property
     def person(self) -> str:
@@ -65,13 +75,22 @@ class ApiRequest:
             return ""
         return hashlib.blake2b(orjson.dumps([self.session, self.person, *realm]), digest_size=12).hexdigest()
 
+    @property
+    def said_before(self) -> bool:
+        """It brings more of a conversation than what is to be answered."""
+        return any(message["role"] not in ("system", "developer") for message in self.history)
+
     def inbound(self, key: str, trace: str, name: str) -> FromApi:
         """The request as it is stored, under its platform key; `name` is its own session's, if it is in no other."""
-        if self.session and not self.wish.errand:  # a title is no part of the conversation
-            session = SessionKey("api", "key", self.session, person=self.caller.realm)
-            history, latest = None, (*self.system, *self.latest)
-        else:
-            session, history, latest = once(name), self.history, self.latest
+        realm, kept = self.caller.realm, self.kept and not self.wish.errand
+        session = self.place
+        if session is None and self.session and not self.wish.errand:  # a title is no part of the conversation
+            session = SessionKey("api", "key", self.session, person=realm)
+        history, latest = None, (*self.system, *self.latest)
+        if session is None:
+            session = SessionKey("api", "response", name, person=realm) if kept else once(name)
+            if self.said_before or not kept:
+                history, latest = self.history, self.latest
         return FromApi(
             account="api",
             platform_key=key,
@@ -88,5 +107,6 @@ class ApiRequest:
             key=self.caller.key,
             client_output_limit=self.client_output_limit,
             digest=self.digest,
+            response=self.again if kept else None,
             trace=trace,
         )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from adapters.contract.base import Ended, LeftOpen, Queued
+from adapters.contract.base import Ended, LeftOpen, Queued, Showing
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.facts import BY_US, facts_of, left_facts, queue_facts
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
@@ -25,6 +25,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.text.ours import ours
+from agent_core.turn.view import View
 
 _TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 _DONE = b"data: [DONE]\n\n"
@@ -77,6 +78,9 @@ class Completion:
         head = orjson.dumps({**self._head, "choices": []})
         self._text_head = b"data: " + head.removesuffix(b"]}") + b'{"index":0,"delta":{"content":'
         """What stands before the text in a chunk with text: such a chunk goes out many times a second."""
+
+    def listening(self) -> Spoken:
+        return Spoken(data=self._job.data)
 
     # ------------------------------------------------------------------ streaming
 
@@ -138,7 +142,7 @@ class Completion:
 
     def whole(self, ended: Ended) -> dict[str, Json]:
         errors, data = self._job.errors, self._job.data
-        text, refusal = text_of(Spoken(data=data).new(shown(ended, errors))), refusal_of(ended, errors)
+        text, refusal = text_of(self.listening().new(shown(ended, errors))), refusal_of(ended, errors)
         calls = calls_of(ended)
         content = text or (None if calls or refusal else "")
         message: dict[str, Json] = {"role": "assistant", "content": content, "refusal": refusal or None}
@@ -147,7 +151,8 @@ class Completion:
         facts = facts_of(ended, self._asked.session)
         return self._object(message, finish_of(ended, text, data=data), usage_of(ended), facts)
 
-    def unfinished(self, left: LeftOpen) -> dict[str, Json]:
+    def unfinished(self, sight: Queued | Showing | LeftOpen | None) -> dict[str, Json]:
+        left = sight if isinstance(sight, LeftOpen) else LeftOpen("", View((), open=True))
         text = f"{text_of(Spoken().new(left.view))}\n\n{ours(left_words(keyed=self._job.keyed))}".lstrip()
         message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
         return self._object(message, "length", {}, left_facts(left, self._asked.session))

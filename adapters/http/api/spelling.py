@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from adapters.contract.base import Ended, LeftOpen, Queued, Ticket
+from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Ticket
 from adapters.http.api.asked import ApiRequest
-from adapters.http.api.spoken import TextPiece
+from adapters.http.api.spoken import Spoken, TextPiece
 from adapters.http.common import Problem
 from adapters.http.errorsas import ErrorsAs
 from agent_core.jsonvalue import Json
@@ -34,6 +34,11 @@ class ApiJob:
     """How failures are told to the client."""
 
     @property
+    def waits(self) -> bool:
+        """A stream begins only when something was produced, so that its status can be real. Who asks for the background wants the id first."""
+        return self.errors is ErrorsAs.STATUS and not self.asked.background
+
+    @property
     def data(self) -> bool:
         """Nothing but the data that it asked for may be said."""
         return self.asked.structured and self.errors is ErrorsAs.STATUS
@@ -41,6 +46,10 @@ class ApiJob:
 
 class Spelling(Protocol):
     """One request's answer in the words of its endpoint: a stream, or one object at the end."""
+
+    def listening(self) -> Spoken:
+        """What tells views apart for it."""
+        ...
 
     def begins(self) -> bytes:
         """The first of a stream."""
@@ -72,8 +81,8 @@ class Spelling(Protocol):
         """The answer as one object."""
         ...
 
-    def unfinished(self, left: LeftOpen) -> dict[str, Json]:
-        """The object of a turn that goes on in the next process."""
+    def unfinished(self, sight: Queued | Showing | LeftOpen | None) -> dict[str, Json]:
+        """The object of a turn that goes on, here or in the next process; None: nothing is known of it yet."""
         ...
 
 

@@ -10,17 +10,21 @@ from agent_core.records import dataclass
 from agent_core.text.ours import GrowingText, ours
 from agent_core.turn.view import LEFT_WORDS, TEXTS, Bubble, BubbleKind, View
 
-_SAID = TEXTS | {BubbleKind.NOTE, BubbleKind.NOTICE}
-"""What an append-only client is told."""
+_OURS = frozenset({BubbleKind.NOTE, BubbleKind.NOTICE})
+_ACTS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for every token, and that costs half as much
 class TextPiece:
     """Text for an append-only client."""
 
     text: str
     ours: bool = False
     """The gateway says it, not the model."""
+    key: str = ""
+    """Of the bubble that it is part of."""
+    act: Bubble | None = None
+    """It is no text: a call of the gateway's tools has begun, or is over."""
 
 
 def text_of(pieces: Iterable[TextPiece]) -> str:
@@ -31,20 +35,25 @@ class Spoken:
     """What has been said to an append-only client, and what is new in a view.
 
     `data`: the client asked for data (JSON) and takes all that is said for it. Then nothing else is said: neither the gateway's words nor what the
-    model says beside its tools. What does not look like data waits until it is known to be the answer.
+    model says beside its tools. What does not look like data waits until it is known to be the answer. `apart`: each bubble has a place of its own,
+    so that none is a paragraph behind another; calls of tools have one as well, and what the gateway says has none unless it is `ours`.
     """
 
-    def __init__(self, *, data: bool = False) -> None:
+    def __init__(self, *, data: bool = False, apart: bool = False, ours: bool = True) -> None:
         self._data = data
+        self._apart = apart
+        said = TEXTS | _OURS if ours else TEXTS
+        self._kinds = said | _ACTS if apart else said
+        self._acts: dict[str, str] = {}
         self._said: dict[str, GrowingText] = {}
         self._told: set[str] = set()
 
     def new(self, view: View) -> list[TextPiece]:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
         pieces: list[TextPiece] = []
-        shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
+        shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in self._kinds]
         if self._data:
-            shown = [bubble for bubble in shown if bubble.key in self._said or _is_data(bubble)]
+            shown = [bubble for bubble in shown if bubble.key in self._said or _is_data(bubble) or bubble.kind in _ACTS]
         latest = next((bubble for bubble in reversed(shown) if bubble.kind in TEXTS), None)
         if len(shown) > 1:  # what was begun is ended first
             shown.sort(key=lambda one: one.key not in self._said)
@@ -55,12 +64,15 @@ class Spoken:
                     begins = not said.begun
                     text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not latest)
                     if text:
-                        pieces.append(TextPiece(self._paragraph(bubble.key, text) if begins else text))
+                        pieces.append(TextPiece(self._paragraph(bubble.key, text) if begins else text, key=bubble.key))
                 case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
                     latest, view
                 ):
                     words = ours(for_programs(bubble.text))
-                    pieces.append(TextPiece(self._paragraph(bubble.key, words), ours=True))
+                    pieces.append(TextPiece(self._paragraph(bubble.key, words), ours=True, key=bubble.key))
+                case BubbleKind.ACTIVITY | BubbleKind.APPROVAL if self._acts.get(bubble.key) != bubble.state:
+                    self._acts[bubble.key] = bubble.state
+                    pieces.append(TextPiece("", key=bubble.key, act=bubble))
                 case _:
                     pass
         return pieces
@@ -70,7 +82,7 @@ class Spoken:
         return view.open and latest is not None and not latest.final and self._said.get(latest.key, GrowingText()).begun
 
     def _paragraph(self, key: str, text: str) -> str:
-        before = "\n\n" if self._told else ""
+        before = "\n\n" if self._told and not self._apart else ""
         self._told.add(key)
         return f"{before}{text}"
 

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible surface: ``/v1/chat/completions`` (streaming and not) and ``/v1/models``.
+"""The OpenAI-compatible surface: ``/v1/chat/completions``, ``/v1/responses`` (streaming and not) and ``/v1/models``.
 
 A request becomes a `FromApi`; what comes back is the view of its turn. This surface only appends: for every text bubble it
 remembers how much has gone out, and sends the rest. A client that goes away detaches from its turn, unless it or the configuration says
@@ -21,6 +21,8 @@ from adapters.contract.callers import Callers
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import COMPLETIONS
+from adapters.http.api.keptresponses import KeptResponses
+from adapters.http.api.responses import RESPONSES
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
 from adapters.http.api.truth import errors_as
@@ -69,10 +71,16 @@ class OpenAiApi:
         self._ids = ids
         self._taking = Taking(gateway, ids, settings.max_body_bytes)
         self._answering = ApiAnswering(clock, ids, settings.keep_alive_seconds)
+        self._kept = KeptResponses(gateway, self._answering)
 
     def routes(self) -> list[web.RouteDef]:
         return [
             web.post("/v1/chat/completions", self._guarded(self._asked(COMPLETIONS))),
+            web.post("/v1/responses", self._guarded(self._asked(RESPONSES))),
+            web.get("/v1/responses/{response}", self._guarded(self._kept.get)),
+            web.delete("/v1/responses/{response}", self._guarded(self._kept.delete)),
+            web.post("/v1/responses/{response}/cancel", self._guarded(self._kept.cancel)),
+            web.get("/v1/responses/{response}/input_items", self._guarded(self._kept.items)),
             web.get("/v1/models", self._guarded(self._models)),
             web.get("/v1/models/{model:.+}", self._guarded(self._model)),
             web.options("/v1/{path:.*}", self._preflight),
@@ -113,7 +121,7 @@ class OpenAiApi:
         return web.Response(status=204, headers=cors_headers(request, self._settings.cors_origins))
 
     async def _nothing_here(self, request: web.Request) -> web.StreamResponse:
-        known = "POST /v1/chat/completions, GET /v1/models"
+        known = "POST /v1/chat/completions, POST /v1/responses, GET /v1/models"
         words = f"There is nothing at {request.method} {request.path[:200]}. There is: {known}."
         return problem_response(Problem(404, words, code="unknown_url"))
 
@@ -159,8 +167,13 @@ class OpenAiApi:
             created=self._clock.now_ms() // 1000,
             headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
             keyed=KEYED in request.headers,
-            errors=errors_as(request.headers, self._settings.errors, structured=asked.structured),
+            errors=errors_as(request.headers, self._errors_of(asked), structured=asked.structured),
         )
+
+    def _errors_of(self, asked: ApiRequest) -> ErrorsAs:
+        """How failures are told where the request does not say: as its key has it, else as the server is configured."""
+        style = asked.caller.terms.errors
+        return self._settings.errors if style is None else ErrorsAs(style.value)
 
     async def _answer(self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint) -> web.StreamResponse:
         mode = request.headers.get("X-Outspoken-Disconnect", self._settings.disconnect)

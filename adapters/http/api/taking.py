@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 from aiohttp import web
 
-from adapters.contract.base import Gateway, Ticket
+from adapters.contract.base import Gateway, KeptResponse, SessionKey, Ticket
+from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.spelling import ApiEndpoint
@@ -20,6 +21,7 @@ from agent_core.records import dataclass
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 KEYED = "Idempotency-Key"
+NO_RESPONSE = "There is no such response, or it is not kept any longer."
 
 
 def request_id_of(request: web.Request, ids: Ids) -> str:
@@ -40,6 +42,11 @@ def platform_key_of(request: web.Request, asked: ApiRequest, request_id: str) ->
     return f"rid:{request_id}:{whose}{asked.digest}" if traced else request_id
 
 
+def is_theirs(kept: KeptResponse, caller: Caller) -> bool:
+    """Whether somebody may have a response: each owner of keys has their own."""
+    return kept.inbound.session.person == caller.realm
+
+
 @dataclass(frozen=True, slots=True)
 class Taking:
     """Takes requests of at most so many bytes."""
@@ -47,6 +54,8 @@ class Taking:
     gateway: Gateway
     ids: Ids
     max_body_bytes: int
+    continued: set[SessionKey] = field(default_factory=set[SessionKey])
+    """Sessions for which a request is being stored that goes on there."""
 
     async def take(
         self, request: web.Request, endpoint: ApiEndpoint, request_id: str
@@ -69,10 +78,35 @@ class Taking:
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")
         trace = traceparent_of(request.headers.getall("traceparent", ()))
+        placed = await self._placed(asked)
+        if isinstance(placed, Problem):
+            return placed
         try:
-            return asked, await self.gateway.accept(asked.inbound(key, trace, self.ids.new("x")))
+            return placed, await self.gateway.accept(placed.inbound(key, trace, self.ids.new("x")))
         except NotAccepted as refused:
             return refusal(refused)
+        finally:
+            if placed.place is not None:
+                self.continued.discard(placed.place)
+
+    async def _placed(self, asked: ApiRequest) -> ApiRequest | Problem:
+        """The request in the conversation that it goes on from: in its session, if nothing has come there since; else in one of its own, which
+        begins with what was said until then."""
+        if asked.before is None:
+            return asked
+        kept = await self.gateway.response(*asked.before)
+        if kept is None or not is_theirs(kept, asked.caller):
+            return Problem(400, NO_RESPONSE, param="previous_response_id", code="previous_response_not_found")
+        session = kept.inbound.session
+        goes_on = kept.latest and asked.kept and not asked.said_before and not kept.inbound.stateless
+        if goes_on and session not in self.continued:
+            self.continued.add(session)  # until this is stored: another that comes meanwhile goes a way of its own
+            return replace(asked, place=session)
+        told = await self.gateway.told_after(kept)
+        if told is None:
+            words = "The previous response has not ended, and something else waits for it already. Ask again when it has ended."
+            return Problem(409, words, param="previous_response_id", code="response_in_progress")
+        return replace(asked, history=(*told, *asked.history))
 
     async def _body(self, request: web.Request) -> bytes | Problem:
         too_large = Problem(413, f"The body is larger than {self.max_body_bytes} bytes.", code="request_too_large")

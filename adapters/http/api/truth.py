@@ -56,6 +56,12 @@ KNOWN_AS: Mapping[ExitCode, str] = {
 """Under which code OpenAI has the same: programs look for that word in an error's message."""
 
 
+def known_words(ending: Exit) -> str:
+    """An exit in words for programs."""
+    known_as = f" ({KNOWN_AS[ending.code]})" if ending.code in KNOWN_AS else ""
+    return for_programs(ending.text()) + known_as
+
+
 def status_of(ending: Exit) -> int:
     """The HTTP status of an exit by which nothing was produced; 200 if the finish reason says it all. The provider's own, if it gave one."""
     if isinstance(ending, exits.Failed) and ending.kind is ExitClass.PROVIDER and 400 <= ending.status < 600:
@@ -99,10 +105,9 @@ def problem_of(ended: Ended, session: str) -> Problem | None:
     wait = ended.exit.retry_after_seconds if isinstance(ended.exit, exits.Failed) else 0
     if isinstance(ended.exit, exits.SpendLimit) and ended.exit.spend is not None:
         wait = ended.exit.spend.opens_in_seconds
-    known_as = f" ({KNOWN_AS[code]})" if code in KNOWN_AS else ""
     return Problem(
         status,
-        for_programs(ended.exit.text()) + known_as,
+        known_words(ended.exit),
         kind_of(status),
         code=code.value,
         retry_after=wait,

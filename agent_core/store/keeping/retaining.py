@@ -227,6 +227,18 @@ def drop_journals(conn: Connection, turns: Collection[str]) -> None:
         conn.execute(delete(t.tool_calls).where(t.tool_calls.c.turn.in_(keys)))
 
 
+def empty_message(message: int, body: bytes) -> Callable[[Connection], None]:
+    """What a message said is gone, and `body` stands in its place: that it came stays known. One that still waits keeps it."""
+
+    def doing(conn: Connection) -> None:
+        over = and_(_i.id == message, _i.state != InboxState.NEW.value)
+        old = conn.execute(select(_i.body).where(over)).scalars().all()
+        pieces.release(conn, [bytes(one) for one in old])
+        conn.execute(update(t.inbox).where(over).values(body=body))
+
+    return doing
+
+
 def remove_files(files: Collection[bytes], before: int) -> Callable[[Connection], int]:
     """The contents of these files are gone, unless somebody has sent them again since `before`."""
 

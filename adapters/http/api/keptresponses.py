@@ -1,0 +1,173 @@
+"""Responses that are kept: asked for by their id, cancelled, deleted, and what was asked with them."""
+
+from __future__ import annotations
+
+import orjson
+from aiohttp import web
+
+from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, Sight
+from adapters.http.api.answering import ApiAnswering
+from adapters.http.api.asked import ApiRequest
+from adapters.http.api.responses import ResponseSpelling
+from adapters.http.api.responsesread import response_ref
+from adapters.http.api.spelling import ApiJob
+from adapters.http.api.taking import NO_RESPONSE, is_theirs
+from adapters.http.common import CALLER, Problem, problem_response
+from adapters.http.errorsas import ErrorsAs
+from agent_core.jsonvalue import Json
+from agent_core.messages import Message, text_of
+from agent_core.records import dataclass
+
+GLANCE_SECONDS = 0.05
+"""How long a look at a response waits for something to see."""
+CANCEL_TRIES = 20
+MOST_ITEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResponses:
+    """Serves what is kept."""
+
+    gateway: Gateway
+    answering: ApiAnswering
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """The response as it is now, or its stream from the beginning."""
+        kept = await self._kept(request)
+        if isinstance(kept, Problem):
+            return problem_response(kept)
+        if request.query.get("starting_after", "0") not in ("", "0"):
+            words = "A stream is given from its beginning: leave starting_after out, and put what comes in the place of what came before."
+            return problem_response(Problem(400, words, param="starting_after", code="unsupported_parameter"))
+        job = job_of(kept, stream=request.query.get("stream", "").lower() == "true")
+        async with self.gateway.follow(kept.ticket) as follower:
+            if job.asked.stream:
+                return await self.answering.answer(request, job, ResponseSpelling(job), follower)
+            return _json(await self._now(kept, job))
+
+    async def cancel(self, request: web.Request) -> web.StreamResponse:
+        """Stop it; the response as it is then."""
+        kept = await self._kept(request)
+        if isinstance(kept, Problem):
+            return problem_response(kept)
+        spelling = ResponseSpelling(job_of(kept, stream=False))
+        sight: Sight | None = None
+        async with self.gateway.follow(kept.ticket) as follower:
+            for _ in range(CANCEL_TRIES):  # a turn that is just being opened does not hear the first
+                await self.gateway.stop_message(kept.ticket)
+                while (seen := await follower.next(GLANCE_SECONDS)) is not None:
+                    sight = seen
+                    if isinstance(sight, Ended):
+                        return _json(spelling.whole(sight))
+        return _json(spelling.unfinished(sight))
+
+    async def delete(self, request: web.Request) -> web.StreamResponse:
+        """Stop it, and forget it."""
+        kept = await self._kept(request)
+        if isinstance(kept, Problem):
+            return problem_response(kept)
+        await self.gateway.delete_response(kept)
+        return _json({"id": request.match_info["response"], "object": "response.deleted", "deleted": True})
+
+    async def items(self, request: web.Request) -> web.StreamResponse:
+        """What was asked with it, the latest first unless it is asked for otherwise."""
+        kept = await self._kept(request)
+        if isinstance(kept, Problem):
+            return problem_response(kept)
+        items = input_items(kept.inbound, f"{kept.ticket.session}_{kept.ticket.inbox_id}")
+        if request.query.get("order", "desc") != "asc":
+            items.reverse()
+        after, limit = request.query.get("after"), request.query.get("limit", "20")
+        if not limit.isdigit() or not 1 <= int(limit) <= MOST_ITEMS:
+            return problem_response(Problem(400, f"limit must be between 1 and {MOST_ITEMS}.", param="limit"))
+        if after:
+            ids = [item["id"] for item in items]
+            items = items[ids.index(after) + 1 :] if after in ids else []
+        page = items[: int(limit)]
+        return _json(
+            {
+                "object": "list",
+                "data": [*page],
+                "first_id": page[0]["id"] if page else None,
+                "last_id": page[-1]["id"] if page else None,
+                "has_more": len(items) > len(page),
+            }
+        )
+
+    async def _kept(self, request: web.Request) -> KeptResponse | Problem:
+        found = response_ref(request.match_info["response"])
+        kept = await self.gateway.response(*found) if found is not None else None
+        if kept is None or not is_theirs(kept, request[CALLER]):
+            return Problem(404, NO_RESPONSE, param="response_id", code="response_not_found")
+        return kept
+
+    async def _now(self, kept: KeptResponse, job: ApiJob) -> dict[str, Json]:
+        async with self.gateway.follow(kept.ticket) as follower:
+            sight = await follower.next(GLANCE_SECONDS)
+        spelling = ResponseSpelling(job)
+        return spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight)
+
+
+def job_of(kept: KeptResponse, *, stream: bool) -> ApiJob:
+    """A kept request as if it had just been accepted: told as the object of a response, in which failures have their place."""
+    inbound, again = kept.inbound, kept.inbound.response or {}
+    asked = ApiRequest(
+        model=inbound.model,
+        history=inbound.own_history or (),
+        latest=inbound.input,
+        system=(),
+        tools=inbound.client_tools,
+        parameters=inbound.request,
+        client_output_limit=inbound.client_output_limit,
+        session=inbound.session.chat if inbound.session.account == "key" else "",
+        user=inbound.memory_scope.partition("/")[2],
+        stream=stream,
+        include_usage=True,
+        digest=inbound.digest,
+        background=True,
+        kept=True,
+        again=again,
+    )
+    return ApiJob(
+        asked=asked,
+        ticket=kept.ticket,
+        request_id="",
+        created=kept.received_at // 1000,
+        headers={},
+        keyed=False,
+        errors=ErrorsAs.STATUS,
+    )
+
+
+def input_items(inbound: FromApi, mark: str) -> list[dict[str, Json]]:
+    """What was asked, as items in their order. Pure."""
+    messages = [*(inbound.own_history or ()), *(message.to_message() for message in inbound.input)]
+    items: list[dict[str, Json]] = []
+    for message in messages:
+        for item in _items_of(message):
+            items.append({"id": f"in_{mark}_{len(items)}", **item})
+    return items
+
+
+def _items_of(message: Message) -> list[dict[str, Json]]:
+    words, calls = text_of(message.get("content")), message.get("tool_calls")
+    if message["role"] == "tool":
+        call = message.get("tool_call_id")
+        return [{"type": "function_call_output", "call_id": call, "output": words, "status": "completed"}]
+    found: list[dict[str, Json]] = []
+    if words or not calls:
+        kind = "output_text" if message["role"] == "assistant" else "input_text"
+        part: dict[str, Json] = {"type": kind, "text": words}
+        if kind == "output_text":
+            part |= {"annotations": [], "logprobs": []}
+        found.append({"type": "message", "role": message["role"], "status": "completed", "content": [part]})
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(call, dict) and isinstance(function, dict):
+            told = {"name": function.get("name"), "arguments": function.get("arguments")}
+            found.append({"type": "function_call", "call_id": call.get("id"), **told, "status": "completed"})
+    return found
+
+
+def _json(value: dict[str, Json]) -> web.Response:
+    return web.Response(body=orjson.dumps(value), content_type="application/json")

@@ -1,0 +1,349 @@
+"""What is asked at ``/v1/responses``: the same as of chat completions, in other words. It is put into those, and read as they are. Pure.
+
+What belongs to responses alone (how it is kept, what it goes on from, what is told again with it) is read here.
+
+Laws (tests/adapters/test_responses_read.py): whatever the bytes, there is a request or a problem that names the path in the body that was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+import orjson
+
+from adapters.http.api.asked import ApiRequest
+from adapters.http.api.completions import read as read_chat
+from adapters.http.common import Problem
+from adapters.http.entrance import NotJson, json_of
+from agent_core.jsonvalue import Json
+from agent_core.messages import Message
+from agent_core.records import dataclass
+
+_ID = re.compile(r"resp_(s_[0-9a-z]+)_([0-9]{1,18})")
+_HERE = frozenset(
+    {"input", "instructions", "previous_response_id", "conversation", "background", "store", "stream_options", "include", "text", "reasoning",
+     "max_output_tokens", "max_tool_calls", "truncation", "metadata", "tools", "tool_choice", "prompt"}
+)  # fmt: skip
+"""Fields that are read here; all others are as in chat completions."""
+_TOLD_AGAIN = (
+    "instructions", "metadata", "previous_response_id", "background", "store", "text", "reasoning", "tool_choice", "truncation",
+    "max_output_tokens",
+)  # fmt: skip
+_OURS = frozenset({"mcp_call", "mcp_list_tools"})
+"""Items of the gateway's own tools, handed back by clients that keep the conversation: they are for people to see."""
+CUSTOM = "custom_tools"
+"""Under which the names of tools are told again that take a text, not JSON."""
+_ONE_TEXT: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+
+class _Bad(Exception):
+    def __init__(self, message: str, param: str, code: str | None = None) -> None:
+        super().__init__(message)
+        self.problem = Problem(400, message, param=param, code=code)
+
+
+def response_ref(text: str) -> tuple[str, int] | None:
+    """The session and the message that a response's id stands for; None if it is no such id."""
+    found = _ID.fullmatch(text)
+    return (found[1], int(found[2])) if found is not None else None
+
+
+def read(body: bytes, session: str) -> ApiRequest | Problem:
+    """The request in a body."""
+    try:
+        value = json_of(body)
+    except NotJson as error:
+        return Problem(400, str(error), code="invalid_json")
+    if not isinstance(value, dict):
+        return Problem(400, "The body must be a JSON object.")
+    try:
+        return _request(value, session)
+    except _Bad as bad:
+        return bad.problem
+
+
+def _request(value: Mapping[str, Json], session: str) -> ApiRequest | Problem:
+    name, previous = session or _conversation(value), _text(value, "previous_response_id")
+    if name and previous:
+        words = "previous_response_id and conversation are two ways to say what goes on: name one of them."
+        raise _Bad(words, "previous_response_id")
+    before = response_ref(previous) if previous else None
+    if previous and before is None:
+        raise _Bad(f"There is no response {previous[:80]!r}.", "previous_response_id", "previous_response_not_found")
+    background, kept = _flag(value, "background"), value.get("store") is not False
+    if background and not kept:
+        raise _Bad("What runs in the background has to be stored: leave store out, or set it to true.", "background")
+    if value.get("store") is not None:
+        _flag(value, "store")
+    if value.get("prompt") is not None:
+        raise _Bad("Stored prompts lie with OpenAI; send the words in instructions.", "prompt", "unsupported_parameter")
+    chat, origins, again = _as_chat(value)
+    asked = read_chat(orjson.dumps(chat), name)
+    if isinstance(asked, Problem):
+        return _renamed(asked, origins)
+    return replace(
+        asked,
+        include_usage=True,
+        digest=hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        background=background,
+        before=before,
+        kept=kept,
+        again=again,
+    )
+
+
+def _as_chat(value: Mapping[str, Json]) -> tuple[dict[str, Json], list[int], dict[str, Json]]:
+    """(the body of a chat completion, for each of its messages the input item that it comes from, what is told again)."""
+    items = _Items()
+    instructions = _text(value, "instructions")
+    if instructions:
+        items.say({"role": "system", "content": instructions}, -1)
+    given = value.get("input")
+    if isinstance(given, str):
+        items.say({"role": "user", "content": given}, -1)
+    elif isinstance(given, list) and given:
+        for index, item in enumerate(given):
+            items.take(item, index)
+    else:
+        raise _Bad("input must be text, or a list of items with at least one.", "input")
+    chat: dict[str, Json] = {name: each for name, each in value.items() if name not in _HERE}
+    tools, custom = _tools(value.get("tools"))
+    limit = value.get("max_output_tokens")
+    chat |= {
+        "messages": [*items.messages],
+        **({"tools": tools} if tools is not None else {}),
+        **({"max_completion_tokens": limit} if limit is not None else {}),
+        **_choice(value.get("tool_choice")),
+        **_form(_object(value, "text")),
+    }
+    effort = _object(value, "reasoning").get("effort")
+    if effort is not None:
+        chat["reasoning_effort"] = effort
+    metadata = _object(value, "metadata")
+    if len(metadata) > 16 or not all(isinstance(each, str) and len(each) <= 512 for each in metadata.values()):
+        raise _Bad("metadata has at most 16 texts of at most 512 characters.", "metadata")
+    if value.get("max_tool_calls") is not None:
+        raise _Bad("max_tool_calls is not offered here.", "max_tool_calls", "unsupported_parameter")
+    again: dict[str, Json] = {name: value[name] for name in _TOLD_AGAIN if value.get(name) is not None}
+    return chat, items.origins, {**again, **({CUSTOM: custom} if custom else {})}
+
+
+def _renamed(problem: Problem, origins: list[int]) -> Problem:
+    """A problem of the chat completion, with the names of what was sent."""
+
+    def name(found: re.Match[str]) -> str:
+        origin = origins[int(found[1])] if int(found[1]) < len(origins) else -1
+        return f"input[{origin}]" if origin >= 0 else "input"
+
+    def renamed(words: str) -> str:
+        words = re.sub(r"messages\[(\d+)\]", name, words)
+        words = words.replace("max_completion_tokens", "max_output_tokens").replace(
+            "reasoning_effort", "reasoning.effort"
+        )
+        return words.replace("response_format", "text.format").replace("messages", "input")
+
+    param = renamed(problem.param) if problem.param is not None else None
+    return replace(problem, message=renamed(problem.message), param=param)
+
+
+# ---------------------------------------------------------------------- input
+
+
+@dataclass(slots=True)
+class _Items:
+    """The messages that items come to: calls belong to the assistant's message before them."""
+
+    messages: list[Message] = field(default_factory=list[Message])
+    origins: list[int] = field(default_factory=list[int])
+    thought: str = ""
+    """What the reply thought that comes next."""
+
+    def say(self, message: Message, origin: int) -> None:
+        if message["role"] == "assistant" and self.thought:
+            message["reasoning_content"], self.thought = self.thought, ""
+        self.messages.append(message)
+        self.origins.append(origin)
+
+    def take(self, item: Json, index: int) -> None:
+        path = f"input[{index}]"
+        if not isinstance(item, dict):
+            raise _Bad(f"{path} must be an object", path)
+        kind = item.get("type", "message")
+        match kind:
+            case "message":
+                self.say({"role": item.get("role"), "content": _content(item.get("content"), f"{path}.content")}, index)
+            case "function_call":
+                self._call(item, _text(item, "arguments", path), index)
+            case "custom_tool_call":
+                self._call(item, orjson.dumps({"input": item.get("input")}).decode(), index)
+            case "function_call_output" | "custom_tool_call_output":
+                call, output = _text(item, "call_id", path), item.get("output")
+                if not call:
+                    raise _Bad(f"{path}.call_id is missing", f"{path}.call_id")
+                self.say({"role": "tool", "tool_call_id": call, "content": _content(output, f"{path}.output")}, index)
+            case "reasoning":
+                self.thought = _thought(item)
+            case str() if kind in _OURS:
+                pass
+            case _:
+                words = f"{path}.type {str(kind)[:80]!r} is not taken here."
+                raise _Bad(words, f"{path}.type", "unsupported_value")
+
+    def _call(self, item: Mapping[str, Json], arguments: str, index: int) -> None:
+        path = f"input[{index}]"
+        call, name = _text(item, "call_id", path), _text(item, "name", path)
+        if not call or not name:
+            raise _Bad(f"{path} must have a call_id and a name", path)
+        made: Json = {"id": call, "type": "function", "function": {"name": name, "arguments": arguments or "{}"}}
+        last = self.messages[-1] if self.messages else None
+        if last is None or last["role"] != "assistant":
+            self.say({"role": "assistant", "content": None, "tool_calls": [made]}, index)
+            return
+        calls = last.setdefault("tool_calls", [])
+        assert isinstance(calls, list)
+        calls.append(made)
+
+
+def _thought(item: Mapping[str, Json]) -> str:
+    """What an item of reasoning says, as far as it can be read."""
+    for name in ("content", "summary"):
+        parts = item.get(name)
+        texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        said = "\n\n".join(text for text in texts if isinstance(text, str))
+        if said:
+            return said
+    return ""
+
+
+def _content(value: Json, path: str) -> Json:
+    if not isinstance(value, list):
+        return value
+    return [_part(part, f"{path}[{index}]") for index, part in enumerate(value)]
+
+
+def _part(part: Json, path: str) -> Json:
+    if not isinstance(part, dict):
+        raise _Bad(f"{path} must be an object", path)
+    match part.get("type"):
+        case "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text":
+            return {"type": "text", "text": part.get("text")}
+        case "refusal":
+            return {"type": "text", "text": part.get("refusal")}
+        case "input_image":
+            if part.get("image_url") is None:
+                raise _Bad(f"{path}: a picture is taken by its image_url; files are not kept here.", path)
+            detail = part.get("detail")
+            return {
+                "type": "image_url",
+                "image_url": {"url": part["image_url"], **({"detail": detail} if detail else {})},
+            }
+        case "input_file":
+            if part.get("file_data") is None:
+                raise _Bad(f"{path}: a file is taken with its file_data; files are not kept here.", path)
+            return {"type": "file", "file": {name: part[name] for name in ("filename", "file_data") if part.get(name)}}
+        case "input_audio":
+            return {"type": "input_audio", "input_audio": part.get("input_audio")}
+        case other:
+            raise _Bad(f"{path}.type {str(other)[:80]!r} is not taken here.", f"{path}.type", "unsupported_value")
+
+
+# ---------------------------------------------------------------------- tools, form
+
+
+def _tools(value: Json) -> tuple[list[Json] | None, list[Json]]:
+    """(the tools as chat completions have them, the names of those that take a text)."""
+    if value is None:
+        return None, []
+    if not isinstance(value, list):
+        raise _Bad("tools must be a list", "tools")
+    tools: list[Json] = []
+    custom: list[Json] = []
+    for index, tool in enumerate(value):
+        path = f"tools[{index}]"
+        if not isinstance(tool, dict) or not isinstance(tool.get("name") or tool.get("type"), str):
+            raise _Bad(f"{path} must be a function with a name", path)
+        function: dict[str, Json]
+        match tool.get("type"):
+            case "function":
+                names = ("name", "description", "parameters", "strict")
+                function = {name: tool[name] for name in names if tool.get(name) is not None}
+            case "custom":
+                function = {"name": tool.get("name"), "description": _described(tool), "parameters": _ONE_TEXT}
+                custom.append(tool.get("name"))
+            case other:
+                words = f"{path}: a tool of the type {str(other)[:80]!r} is not offered here. Bring functions; the gateway has tools of its own."
+                raise _Bad(words, f"{path}.type", "unsupported_value")
+        tools.append({"type": "function", "function": function})
+    return tools, custom
+
+
+def _described(tool: Mapping[str, Json]) -> str:
+    """What the model is told of a tool that takes a text, of a certain form if it says one."""
+    form = tool.get("format")
+    grammar = form.get("definition") if isinstance(form, dict) else None
+    words = str(tool.get("description") or "")
+    return f"{words}\n\nThe input follows this grammar:\n{grammar}" if isinstance(grammar, str) else words
+
+
+def _choice(value: Json) -> dict[str, Json]:
+    if value is None or isinstance(value, str):
+        return {} if value is None else {"tool_choice": value}
+    kind = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or kind not in ("function", "custom"):
+        raise _Bad("tool_choice must be none, auto, required, or name one of the tools.", "tool_choice")
+    return {"tool_choice": {"type": "function", "function": {"name": value.get("name")}}}
+
+
+def _form(text: Mapping[str, Json]) -> dict[str, Json]:
+    """How the answer is to look."""
+    found: dict[str, Json] = {} if text.get("verbosity") is None else {"verbosity": text["verbosity"]}
+    form = text.get("format")
+    kind = form.get("type") if isinstance(form, dict) else None
+    if form is None or kind == "text":
+        return found
+    if isinstance(form, dict) and kind == "json_schema":
+        schema: Json = {name: each for name, each in form.items() if name != "type"}
+        return {**found, "response_format": {"type": "json_schema", "json_schema": schema}}
+    if kind != "json_object":
+        raise _Bad("text.format.type must be text, json_object or json_schema.", "text.format.type")
+    return {**found, "response_format": {"type": "json_object"}}
+
+
+# ---------------------------------------------------------------------- values
+
+
+def _text(value: Mapping[str, Json], key: str, path: str = "") -> str:
+    found, name = value.get(key), f"{path}.{key}" if path else key
+    if found is None:
+        return ""
+    if not isinstance(found, str):
+        raise _Bad(f"{name} must be text", name)
+    return found
+
+
+def _flag(value: Mapping[str, Json], key: str) -> bool:
+    found = value.get(key)
+    if found is not None and not isinstance(found, bool):
+        raise _Bad(f"{key} must be true or false", key)
+    return found is True
+
+
+def _object(value: Mapping[str, Json], key: str) -> Mapping[str, Json]:
+    found = value.get(key)
+    if found is not None and not isinstance(found, dict):
+        raise _Bad(f"{key} must be an object", key)
+    return found or {}
+
+
+def _conversation(value: Mapping[str, Json]) -> str:
+    """The conversation's name."""
+    found = value.get("conversation")
+    name = found.get("id") if isinstance(found, dict) else found
+    if name is None:
+        return ""
+    if not isinstance(name, str) or not name:
+        raise _Bad("conversation must be a name, or an object with an id.", "conversation")
+    return name

@@ -1,0 +1,453 @@
+"""``/v1/responses``: by the published schema, in order, through the real SDK, and kept where it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Sight, Ticket
+from adapters.http.api.asked import ApiRequest
+from adapters.http.api.responses import ResponseSpelling
+from adapters.http.api.responsesread import read
+from adapters.http.api.spelling import ApiJob
+from adapters.http.api.truth import shown as shown_at_the_end
+from adapters.http.common import Problem
+from adapters.http.errorsas import ErrorsAs
+from agent_core.failures.exits import Answered, ExitCode
+from agent_core.turn.state import CallItem
+from agent_core.turn.view import Bubble, BubbleKind
+from gateway.daemon import Serving
+from tests.adapters.scripted import ended, example, said, shown, text, tool
+from tests.serving import served
+
+EVENTS: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+Script = Sequence[Sight | float | BaseException]
+
+
+def events_of(raw: bytes) -> list[dict[str, Any]]:
+    """The events of a stream, each as its schema has it."""
+    found: list[dict[str, Any]] = []
+    for block in raw.decode().split("\n\n"):
+        if not block or block.startswith(":"):
+            continue
+        name, data = block.split("\n")
+        event = json.loads(data.removeprefix("data: "))
+        assert name == f"event: {event['type']}"
+        EVENTS.validate_python(event)
+        found.append(event)
+    return found
+
+
+def check_order(events: Sequence[Mapping[str, Any]]) -> None:
+    """Numbers have no gap; items begin before they grow, and are over before the response is; what was streamed is what is said at the end."""
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert [event["type"] for event in events[:2]] == ["response.created", "response.in_progress"]
+    begun: dict[int, str] = {}
+    over: dict[int, Mapping[str, Any]] = {}
+    texts: dict[int, str] = {}
+    for event in events:
+        index: Any = event.get("output_index")
+        match event["type"]:
+            case "response.output_item.added":
+                assert index == len(begun)
+                begun[index] = event["item"]["id"]
+            case "response.output_item.done":
+                assert begun[index] == event["item"]["id"]
+                over[index] = event["item"]
+            case "response.output_text.delta":
+                assert index in begun
+                assert index not in over
+                texts[index] = texts.get(index, "") + event["delta"]
+            case _:
+                assert index is None or index in begun
+    last = events[-1]
+    assert last["type"] in ("response.completed", "response.failed", "response.incomplete", "error")
+    if last["type"] != "error":
+        Response.model_validate(last["response"])
+        assert last["response"]["output"] == [over[index] for index in sorted(over)]
+        assert set(over) == set(begun)
+        for index, item in over.items():
+            if item["type"] == "message" and index in texts:
+                assert "".join(part["text"] for part in item["content"]) == texts[index]
+
+
+# --- any turn ---
+
+words = st.sampled_from(["Hello", "I look.", "one\n[outspoken] two", "{", ""])
+kinds = st.sampled_from(
+    [BubbleKind.INTERIM, BubbleKind.ANSWER, BubbleKind.NOTE, BubbleKind.ACTIVITY, BubbleKind.PARTIAL]
+)
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> tuple[list[Sight], Ended]:
+    """A turn as it is seen: bubbles that come one behind the other, and grow."""
+    before: list[Bubble] = []
+    sights: list[Sight] = [Queued(1)] if draw(st.booleans()) else []
+    for number in range(draw(st.integers(0, 4))):
+        kind, said_here = draw(kinds), draw(words)
+        match kind:
+            case BubbleKind.ACTIVITY:
+                ways = [["running", "done"], ["waiting", "running", "failed"], ["approval", "not_run"], ["done"]]
+                way = [tool(f"c{number}", "look", state) for state in draw(st.sampled_from(ways))]
+                sights += [Showing("t_1", shown(*before, bubble)) for bubble in way]
+                before.append(way[-1])
+            case BubbleKind.NOTE:
+                before.append(Bubble(f"n{number}", BubbleKind.NOTE, "Something was left out.", final=True))
+            case _ if said_here:
+                grown = [text(f"s{number}", said_here[:length]) for length in range(1, len(said_here) + 1, 2)]
+                sights += [Showing("t_1", shown(*before, bubble)) for bubble in grown]
+                before.append(text(f"s{number}", said_here, kind, final=True))
+            case _:
+                pass
+    code = draw(st.sampled_from(list(ExitCode)))
+    handed = (CallItem("c_1", "mine", '{"a": 1}'), CallItem("c_2", "patch", '{"input": "x"}'))
+    last = ended(example(code), *before, handed=handed if code is ExitCode.HANDED_TO_CLIENT else ())
+    return sights, last
+
+
+def job(errors: ErrorsAs, **more: Any) -> ApiJob:
+    asked = read(json.dumps({"input": "hi", "model": "m", **more}).encode(), "")
+    assert isinstance(asked, ApiRequest)
+    return ApiJob(asked, Ticket(7, "s_1", duplicate=False), "r", 1_700_000_000, {}, keyed=False, errors=errors)
+
+
+@given(turns(), st.sampled_from([ErrorsAs.WORDS, ErrorsAs.STATUS]), st.booleans())
+def test_any_turn_is_streamed_by_the_schema_and_in_order(turn: tuple[list[Sight], Ended], errors: ErrorsAs, data: bool):
+    sights, last = turn
+    tools: Any = [
+        {"type": "function", "name": "mine", "parameters": {"type": "object"}, "strict": True},
+        {"type": "custom", "name": "patch", "description": "d"},
+    ]
+    asked = job(errors, tools=tools, **({"text": {"format": {"type": "json_object"}}} if data else {}))
+    spelling = ResponseSpelling(asked)
+    spoken, raw = spelling.listening(), spelling.begins()
+    for sight in sights:
+        match sight:
+            case Queued():
+                raw += spelling.queued(sight)
+            case Showing():
+                raw += spelling.says(spoken.new(sight.view))
+            case _:
+                pass
+    raw += spelling.ended(last, spoken.new(shown_at_the_end(last, errors)))
+    events = events_of(raw)
+    check_order(events)
+    whole: Any = ResponseSpelling(asked).whole(last)
+    Response.model_validate(whole)
+    streamed = events[-1]["response"]
+    assert data or {**whole, "output": None} == {**streamed, "output": None}
+    once, streaming = ({item["id"] for item in one["output"]} for one in (whole, streamed))
+    assert once <= streaming if data else once == streaming, "data that turns out to be said beside a tool has gone out"
+
+
+# --- one by one ---
+
+DOOR = "/v1/responses"
+ASKED: dict[str, Any] = {"model": "some-model", "input": "hi"}
+STATUS = {"X-Outspoken-Errors": "status"}
+
+
+async def streamed(script: Script, headers: Mapping[str, str] = STATUS, **more: Any) -> list[dict[str, Any]]:
+    status, _, raw = await said(script, DOOR, {**ASKED, "stream": True, **more}, headers)
+    assert status == 200, raw
+    events = events_of(raw)
+    check_order(events)
+    return events
+
+
+async def test_the_gateways_tools_are_items_that_a_client_shows_and_does_not_carry_out():
+    interim = text("s0", "Let me look.", BubbleKind.INTERIM, final=True)
+    events = await streamed([
+        Showing("t_1", shown(text("s0", "Let me"))),
+        Showing("t_1", shown(interim, tool("c1", "list_files", "running"))),
+        Showing("t_1", shown(interim, tool("c1", "list_files", "done"))),
+        ended(Answered(), interim, tool("c1", "list_files", "done"), text("s1", "One file.", BubbleKind.ANSWER, final=True)),
+    ])  # fmt: skip
+    output = events[-1]["response"]["output"]
+    assert [item["type"] for item in output] == ["message", "mcp_call", "message"]
+    assert [item.get("phase") for item in output] == ["commentary", None, "final_answer"]
+    assert (output[1]["name"], output[1]["server_label"], output[1]["status"]) == (
+        "list_files",
+        "outspoken",
+        "completed",
+    )
+    assert Response.model_validate(events[-1]["response"]).output_text == "Let me look.\n\nOne file."
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "status", "error"),
+    [
+        (ExitCode.ANSWERED, "response.completed", "completed", None),
+        (ExitCode.BROKEN_IN_TEXT, "response.failed", "failed", "broken_in_text"),
+        (ExitCode.CUT_BY_LENGTH, "response.incomplete", "incomplete", None),
+        (ExitCode.REFUSED_MIDWAY, "response.incomplete", "incomplete", None),
+        (ExitCode.STOPPED, "response.incomplete", "cancelled", None),
+    ],
+)
+async def test_how_it_ended_is_told_by_the_event_the_status_and_the_error(
+    code: ExitCode, kind: str, status: str, error: str | None
+):
+    ending = Answered() if code is ExitCode.ANSWERED else example(code)
+    last = (
+        await streamed([Showing("t", shown(text("s0", "Half"))), ended(ending, text("s0", "Half of", final=True))])
+    )[-1]
+    response = last["response"]
+    assert (last["type"], response["status"]) == (kind, status)
+    assert (response["error"]["type"] if response["error"] else None) == error
+    assert response["outspoken"]["exit"] == code.value
+    texts = [part["text"] for item in response["output"] for part in item["content"]]
+    assert texts == ["Half of"], "what the gateway says has a place of its own"
+
+
+async def test_people_get_the_notice_as_a_message():
+    headers = {"X-Outspoken-Errors": "words"}
+    last = (await streamed([ended(example(ExitCode.BROKEN_IN_TEXT), text("s0", "Half of", final=True))], headers))[-1]
+    ours = [item for item in last["response"]["output"] if item.get("outspoken") == {"by": "gateway"}]
+    assert "[outspoken] The reply above is cut short" in ours[0]["content"][0]["text"]
+
+
+async def test_what_produced_nothing_is_an_http_error_and_late_a_response_that_failed():
+    denied = ended(example(ExitCode.NOT_AUTHORISED, tools_done=[]))
+    for stream in (False, True):
+        status, _, body = await said([denied], DOOR, {**ASKED, "stream": stream}, STATUS)
+        assert (status, json.loads(body)["error"]["code"]) == (401, "not_authorised")
+    waiting = Showing("t_1", shown(Bubble("status", BubbleKind.STATUS, "Waiting", final=False)))
+    last = (await streamed([waiting, 11.0, waiting, denied]))[-1]
+    assert (last["type"], last["response"]["error"]["type"]) == ("response.failed", "not_authorised")
+
+
+async def test_a_turn_that_goes_on_in_the_next_process_ends_the_stream_with_an_error_event():
+    last = (await streamed([Showing("t", shown(text("s0", "Half"))), LeftOpen("t", shown(text("s0", "Half of")))]))[-1]
+    assert (last["type"], last["code"]) == ("error", "left_open")
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({}, "input"),
+    ({"input": []}, "input"),
+    ({"input": [7]}, "input[0]"),
+    ({"input": [{"role": "king", "content": "x"}]}, "input[0].role"),
+    ({"input": [{"role": "user", "content": "x"}, {"role": "user"}]}, "input[1].content"),
+    ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
+    ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
+    ({"input": "x", "temperature": "hot"}, "temperature"),
+    ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
+    ({"input": "x", "tools": [{"type": "code_interpreter"}]}, "tools[0].type"),
+    ({"input": "x", "previous_response_id": "resp_s_nothing_1", "conversation": "c"}, "previous_response_id"),
+    ({"input": "x", "previous_response_id": "resp_s_nothing_1"}, "previous_response_id"),
+    ({"input": "x", "previous_response_id": "nonsense"}, "previous_response_id"),
+    ({"input": "x", "background": True, "store": False}, "background"),
+    ({"input": "x", "metadata": {"a": 1}}, "metadata"),
+    ({"input": "x", "prompt": {"id": "p"}}, "prompt"),
+]
+
+
+@pytest.fixture
+async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
+    async with served(tmp_path, {"OUTSPOKEN_SERVER__ERRORS": "auto"}) as serving:
+        yield serving
+
+
+@pytest.fixture
+async def client(up: Serving) -> AsyncGenerator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as made:
+        yield made
+
+
+async def test_what_is_wrong_is_named_by_its_path_in_the_body_that_was_sent(up: Serving):
+    async with aiohttp.ClientSession() as http:
+        for body, param in BAD:
+            async with http.post(f"{up.url}{DOOR}", json=body) as response:
+                error = (await response.json())["error"]
+                assert (response.status, error["param"]) == (400, param), error
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "role", "content", "text", "name", "call_id", "id", "output", "format"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+fields = st.sampled_from(
+    ["input", "instructions", "tools", "tool_choice", "text", "reasoning", "store", "background", "conversation", "metadata", "stream", "prompt",
+     "previous_response_id", "max_output_tokens", "user", "model"]
+)  # fmt: skip
+
+
+@given(
+    st.binary(max_size=60) | st.dictionaries(fields, values, max_size=5).map(lambda value: json.dumps(value).encode())
+)
+def test_whatever_the_bytes_there_is_a_request_or_a_problem(body: bytes):
+    found = read(body, "")
+    assert isinstance(found, ApiRequest | Problem)
+    if isinstance(found, Problem):
+        assert (found.status, bool(found.message)) == (400, True)
+
+
+# --- the whole gateway, and the real SDK ---
+
+
+async def test_a_question_is_answered_streamed_and_not_and_got_again(client: openai.AsyncOpenAI):
+    whole = await client.responses.create(
+        model="outspoken", input="hello there", metadata={"a": "b"}, instructions="Be kind."
+    )
+    assert (whole.status, whole.metadata, whole.instructions) == ("completed", {"a": "b"}, "Be kind.")
+    assert "hello there" in whole.output_text
+    assert whole.usage is not None
+    again = await client.responses.retrieve(whole.id)
+    timed = {"created_at": 0, "completed_at": 0, "outspoken": None}
+    assert {**again.model_dump(), **timed} == {**whole.model_dump(), **timed}
+    async with client.responses.stream(model="outspoken", input="hello there") as stream:
+        kinds_seen = [event.type async for event in stream]
+        final = await stream.get_final_response()
+    assert final.output_text == whole.output_text
+    assert kinds_seen[0] == "response.created"
+    assert kinds_seen[-1] == "response.completed"
+    items = await client.responses.input_items.list(whole.id, order="asc")
+    assert [item.type for item in items.data] == ["message", "message"]
+
+
+async def test_a_response_goes_on_from_another_and_each_branch_has_its_own_past(
+    client: openai.AsyncOpenAI, up: Serving
+):
+    first = await client.responses.create(model="outspoken", input="one")
+    second = await client.responses.create(model="outspoken", input="two", previous_response_id=first.id)
+    branch = await client.responses.create(model="outspoken", input="three", previous_response_id=first.id)
+    after = await client.responses.create(model="outspoken", input="four", previous_response_id=branch.id)
+    assert second.id.split("_")[2] == first.id.split("_")[2], "the same session: nothing came between"
+    assert len({one.id.split("_")[2] for one in (first, branch, after)}) == 3
+
+    async def past(response: Response) -> list[str]:
+        kept = await up.hub.response(*_ref(response.id))
+        assert kept is not None
+        told = await up.hub.told_after(kept)
+        assert told is not None
+        return [str(message["content"]) for message in told if message["role"] == "user"]
+
+    assert await past(second) == ["one", "two"]
+    assert await past(branch) == ["one", "three"]
+    assert await past(after) == ["one", "three", "four"]
+
+
+def _ref(made: str) -> tuple[str, int]:
+    session, _, number = made.removeprefix("resp_").rpartition("_")
+    return session, int(number)
+
+
+async def test_two_that_go_on_from_one_at_the_same_time_do_not_hear_each_other(client: openai.AsyncOpenAI, up: Serving):
+    first = await client.responses.create(model="outspoken", input="one")
+    both = await asyncio.gather(
+        *(
+            client.responses.create(model="outspoken", input=each, previous_response_id=first.id)
+            for each in ("two", "three")
+        )
+    )
+    assert len({one.id.split("_")[2] for one in both}) == 2
+
+
+async def test_a_conversation_is_the_session_of_that_name_at_either_endpoint(client: openai.AsyncOpenAI, up: Serving):
+    one = await client.responses.create(model="outspoken", input="one", conversation="mine")
+    assert one.conversation is not None
+    assert one.conversation.id == "mine"
+    words: list[Any] = [{"role": "user", "content": "two"}]
+    await client.chat.completions.create(
+        model="outspoken", messages=words, extra_headers={"X-Outspoken-Session": "mine"}
+    )
+    three = await client.responses.create(model="outspoken", input="three", conversation="mine")
+    kept = await up.hub.response(*_ref(three.id))
+    assert kept is not None
+    told = await up.hub.told_after(kept) or ()
+    assert [str(message["content"]) for message in told if message["role"] == "user"] == ["one", "two", "three"]
+
+
+async def test_a_clients_tools_are_called_and_their_results_go_on(client: openai.AsyncOpenAI):
+    tools: Any = [
+        {
+            "type": "function",
+            "name": "list_files",
+            "description": "lists",
+            "parameters": {"type": "object", "properties": {}},
+            "strict": False,
+        }
+    ]
+    first = await client.responses.create(model="outspoken", input="list files", tools=tools)
+    call: Any = first.output[-1]
+    assert (call.type, call.name, first.status) == ("function_call", "list_files", "completed")
+    result: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "one.txt"}]
+    second = await client.responses.create(model="outspoken", input=result, previous_response_id=first.id, tools=tools)
+    assert "one.txt" in second.output_text
+    history: Any = [{"role": "user", "content": "list files"}, *[item.model_dump() for item in first.output], *result]
+    alone = await client.responses.create(model="outspoken", input=history, tools=tools, store=False)
+    assert "one.txt" in alone.output_text
+
+
+async def test_what_runs_in_the_background_is_got_and_can_be_cancelled(client: openai.AsyncOpenAI):
+    quick = await client.responses.create(model="outspoken", input="hello", background=True)
+    assert quick.status == "queued"
+    async with asyncio.timeout(30):
+        while (now := await client.responses.retrieve(quick.id)).status in ("queued", "in_progress"):
+            await asyncio.sleep(0.1)
+    assert now.status == "completed"
+    slow = await client.responses.create(model="outspoken", input="count to 90 slowly", background=True)
+    cancelled = await client.responses.cancel(slow.id)
+    assert cancelled.status == "cancelled"
+    assert (await client.responses.retrieve(slow.id)).status == "cancelled"
+
+
+async def test_what_was_deleted_or_never_kept_is_not_found(client: openai.AsyncOpenAI, tmp_path: Path):
+    kept = await client.responses.create(model="outspoken", input="a secret word: xylophone")
+    await client.responses.delete(kept.id)
+    alone = await client.responses.create(model="outspoken", input="hello", store=False)
+    for made in (kept.id, alone.id, "resp_s_nothing_1", "nonsense"):
+        with pytest.raises(openai.NotFoundError):
+            await client.responses.retrieve(made)
+    with pytest.raises(openai.BadRequestError):
+        await client.responses.create(model="outspoken", input="go on", previous_response_id=kept.id)
+
+
+async def test_what_was_accepted_for_the_background_ends_over_a_restart(tmp_path: Path):
+    env = {"OUTSPOKEN_SERVER__DRAIN_SECONDS": "0"}
+    async with (
+        served(tmp_path, env) as first,
+        openai.AsyncOpenAI(base_url=f"{first.url}/v1", api_key="none", max_retries=0) as client,
+    ):
+        made = await client.responses.create(model="outspoken", input="count to 20 slowly", background=True)
+        await asyncio.sleep(0.5)
+    async with (
+        served(tmp_path, env) as second,
+        openai.AsyncOpenAI(base_url=f"{second.url}/v1", api_key="none", max_retries=0) as client,
+    ):
+        async with asyncio.timeout(60):
+            while (now := await client.responses.retrieve(made.id)).status in ("queued", "in_progress"):
+                await asyncio.sleep(0.1)
+        assert now.status == "completed", now
+        assert now.output_text.endswith("19, 20.")
+
+
+async def test_the_stream_of_a_kept_response_is_given_again_from_its_beginning(client: openai.AsyncOpenAI):
+    made = await client.responses.create(model="outspoken", input="hello there")
+    texts = [
+        event.delta
+        async for event in await client.responses.retrieve(made.id, stream=True)
+        if event.type == "response.output_text.delta"
+    ]
+    assert "".join(texts) == made.output_text
+    with pytest.raises(openai.BadRequestError):
+        await client.responses.retrieve(made.id, stream=True, starting_after=4)
