@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,12 +24,10 @@ from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.records import dataclass
-from agent_core.rules.promises import read_ending
 from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
-from agent_core.text.patterns import compile_all
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
@@ -68,12 +66,12 @@ from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
 from gateway.version import program_version
+from gateway.warming import warmed
 
 log = structlog.get_logger("gateway")
 
 DELIVERY_SECONDS = 5.0
 """How long a shutdown waits for parts to go out; what is left goes out at the next start."""
-WARM_SECONDS = 0.5
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You can use tools: files in your workspace folder, web pages, a memory and a to-do list. "
     "Use a tool when it helps, say briefly what you are doing, and answer in the language of the person. "
@@ -174,7 +172,7 @@ async def serving(
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config))
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
-        hub.keep(_warmed(client))
+        hub.keep(warmed(client))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
         await stack.enter_async_context(quotas.running())
@@ -209,16 +207,6 @@ def _tell_of_leftovers(store: Store, left: str, announced: Announcements) -> Non
     if left:
         log.warning("storage.begun_anew", database=store.shown, left=left)
         announced.announce("storage:anew", words_of(store.shown, left))
-
-
-async def _warmed(client: ModelClient) -> None:
-    """What the first turn would wait for is loaded once the port is open and those who waited for it are in."""
-    await asyncio.sleep(WARM_SECONDS)
-    with suppress(ImportError):  # the first call says so
-        await client.warm()
-    await asyncio.to_thread(compile_all)
-    # The forms of languages, and English.
-    await asyncio.to_thread(read_ending, "That is done. Now I'll look at the rest:")
 
 
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:

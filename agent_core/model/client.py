@@ -276,7 +276,10 @@ def _load_sdk() -> None:
     """Get what a call needs: 0.2 s of work and 8 MiB, most of it the SDK."""
     import openai
 
-    del openai
+    from agent_core.model.stream import bodies
+    from agent_core.model.transport import ModelTransport
+
+    del openai, bodies, ModelTransport
     with contextlib.suppress(OSError):  # the call says so
         _tls()
 

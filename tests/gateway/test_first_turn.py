@@ -1,0 +1,89 @@
+"""The first turn makes nothing that was to be made before it. ``python -m tests.gateway.test_first_turn`` prints `gateway/everyturn.txt` anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from gateway.warming import EVERY_TURN
+
+ROOT = Path(__file__).parents[2]
+OURS = ("agent_core.", "adapters.", "gateway.")
+SOME = 8
+"""So many may have come since the list was printed. More: print it anew."""
+SERVE = """
+import asyncio, sys
+
+import aiohttp
+
+from agent_core import records
+
+made = []
+real = records._method
+
+
+def method(cls, name, asked):
+    made.append(f"{cls.__module__} {cls.__name__} {name}")
+    return real(cls, name, asked)
+
+
+records._method = method
+
+
+async def run():
+    import gateway.daemon as daemon
+    import gateway.warming
+    from gateway.operate.context import configure_logs, load_all
+
+    gateway.warming.WARM_SECONDS = 0
+    if sys.argv[1] == "bare":
+        from pathlib import Path
+        gateway.warming.EVERY_TURN = Path("/dev/null")
+    loaded, paths = load_all(None)
+    configure_logs(loaded.config)
+    async with daemon.serving(loaded.config, paths) as up:
+        async with asyncio.timeout(60):
+            while any("warmed" in str(task.get_coro()) for task in asyncio.all_tasks()):
+                await asyncio.sleep(0.05)
+        made.clear()
+        body = {"model": loaded.config.model.name, "stream": True, "messages": [{"role": "user", "content": "hello"}]}
+        async with aiohttp.ClientSession() as client, client.post(f"{up.url}/v1/chat/completions", json=body) as answer:
+            assert answer.status == 200, await answer.text()
+            assert b"[DONE]" in await answer.read()
+        print("\\n".join(sorted(set(made))))
+
+
+asyncio.run(run())
+"""
+
+
+def first_turn(folder: Path, *, bare: bool = False) -> list[str]:
+    """Which methods of records the first turn of a gateway makes; `bare`: of one that has made none before."""
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("OUTSPOKEN_", "OPENAI_"))},
+        "OUTSPOKEN_HOME": str(folder),
+        "OUTSPOKEN_SERVER__PORT": "0",
+        "OUTSPOKEN_LOG__FORMAT": "json",
+    }
+    command = [sys.executable, "-c", SERVE, "bare" if bare else "warm"]
+    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True, timeout=240)
+    names = (line.split() for line in ran.stdout.splitlines())
+    return [" ".join(one) for one in names if len(one) == 3 and one[0].startswith(OURS) and "rehearsal" not in one[0]]
+
+
+def test_the_first_turn_makes_no_more_than_the_second(tmp_path: Path) -> None:
+    assert len(first_turn(tmp_path)) <= SOME
+
+
+def test_each_line_names_a_method_that_is_there() -> None:
+    for line in EVERY_TURN.read_text("utf-8").splitlines():
+        module, record, method = line.split()
+        assert hasattr(getattr(__import__(module, fromlist=[record]), record), method), line
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        sys.stdout.write("".join(f"{line}\n" for line in first_turn(Path(made), bare=True)))
