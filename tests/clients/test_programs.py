@@ -20,24 +20,29 @@ from tests.serving import served
 PROGRAMS = Path(__file__).with_name("programs")
 PYTHON = Path(sys.prefix) / "clients" / "bin" / "python"
 HELLO, WEATHER, ADA = "Hello, you.", "It is sunny in Paris.", {"name": "Ada", "age": 36}
-CHAT: dict[str, dict[str, object]] = {
+WANTED: dict[str, dict[str, object]] = {
     "openai_sdk": {
         "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "structured": ADA,
         "wrong_key": "AuthenticationError 401", "too_fast": "RateLimitError 429", "broken": "InternalServerError 500",
-        "cut": "The first half, and\n\n[outspoken] The reply above is cut short",
+        "responses": HELLO, "responses_streamed": HELLO, "cut": "The first half, and\n\n[outspoken] The reply above is cut short",
+    },
+    "agents_sdk": {
+        "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "structured": ADA,
+        "wrong_key": "AuthenticationError 401", "broken": "InternalServerError 500",
     },
     "pydantic_ai_agent": {
-        "plain_chat": HELLO, "streamed_chat": HELLO, "tools_chat": WEATHER, "structured_chat": ADA,
+        "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "structured": ADA, "plain_chat": HELLO, "streamed_chat": HELLO, "tools_chat": WEATHER, "structured_chat": ADA,
         "wrong_key": "ModelHTTPError 401", "broken": "ModelHTTPError 500",
     },
     "langchain_chat": {
         "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "structured": ADA, "falls_back": "from the second",
+        "plain_responses": HELLO, "streamed_responses": HELLO, "tools_responses": WEATHER, "structured_responses": ADA,
     },
     "instructor_client": {
         "structured": ADA, "structured_json": ADA, "streamed": ADA, "wrong_key": "InstructorRetryException None",
     },
     "litellm_client": {
-        "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "wrong_key": "AuthenticationError 401", "falls_back": "from the second",
+        "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "responses": HELLO, "wrong_key": "AuthenticationError 401", "falls_back": "from the second",
     },
     "llm_command": {
         "plain": HELLO, "streamed": HELLO, "structured": '{"name": "Ada", "age": 36}', "goes_on": HELLO,
@@ -77,9 +82,9 @@ def seen(outcome: object, wanted: object) -> object:
     return outcome
 
 
-@pytest.mark.parametrize("program", CHAT)
+@pytest.mark.parametrize("program", WANTED)
 async def test_a_program_of_others_works_with_its_defaults(program: str, tmp_path: Path) -> None:
-    wanted = CHAT[program]
+    wanted = WANTED[program]
     async with provider() as upstream:
         env = {
             "OUTSPOKEN_MODEL__BASE_URL": upstream.url,
