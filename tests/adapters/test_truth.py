@@ -79,6 +79,7 @@ MOZILLA = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"}
     [
         ({}, ErrorsAs.AUTO, False, ErrorsAs.STATUS),
         ({"User-Agent": "OpenAI/Python 3.52.0"}, ErrorsAs.AUTO, False, ErrorsAs.STATUS),
+        ({"User-Agent": "OpenAI/JS 6.9", "Sec-Fetch-Mode": "cors"}, ErrorsAs.AUTO, False, ErrorsAs.STATUS),  # Node
         (MOZILLA, ErrorsAs.AUTO, False, ErrorsAs.WORDS),
         (MOZILLA, ErrorsAs.AUTO, True, ErrorsAs.STATUS),
         (MOZILLA, ErrorsAs.STATUS, False, ErrorsAs.STATUS),

@@ -27,7 +27,8 @@ from agent_core.turn.view import TEXTS, BubbleKind, View
 ERRORS_HEADER = "X-Outspoken-Errors"
 _FRONT_ENDS = ("Mozilla/", "LibreChat", "Open WebUI", "open-webui", "SillyTavern")
 """How the User-Agent of those begins who show people whatever is content, and errors badly or not at all: pages in a browser first of all."""
-_FRONT_ENDS_HEADERS = ("X-OpenWebUI-User-Id", "X-OpenWebUI-Chat-Id", "Sec-Fetch-Mode")
+_FRONT_ENDS_HEADERS = ("X-OpenWebUI-User-Id", "X-OpenWebUI-Chat-Id")
+"""`Sec-Fetch-Mode` is none of them: Node sends it with every request of a program."""
 
 
 def errors_as(headers: Mapping[str, str], configured: ErrorsAs, *, structured: bool) -> ErrorsAs:
