@@ -61,6 +61,10 @@ NOT_OPENED = Retry(1.0, 30.0)
 """No turn can be opened for want of the storage; it is tried at once when somebody writes."""
 DELIVERY = Retry(1.0, 300.0, least=0.5)
 """A part of a chat that was not shown."""
+HOOK = Retry(5.0, 4 * 3600.0, factor=4.0, least=0.9, attempts=13)
+"""A webhook that was not taken: for about a day, as the specification asks."""
+HOOK_RECEIVER = Retry(1.0, 60.0, least=0.5)
+"""Whoever did not take the last one, whichever it was: one at a time, that slowly."""
 ADAPTER = Retry(0.5, 30.0, least=0.5)
 """An adapter that went down."""
 MISSED = Retry(0.5, 60.0)

@@ -13,12 +13,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
 
 from adapters.contract.redacted import set_redactor
 from adapters.http.common import guarded
+from agent_core.bell import Bell
 from agent_core.driver.spending import Spender
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
@@ -67,6 +69,10 @@ from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
 from gateway.version import program_version
 from gateway.warming import warmed
+from gateway.webhooks.telling import HookTelling
+
+if TYPE_CHECKING:
+    from gateway.webhooks.sender import HookSender
 
 log = structlog.get_logger("gateway")
 
@@ -141,15 +147,16 @@ async def serving(
         workers = await stack.enter_async_context(Workers())
         tools = _tools(config, store, paths, workers)
         quotas = _quotas(config, paths, store, clock)
+        telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
-        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage)
+        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
         voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, stack)
         hub = Hub(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
-            damage=damage, announce=announced.announce,
+            damage=damage, announce=announced.announce, herald=telling,
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
@@ -157,19 +164,18 @@ async def serving(
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
         _tell_of_leftovers(store, left, announced)
-        soundness = SoundnessWatch(
-            config.storage.url or paths.database, store, clock, lambda: damage.times, watch.damaged, hub.aside.sound
-        )
-        alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness)
+        soundness = _soundness(config, paths, store, clock, damage, watch, hub)
+        alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, hooks)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
         metrics.read_from(
             GatewayParts(
-                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop
+                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
             )
-        )
-        look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside, soundness)
-        routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config))
+        )  # fmt: skip
+        version = program_version()
+        look = Look(hub, store, chats, health, alerter, quotas, clock, version, keeper.aside, soundness, hooks)
+        routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
         hub.keep(warmed(client))
@@ -319,6 +325,51 @@ def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:
     return Quotas(config.quota.limits(), paths.state_dir, workspaces, spool, store.overview.memories, clock)
 
 
+async def _webhooks(
+    config: Config,
+    store: Store,
+    workers: Workers,
+    signals: Signals,
+    clock: Clock,
+    ids: SystemIds,
+    stack: AsyncExitStack,
+) -> tuple[HookTelling, HookSender | None]:
+    """What makes messages for other programs, and what sends them; that is not there, and not loaded, without any receiver. Entered before the
+    hub, so that the last turns are told as well."""
+
+    async def key_of(session: str) -> str:
+        known = await store.sessions.one(session)
+        return known.key if known is not None else ""
+
+    receivers = [one.receiver() for one in config.webhooks.receivers]
+    telling = HookTelling([one.rule for one in receivers], key_of, clock, Bell())
+    if not receivers:
+        return telling, None
+    from gateway.webhooks.posting import posting
+    from gateway.webhooks.sender import HookSender
+
+    signals.listen(telling.on)
+    poster = await stack.enter_async_context(posting(workers))
+    sender = HookSender(receivers, telling, store, poster, clock, ids.seed())
+    await stack.enter_async_context(sender.running())
+    return telling, sender
+
+
+def _soundness(
+    config: Config, paths: Paths, store: Store, clock: Clock, damage: DamageMet, watch: StoreWatch, hub: Hub
+) -> SoundnessWatch:
+    where = config.storage.url or paths.database
+    return SoundnessWatch(where, store, clock, lambda: damage.times, watch.damaged, hub.aside.sound)
+
+
+def _hook_routes(hooks: HookSender | None, key: str | None, ids: SystemIds) -> list[web.RouteDef]:
+    if hooks is None:
+        return []
+    from gateway.webhooks.routes import HookRoutes
+
+    return HookRoutes(hooks, key, ids).routes()
+
+
 def _alerter(
     config: Config,
     store: Store,
@@ -330,6 +381,7 @@ def _alerter(
     keeper: Keeper,
     quotas: Quotas,
     soundness: SoundnessWatch,
+    hooks: HookSender | None,
 ) -> Alerter:
     operators, rules = config.operators, config.budgets.rules()
     return Alerter(
@@ -347,14 +399,23 @@ def _alerter(
         hub.slots.oldest_seconds,
         soundness.words,
         quotas.words,
+        hooks.troubles if hooks is not None else tuple,
+        hooks.alerted if hooks is not None else None,
     )
 
 
 def _asked_routes(
-    health: Health, metrics: Metrics, keyring: Keyring, hub: Hub, operators: str | None
+    health: Health,
+    metrics: Metrics,
+    keyring: Keyring,
+    hub: Hub,
+    operators: str | None,
+    hooks: HookSender | None,
+    ids: SystemIds,
 ) -> list[web.RouteDef]:
     keys = KeyAdmin(keyring, hub, operators)
-    return [*health.routes(partial(guarded, operators)), *metrics.routes(operators), *keys.routes()]
+    asked = [*health.routes(partial(guarded, operators)), *metrics.routes(operators), *keys.routes()]
+    return [*asked, *_hook_routes(hooks, operators, ids)]
 
 
 def _health(

@@ -23,5 +23,6 @@ REVISIONS = (
     "0015",
     "0016",
     "0017",
+    "0018",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

@@ -62,6 +62,14 @@ class Remote:
         """How a delivery is doing; comes back at the latest after the time, sooner if it is settled."""
         return await self._call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", None)
 
+    async def webhooks(self) -> Sequence[Table]:
+        """How the receivers of webhooks are doing; none where there are none."""
+        return tables((await self._call("GET", "/api/webhooks", None)).get("webhooks"))
+
+    async def webhook(self, verb: str, receiver: str, one: str) -> Table:
+        """Try a receiver, send again, or turn it on."""
+        return await self._call("POST", "/api/webhooks", {"verb": verb, "receiver": receiver, "id": one})
+
     async def _ask(self, method: str, path: str, body: Table | None) -> tuple[int, bytes]:
         data = orjson.dumps(body) if body is not None else None
         headers = {**self._headers, "Content-Type": "application/json"}
@@ -124,6 +132,7 @@ def status_lines(body: Table) -> list[str]:
     lines += _removed(body.get("retention"))
     lines += [f"Forgetting a person ({one.get('forget')})." for one in tables(body.get("forgetting"))]
     lines += _words(body.get("forgotten"))
+    lines += [f"Webhook {line}" for line in webhook_lines(hooks)] if (hooks := tables(body.get("webhooks"))) else []
     unsent = body.get("unsent_parts")
     if unsent:
         lines.append(
@@ -249,3 +258,19 @@ def delivery_line(body: Table) -> str:
             return f"It could not be delivered: {body.get('cause')}"
         case _:
             return f"The last try failed: {body.get('cause')}" if body.get("cause") else ""
+
+
+def webhook_lines(found: Sequence[Table]) -> list[str]:
+    """Each receiver in a line, and below it what it was not told."""
+    lines: list[str] = []
+    for one in found:
+        state = f"off, because {one.get('off')}" if one.get("off") else "on"
+        if one.get("failing_since"):
+            state += f", has taken nothing since {one.get('failing_since')}"
+        counts = f"{one.get('waiting')} waiting, {one.get('sent')} sent, {one.get('given_up')} given up"
+        lines.append(f"{one.get('receiver')}: {state}; {counts} ({one.get('url')})")
+        lines += [
+            f"  given up: {lost.get('id')} {lost.get('event')} of {lost.get('at')}: {lost.get('why')}"
+            for lost in tables(one.get("last_given_up"))
+        ]
+    return lines or ["No webhook is configured."]

@@ -20,6 +20,7 @@ import itertools
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import field
 from typing import Protocol
 
 import structlog
@@ -37,8 +38,9 @@ from agent_core.signals import Tell, TurnClosed
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store, StoreError
-from agent_core.store.troubles.rows import TroubleRow
+from agent_core.store.troubles.rows import IncidentRow, TroubleRow
 from agent_core.store.turns.rows import IntendedCall, JournalRow, OpeningTurn
+from agent_core.store.webhooks.rows import HookRow
 from agent_core.turn.events import DriverFailed, Event, ToolCallNamed, TurnEnded, TurnOpened
 from agent_core.turn.state import Activity, PersonItem
 from agent_core.turn.view import View, exit_view, view
@@ -58,6 +60,8 @@ class TurnIdentity:
     session: str
     epoch: int
     surface: str = ""
+    key: str = ""
+    """The session's key; empty if it is not at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,35 @@ async def at_once(write: Write) -> None:
     await write()
 
 
+class Herald(Protocol):
+    """Says what other programs are told of a turn or an incident, which is stored with what it tells. It stores nothing itself."""
+
+    async def ended(self, end: Closing) -> Sequence[HookRow]:
+        """Of its end."""
+        ...
+
+    def noted(self, whose: TurnIdentity, turn: Turn, events: Sequence[Event]) -> Sequence[HookRow]:
+        """Of what happened in it, and is about to be stored."""
+        ...
+
+    def incident(self, row: IncidentRow) -> Sequence[HookRow]:
+        """Of an incident that opens or closes."""
+        ...
+
+
+class NoHerald:
+    """Where nobody is told."""
+
+    async def ended(self, end: Closing) -> Sequence[HookRow]:  # noqa: ARG002 - see above
+        return ()
+
+    def noted(self, whose: TurnIdentity, turn: Turn, events: Sequence[Event]) -> Sequence[HookRow]:  # noqa: ARG002
+        return ()
+
+    def incident(self, row: IncidentRow) -> Sequence[HookRow]:  # noqa: ARG002
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Closer:
     """Closes turns: the only one who does."""
@@ -175,22 +208,28 @@ class Closer:
     tell: Tell
     troubled: Callable[[str, Sequence[TroubleRow]], None]
     """Called with a session and what went wrong in its turn, once it is stored."""
+    herald: Herald = field(default_factory=NoHerald)
 
     async def close(
-        self, end: Closing, outlet: Outlet | None, patience: Patience = at_once, instead: Fresh | None = None
+        self,
+        end: Closing,
+        outlet: Outlet | None,
+        patience: Patience = at_once,
+        instead: Fresh | None = None,
+        told: Sequence[HookRow] = (),
     ) -> None:
         """Store the end, then let it be seen, then tell of it; nothing of that happens if it cannot be stored.
 
-        With `instead` the turn's own rows can be neither read nor written: what its chat is told belongs to that session, and what
-        cannot be stored of the end is left out. Raises what the store raises, of that last case only that the chat could not be told.
+        `told` are what other programs are told of what is in its last rows. With `instead` the turn's own rows can be neither read nor
+        written: what its chat is told belongs to that session, and what cannot be stored of the end is left out. Raises what the store raises, of that last case only that the chat could not be told.
         """
 
         async def write() -> None:
             parts = await _parts(outlet, end.shown)
-            whose = end.whose
+            whose, hooks = end.whose, (*told, *await self.herald.ended(end))
             await self.store.turns.close(
                 whose.session, whose.epoch, whose.turn, end.rows, end.exit.code.value, end.at, parts,
-                end.used, end.heard, end.troubles,
+                end.used, end.heard, end.troubles, hooks,
             )  # fmt: skip
 
         failed: StoreError | None = None
@@ -211,6 +250,8 @@ class Closer:
         parts = await _parts(outlet, end.shown)
         with suppress(StoreError):
             await self.store.asides.end_turn(end.whose.turn, end.exit.code.value)
+        with suppress(StoreError):
+            await self.store.hooks.put(await self.herald.ended(end))
         try:
             if parts:
                 await self.store.deliveries.put(instead.session, instead.epoch, parts)
@@ -273,6 +314,7 @@ class JournalOwner(Protocol):
     """What a journal needs of the driver whose turn it is."""
 
     active_at: float
+    turn: Turn
 
     def write_soon(self) -> None:
         """Have what is noted written, without anything else that happens."""
@@ -283,11 +325,14 @@ class TurnJournal:
     """The journal of a running turn: what is noted, and not stored yet. While the storage is away it is kept back here."""
 
     # fmt: off
-    __slots__ = ("_chars", "_clock", "_identity", "_of", "_seen", "_store", "_timer", "damaged", "seq", "unwritten")
+    __slots__ = ("_chars", "_clock", "_herald", "_identity", "_of", "_seen", "_store", "_timer", "damaged", "seq", "unwritten")
     # fmt: on
 
-    def __init__(self, store: Store, clock: Clock, identity: TurnIdentity, seen: TurnSeen, of: JournalOwner) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, identity: TurnIdentity, seen: TurnSeen, of: JournalOwner, herald: Herald
+    ) -> None:
         self._store = store
+        self._herald = herald
         self._clock = clock
         self._identity = identity
         self._seen = seen
@@ -331,29 +376,34 @@ class TurnJournal:
 
     async def commit(self, intended: Sequence[IntendedCall]) -> None:
         """Append what is not written yet. While the storage is away the turn pauses: its end could not be stored either."""
-        rows, whose = self._rows(), self._identity
+        whose = self._identity
+        hooks = self._herald.noted(whose, self._of.turn, self.unwritten)
+        rows = self._rows()
 
         async def write() -> None:
             if intended:
-                await self._store.turns.intend(whose.session, whose.epoch, whose.turn, rows, intended)
+                await self._store.turns.intend(whose.session, whose.epoch, whose.turn, rows, intended, hooks)
             elif rows:
-                await self._store.turns.append(whose.session, whose.epoch, whose.turn, rows)
+                await self._store.turns.append(whose.session, whose.epoch, whose.turn, rows, hooks)
 
         await self._persist(write, math.inf, len(rows))
 
     async def close(self, end: Closing, closer: Closer, outlet: Outlet | None) -> None:
         """Store the end, whose rows have all that was unwritten."""
+        told = self._herald.noted(self._identity, self._of.turn, self.unwritten)
         rows = len(self._written(end.rows))
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
-        await closer.close(end, outlet, lambda write: self._persist(write, math.inf, rows))
+        await closer.close(end, outlet, lambda write: self._persist(write, math.inf, rows), told=told)
 
     async def leave(self, outlet: Outlet | None, shown: View) -> bool:
         """Store what is noted, with what the chat is told of it, if that can be done in time; whether it was."""
-        rows, whose, store = self._rows(), self._identity, self._store
+        whose, store = self._identity, self._store
+        hooks = self._herald.noted(whose, self._of.turn, self.unwritten)
+        rows = self._rows()
 
         async def write() -> None:
             parts = await _parts(outlet, shown)
-            await store.turns.append(whose.session, whose.epoch, whose.turn, rows)
+            await store.turns.append(whose.session, whose.epoch, whose.turn, rows, hooks)
             if parts:
                 await store.deliveries.put(whose.session, whose.epoch, parts)
 

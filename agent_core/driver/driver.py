@@ -113,7 +113,7 @@ class TurnDriver:
         """When the driver did something last, on the monotonic clock."""
         self._begun_at: float | None = None  # on the monotonic clock; None if another process opened the turn
         self.seen = TurnSeen(self, world.clock)
-        self._journal = TurnJournal(world.store, world.clock, identity, self.seen, self)
+        self._journal = TurnJournal(world.store, world.clock, identity, self.seen, self, world.closer.herald)
         self._work = Work(world, identity, caller, context, self.seen, self)
 
     # ------------------------------------------------------------------ beginning

@@ -23,6 +23,7 @@ from agent_core.store.sessions.asides import AsideReads
 from agent_core.store.sessions.takeups import LeftBehind
 from agent_core.store.troubles.access import TroubleReads
 from agent_core.store.turns.access import TurnReads
+from agent_core.store.webhooks.access import HookReads
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,8 @@ class Reads:
     """What may be removed."""
     forgotten: Forgotten
     """What is whose, for who is to be forgotten."""
+    hooks: HookReads
+    """What is told outside."""
 
     def left_out(self, what: str) -> bool:
         """Whether something of a list could not be read the last time that it was asked for."""
@@ -77,4 +80,5 @@ def reads_of(asks: StoreAsks) -> Reads:
         overview=Overview(asks),
         retaining=Retaining(asks),
         forgotten=Forgotten(asks),
+        hooks=HookReads(asks),
     )

@@ -68,6 +68,7 @@ from agent_core.store.sessions.ops import Touch
 from agent_core.store.sessions.takeups import Left
 from agent_core.store.troubles.access import Troubles
 from agent_core.store.turns.access import Turns
+from agent_core.store.webhooks.access import Hooks
 
 __all__ = [
     "AlreadyRunning",
@@ -112,6 +113,7 @@ class Store(Reads):
     left: Left
     asides: Asides
     keeping: Keeping
+    hooks: Hooks
 
     @property
     def shown(self) -> str:
@@ -213,6 +215,7 @@ def store_of(asks: StoreAsks, node: Node) -> Store:
         overview=Overview(asks),
         retaining=Retaining(asks),
         forgotten=Forgotten(asks),
+        hooks=Hooks(asks, node),
     )
 
 

@@ -37,6 +37,7 @@ from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
 from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
+from agent_core.store.webhooks.rows import HookRow, ReceiverRow
 
 metadata = MetaData(
     naming_convention={
@@ -394,3 +395,26 @@ occurrences = OCCURRENCE.table
 
 FORGET = mapped(metadata, "forgets", ForgetRow, key=["forget"], rowid=False)
 forgets = FORGET.table
+
+HOOK = mapped(
+    metadata,
+    "hooks",
+    HookRow,
+    key=[],
+    besides=[Column("number", Int, primary_key=True)],
+    unique=["message"],
+    identity=["message"],
+    fixed=True,
+)
+hooks = HOOK.table
+Index(
+    "waiting_hooks",
+    hooks.c.receiver,
+    hooks.c.number,
+    sqlite_where=text("state = 'waiting'"),
+    postgresql_where=text("state = 'waiting'"),
+)
+Index("hooks_of_session", hooks.c.session)
+
+RECEIVER = mapped(metadata, "hook_receivers", ReceiverRow, key=["receiver"], rowid=False)
+receivers = RECEIVER.table

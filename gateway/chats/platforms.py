@@ -42,6 +42,7 @@ from gateway.config.reading import CannotServe
 from gateway.config.sections import Config
 from gateway.delivery.accounts import PlatformAccount
 from gateway.delivery.forming import Forming
+from gateway.delivery.ledger import PartHooks, no_part_hooks
 from gateway.delivery.outbox import Outbox
 from gateway.people import access
 from gateway.people.members import AccountRules, Members
@@ -95,7 +96,14 @@ def account_rules(section: ChatSection) -> AccountRules:
 
 
 def chat_outbox(
-    store: Store, queues: Queues, forming: Forming, seed: int, clock: Clock, tell: Tell, damage: DamageMet
+    store: Store,
+    queues: Queues,
+    forming: Forming,
+    seed: int,
+    clock: Clock,
+    tell: Tell,
+    damage: DamageMet,
+    hooks: PartHooks = no_part_hooks,
 ) -> Outbox:
     """The outbox of all chats. What it learns of a chat's new id goes to store and queues."""
 
@@ -103,7 +111,15 @@ def chat_outbox(
         await move_chat(store, queues, outbox, address, new_chat)
 
     outbox = Outbox(
-        store, clock, seed, tell, forming=forming, asker_of=partial(asker_of, store), moved=moved, damage=damage
+        store,
+        clock,
+        seed,
+        tell,
+        forming=forming,
+        asker_of=partial(asker_of, store),
+        moved=moved,
+        damage=damage,
+        hooks=hooks,
     )
     return outbox
 

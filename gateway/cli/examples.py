@@ -55,6 +55,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "explain": ("outspoken explain t-0198c0de", "outspoken explain --chat telegram/12345678 --at 14:05"),
     "bundle": ("outspoken bundle t-0198c0de", "outspoken bundle t-0198c0de --output case.tar.gz"),
     "health": ("outspoken health", "outspoken health ready", "outspoken health well --timeout 2"),
+    "webhooks": ("outspoken webhooks list", "outspoken webhooks test deploy"),
+    "webhooks list": ("outspoken webhooks list", "outspoken webhooks list --json"),
+    "webhooks test": ("outspoken webhooks test deploy",),
+    "webhooks resend": ("outspoken webhooks resend deploy",),
+    "webhooks on": ("outspoken webhooks on deploy",),
     "completion": (
         "outspoken completion bash > ~/.local/share/bash-completion/completions/outspoken",
         "outspoken completion zsh > ~/.zfunc/_outspoken",

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Container, Mapping
 from io import StringIO
 from pathlib import Path
+from typing import cast
 
 from dotenv.parser import parse_stream
 from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
@@ -173,6 +174,8 @@ class TomlFile(TomlConfigSettingsSource):
         except RecursionError:
             raise UnreadableSource(str(self.path), "is nested too deeply.") from None
         self._lines = toml_lines(text)
+        for section, key in _sections_of_tables():
+            self._lines = _put_in_list(section, key, values, self._lines)
         return values
 
     @override
@@ -186,6 +189,39 @@ class TomlFile(TomlConfigSettingsSource):
             if (line := self._lines.get(path[:length])) is not None:
                 return f"{self.path}:{line}"
         return str(self.path)
+
+
+def _sections_of_tables() -> list[tuple[str, str]]:
+    """Sections in which people write tables with a name each, ``[section.NAME]``, and the key that holds all of these."""
+    fields = schema().model_fields.items()
+    found = [(section, getattr(field.annotation, "tables", "")) for section, field in fields]
+    return [(section, key) for section, key in found if key]
+
+
+def _put_in_list(
+    section: str, key: str, values: dict[str, object], lines: Mapping[TomlPath, int]
+) -> dict[TomlPath, int]:
+    """Put the named tables of a section into the list of them, with their names, and the lines with them."""
+    table = values.get(section)
+    if not isinstance(table, dict):
+        return {**lines}
+    here = cast("dict[str, object]", table)
+    named = {name: cast("dict[str, object]", one) for name, one in here.items() if isinstance(one, dict)}
+    listed = here.get(key, [])
+    if not named or not isinstance(listed, list):
+        return {**lines}
+    every = cast("list[object]", listed)
+    places = {name: len(every) + n for n, name in enumerate(named)}
+    tables = [{"name": name, **one} for name, one in named.items()]
+    values[section] = {name: one for name, one in here.items() if name not in named} | {key: [*every, *tables]}
+    moved: dict[TomlPath, int] = {}
+    for path, line in lines.items():
+        if len(path) >= 2 and path[0] == section and path[1] in places:
+            moved[section, key, places[str(path[1])], *path[2:]] = line
+            moved.setdefault((section, key), line)
+        else:
+            moved[path] = line
+    return moved
 
 
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")

@@ -21,6 +21,7 @@ from adapters.delivery.reconcile import Name, Part, begun, loaded, plan
 from agent_core.ports import Clock, steady_ms
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Damaged, StorageUnavailable, Store
+from agent_core.store.webhooks.rows import HookRow
 from gateway.delivery.owners import Owner, stands
 from gateway.storage.damage import DamageMet
 
@@ -30,11 +31,21 @@ _HAPPENED = (DeliveryState.SENDING, DeliveryState.UNKNOWN, DeliveryState.SENT, D
 _ORDINARY = Traits(drafts=False)
 
 
+PartHooks = Callable[[str, Sequence[DeliveryRow]], Sequence[HookRow]]
+"""What other programs are told of a session's parts that are stored like this."""
+
+
+def no_part_hooks(_session: str, _rows: Sequence[DeliveryRow]) -> Sequence[HookRow]:
+    """Nobody is told."""
+    return ()
+
+
 class Records:
     """What is stored of all surfaces: their rows, and the places that put them in order."""
 
-    def __init__(self, store: Store, damage: DamageMet) -> None:
+    def __init__(self, store: Store, damage: DamageMet, hooks: PartHooks = no_part_hooks) -> None:
         self._store = store
+        self._hooks = hooks
         self.damage = damage
         self._changed = asyncio.Event()
         self.next_place = 1
@@ -51,7 +62,7 @@ class Records:
         return self._store.ownership.lease_ok()
 
     async def put(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
-        await self._store.deliveries.put(owner.session, owner.epoch, rows)
+        await self._store.deliveries.put(owner.session, owner.epoch, rows, self._hooks(owner.session, rows))
         self._changed.set()
 
     async def change(self, seconds: float | None = None) -> None:

@@ -25,7 +25,7 @@ from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.forming import Forming
-from gateway.delivery.ledger import Records
+from gateway.delivery.ledger import PartHooks, Records, no_part_hooks
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.sender import Moved, Shared
 from gateway.delivery.surface import Change
@@ -131,12 +131,13 @@ class Outbox:
         asker_of: AskerOf = nobody_asked,
         moved: Moved = not_moved,
         damage: DamageMet | None = None,
+        hooks: PartHooks = no_part_hooks,
     ) -> None:
         self.chance = random.Random(seed)  # noqa: S311 - jitter
         self.forming = forming or Forming()
         self.accounts = Accounts(clock)
         self._damage = damage or DamageMet(clock)
-        self.records = Records(store, self._damage)
+        self.records = Records(store, self._damage, hooks)
         self.gates = Gates(self.accounts, store, clock, tell)
         self.troubles = SurfaceTroubles(clock, self._tell_privately)
         shared = Shared(

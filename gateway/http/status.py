@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from agent_core.failures.notices import RESTORED
 from agent_core.jsonvalue import Json
@@ -21,6 +22,9 @@ from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import PutAside
 from gateway.storage.soundness import SoundnessWatch
 
+if TYPE_CHECKING:
+    from gateway.webhooks.sender import HookSender
+
 FAILED_SHOWN = 20
 
 
@@ -38,6 +42,7 @@ class Look:
     version: str
     asides: PutAside
     soundness: SoundnessWatch
+    webhooks: HookSender | None = None
 
     def __post_init__(self) -> None:
         self.began = self.clock.monotonic()
@@ -100,6 +105,7 @@ class Look:
         return {
             "forgetting": [{"forget": one.forget, "since": one.at} for one in jobs],
             "forgotten": [*last.lines(())] if last is not None else [],
+            "webhooks": await self.webhooks.status() if self.webhooks is not None else [],
             "open_turns": await self.store.turns.count_open(),
             "waiting_sessions": len(await self.store.inbox.sessions_with_pending()),
             "failed_parts": [

@@ -37,6 +37,8 @@ class AlertKind(StrEnum):
     SPEND = "spend"
     INCIDENT = "incident"
     UNCLAIMED = "unclaimed"
+    WEBHOOK = "webhook"
+    """Another program is not told what it should be."""
     DAMAGE = "damage"
     """Something that is stored cannot be read."""
 

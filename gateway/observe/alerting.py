@@ -74,6 +74,8 @@ class Sights:
     """What an earlier process left and nobody could take up yet, in words."""
     quota: str = ""
     """That what may be kept in all is nearly used up, in words."""
+    webhooks: Sequence[tuple[str, str, str]] = ()
+    """Receivers that take nothing: (key, what is wrong, what is said when it is over)."""
 
 
 def conditions(sights: Sights, limits: AlertLimits, rules: BudgetRules | None, now: int) -> list[Condition]:
@@ -104,6 +106,7 @@ def conditions(sights: Sights, limits: AlertLimits, rules: BudgetRules | None, n
     if sights.unclaimed:
         over = "Everything that an earlier process left is taken up."
         found.append(Condition("unclaimed", AlertKind.UNCLAIMED, sights.unclaimed, over))
+    found += [Condition(key, AlertKind.WEBHOOK, words, over) for key, words, over in sights.webhooks]
     for pot, level in sights.pots if rules is not None else ():
         assert rules is not None
         found += [one for measure in Measure if (one := _spend(pot, level, measure, rules, now)) is not None]
@@ -189,6 +192,10 @@ class Alerter:
     damage_words: Callable[[], str] = str
     quota_words: Callable[[], str] = str
     """That what may be kept is nearly used up."""
+    webhook_troubles: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    """Of receivers of webhooks: (key, what is wrong, what is said when it is over)."""
+    hooks: Callable[[Message], Awaitable[None]] | None = None
+    """Has other programs told what the operators are told."""
     pots: Sequence[tuple[Pot, Level]] = ()
     """The budgets of everybody that have a limit, as of the last slow look."""
     _memory: AlertMemory = field(default_factory=AlertMemory)
@@ -214,6 +221,7 @@ class Alerter:
             self.damage_words(),
             self.unclaimed(),
             self.quota_words(),
+            self.webhook_troubles(),
         )
         return conditions(sights, self.limits, self.budgets, now)
 
@@ -253,6 +261,9 @@ class Alerter:
 
     async def _tell(self, message: Message) -> bool:
         ids = [line.id for line in message.lines]
+        if self.hooks is not None:
+            with suppress(StorageUnavailable):
+                await self.hooks(message)
         if self.say is not None and not await self.say(_key(ids), message.words):
             return False
         over = all(line.closes and not line.opens for line in message.lines)

@@ -121,7 +121,14 @@ def _said(alert: Condition, vitals: Vitals) -> bool:
             return True
         case AlertKind.ADAPTER:
             return alert.key in {f"adapter:{sight.name}" for sight in vitals.adapters}
-        case AlertKind.INTAKE | AlertKind.DISK | AlertKind.DELIVERY | AlertKind.QUEUE | AlertKind.SPEND:
+        case (
+            AlertKind.INTAKE
+            | AlertKind.DISK
+            | AlertKind.DELIVERY
+            | AlertKind.QUEUE
+            | AlertKind.SPEND
+            | AlertKind.WEBHOOK
+        ):
             return False
 
 

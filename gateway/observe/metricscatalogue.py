@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from gateway.recovery.keeper import Keeper
     from gateway.sessions.hub import Hub
     from gateway.storage.soundness import SoundnessWatch
+    from gateway.webhooks.sender import HookSender
 
 S = TypeVar("S")
 Amount: TypeAlias = tuple[float, *tuple[str, ...]]
@@ -81,6 +82,7 @@ class GatewayParts:
     soundness: SoundnessWatch
     quotas: Quotas
     loop: LoopWatch
+    webhooks: HookSender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +201,14 @@ LABELS: Mapping[str, str] = {
     "gen_ai_request_model": "the model's name, as it was asked for",
     "gen_ai_token_type": "`input` or `output`",
     "http_status": "of the answer; 401 and 403 are those of callers who may not",
-    "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed, damage",
+    "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed, webhook, damage",
     "lane": "`normal`, `command` or `refused`",
     "left": "what was left: `conversation` (an open turn, or messages that wait), `command`, `delivery`",
     "measure": "`tokens` or `money`",
     "model": "the model's name",
-    "outcome": "of a remedy: `helped`, `not_helped`, `not_known`; of a commit: `stored` or `failed`",
+    "outcome": "of a remedy: `helped`, `not_helped`, `not_known`; of a commit: `stored` or `failed`; of a webhook: `sent`, `failed` (an attempt) or `given_up`",
     "platform": "`telegram`, `discord`, `slack`; of messages also `api`, `web`, `terminal`",
+    "receiver": "the name of a receiver of webhooks, as it is configured",
     "remedy": "the remedy that was chosen, one word of a closed list",
     "status": "how a tool ended, one word of a closed list",
     "surface": "where a turn was asked: `api`, `web`, `telegram`, …",
@@ -279,6 +282,13 @@ def _kept(parts: GatewayParts) -> Iterator[Amount]:
     for kind in (Kept.WORKSPACE, Kept.MEMORY, Kept.SPOOL):
         yield totals[kind], kind.value
     yield parts.quotas.ledger.told(), Kept.WHOLE.value
+
+
+def _webhooks(parts: GatewayParts) -> Iterator[Amount]:
+    for name, one in parts.webhooks.figures().items() if parts.webhooks is not None else ():
+        yield one.sent, name, "sent"
+        yield one.failed, name, "failed"
+        yield one.given_up, name, "given_up"
 
 
 OURS: tuple[Metric, ...] = (
@@ -362,6 +372,12 @@ OURS: tuple[Metric, ...] = (
            lambda p: ((age, name) for name, one, _ in _adapters(p) if (age := one.sight().outbound_age_seconds) is not None), "platform"),
     _counter("outspoken_adapter_restarts_total", "How often an adapter ended and was started again.",
              lambda p: ((one.restarts, name) for name, one, _ in _adapters(p)), "platform", unwatched=True),
+    # ------------------------------------------------------------------ webhooks
+    _counter("outspoken_webhooks_total", "Attempts to tell other programs something, and messages to them that were given up.",
+             _webhooks, "receiver", "outcome", unwatched=True),
+    _gauge("outspoken_webhooks_waiting", "Messages that a receiver was not told yet; as of the last look, a few seconds ago.",
+           lambda p: [(count, name) for name, count in p.webhooks.waiting().items()] if p.webhooks is not None else [], "receiver",
+           unwatched=True),
     # ------------------------------------------------------------------ queues
     _gauge("outspoken_running_turns", "Turns that run just now.", lambda p: [(len(p.hub.running()),)]),
     _gauge("outspoken_waiting_for_a_place", "Conversations that wait until the gateway has room for another turn.",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket
 from adapters.contract.notaccepted import NotAccepted
-from agent_core.driver.closing import Closer
+from agent_core.driver.closing import Closer, Herald, NoHerald
 from agent_core.driver.modelcalls import own_tools
 from agent_core.driver.work import World
 from agent_core.messages import Message
@@ -77,10 +77,11 @@ class Hub:
         continues: Callable[[str, str], None] = no_trace,
         damage: DamageMet | None = None,
         announce: Announce | None = None,
+        herald: Herald | None = None,
     ) -> None:
         """`budgets` pay for model calls and `quotas` count all that is kept; None: nobody counts. `no_room` says why nothing new is taken.
 
-        `continues` is told a turn and its caller's trace, in every process that works on it; `announce` tells the operators.
+        `continues` is told a turn and its caller's trace, in every process that works on it; `announce` tells the operators, `herald` other programs.
         """
         self._settings, self._store, self._clock = settings, store, clock
         self._group = asyncio.TaskGroup()
@@ -90,10 +91,9 @@ class Hub:
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.chain = ModelChain(client, endpoints, clock)
-        self.learning = Learning(
-            settings.incidents, self.chain.asked, announce if settings.operators_chat else None, store, clock, ids
-        )
-        self.closer = Closer(store, tell, self.learning.troubled)
+        told, herald = announce if settings.operators_chat else None, herald or NoHerald()
+        self.learning = Learning(settings.incidents, self.chain.asked, told, store, clock, ids, herald)
+        self.closer = Closer(store, tell, self.learning.troubled, herald)
         self.queues = queues if queues is not None else Queues()
         self.aside = PutAside(
             self.queues, self.chats, self.closer, damage or DamageMet(clock), announce, store, clock, ids

@@ -13,6 +13,7 @@ from dataclasses import replace
 import structlog
 
 from adapters.contract.base import Inbound
+from agent_core.driver.closing import Herald, NoHerald
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.known import Known
 from agent_core.learning.incidents import HICCUPS, IncidentRules, changes, incident_words, known_incidents
@@ -44,14 +45,17 @@ class Learning:
         store: Store,
         clock: Clock,
         ids: Ids,
+        herald: Herald | None = None,
     ) -> None:
-        """`asked` says whether a model at an endpoint is one that turns ask; None in place of `announce`: the log alone is told."""
+        """`asked` says whether a model at an endpoint is one that turns ask; None in place of `announce`: the log alone is told. `herald`
+        tells other programs."""
         self.refused = RefusedContents()
         self._rules = rules
         self._asked = asked
         self._store = store
         self._clock = clock
         self._ids = ids
+        self._herald = herald or NoHerald()
         self._incidents: tuple[IncidentRow, ...] = ()
         self._touched: set[str] = set()
         self._untroubled: OrderedDict[str, int] = OrderedDict()
@@ -85,7 +89,7 @@ class Learning:
             state=IncidentState.OPEN, code=ExitCode.INTERNAL_ERROR.value, endpoint=OURSELVES, model=model, tool="",
             opened_at=now, last_at=now, conversations=1, turns=1,
         )  # fmt: skip
-        if await self._store.troubles.put_incident(incident):
+        if await self._store.troubles.put_incident(incident, self._herald.incident(incident)):
             self._log(incident)
             self._tell(incident)
         self._incidents = tuple(await self._store.troubles.incidents())
@@ -171,7 +175,7 @@ class Learning:
             for count in counts
         ]
         for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i"), self._concerns):
-            if await self._store.troubles.put_incident(incident):
+            if await self._store.troubles.put_incident(incident, self._herald.incident(incident)):
                 self._log(incident)
                 self._tell(incident)
         self._incidents = tuple(await self._store.troubles.incidents())

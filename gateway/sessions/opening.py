@@ -291,7 +291,7 @@ class TurnOpener:
         date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
         if isinstance(first, FromApi) and first.trace:
             self.continues(turn, first.trace)
-        identity = TurnIdentity(turn, session, epoch, first.surface)
+        identity = TurnIdentity(turn, session, epoch, first.surface, first.session.text())
         caller = ModelCaller(
             client=self.client,
             clock=clock,

@@ -131,6 +131,8 @@ def test_blocks_of_configuration_are_valid(tmp_path: Path) -> None:
         file.write_text(block.text, "utf-8")
         for name in re.findall(r'_file = "([^"]+)"', block.text):
             (tmp_path / name).write_text("a-long-random-word")
+        for name in re.findall(r'secret_files = \["([^"]+)"', block.text):
+            (tmp_path / name).write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
         env = {"OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET": "a-long-random-word"}
         problems = survey(file, env).problems
         assert not problems, f"{block.page}:{block.line}: {problems}"

@@ -74,6 +74,7 @@ def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None
         "slack-signing.secret",
     ):
         (tmp_path / name).write_text("some-words-0123")
+    (tmp_path / "hook.secret").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     (tmp_path / "telegram.token").write_text("123:abc")
     (tmp_path / "slack-app.token").write_text("xapp-1")
     (tmp_path / "slack.token").write_text("xoxb-1")

@@ -24,6 +24,7 @@ from agent_core.store.keeping.packing import Piece
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import SessionRow
 from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
+from agent_core.store.webhooks.rows import HookRow
 
 R = TypeVar("R")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -96,6 +97,8 @@ class Facts:
     unlinked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     closed_turns: list[str] = field(default_factory=list[str])
     memory_gone: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    hooks_settled: dict[str, HookRow] = field(default_factory=dict[str, HookRow])
+    """By message: what became of it."""
     touched: bool = False
     offered: dict[bytes, Piece] = field(default_factory=dict[bytes, Piece])
     """What was cut out of the bodies of the batch, by digest."""

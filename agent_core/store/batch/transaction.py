@@ -26,11 +26,12 @@ from agent_core.store.schedules import sql as schedules
 from agent_core.store.sessions import sql as sessions
 from agent_core.store.troubles import sql as troubles
 from agent_core.store.turns import sql as turns
+from agent_core.store.webhooks import sql as webhooks
 
 Outcome: TypeAlias = "tuple[object, StoreError | None]"
 """An operation's answer, or why it was refused."""
 _ADDED = (t.INPUT, t.EVENT, t.TROUBLE)
-_PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE, t.CURSOR, t.MEMORY)
+_PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE, t.CURSOR, t.MEMORY, t.RECEIVER)
 """In this order, so that two writers on PostgreSQL lock alike. Parts have a statement of their own."""
 
 
@@ -79,6 +80,7 @@ def _store(conn: Connection, facts: Facts) -> None:
     _add(conn, facts, (t.OCCURRENCE,))
     people.store(conn, facts)
     budgets.store(conn, facts)
+    webhooks.store(conn, facts)
 
 
 def _add(conn: Connection, facts: Facts, tables: Sequence[Mapped[Any]]) -> None:

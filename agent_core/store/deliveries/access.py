@@ -19,6 +19,7 @@ from agent_core.store.sessions import upkeep
 from agent_core.store.turns.rows import (
     TurnState,
 )
+from agent_core.store.webhooks.rows import HookRow
 
 
 class Lie(StrEnum):
@@ -157,9 +158,11 @@ class DeliveryReads(StoreReading):
 class Deliveries(DeliveryReads, Writing):
     """All of it, for the node that writes."""
 
-    async def put(self, session: str, epoch: int, deliveries: Sequence[DeliveryRow]) -> None:
+    async def put(
+        self, session: str, epoch: int, deliveries: Sequence[DeliveryRow], hooks: Sequence[HookRow] = ()
+    ) -> None:
         """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.delivery.outbox`."""
-        await self._writer.submit(PutDeliveries(session, epoch, tuple(deliveries)))
+        await self._writer.submit(PutDeliveries(session, epoch, tuple(deliveries), tuple(hooks)))
 
     async def put_gate(self, gate: GateRow) -> None:
         """Promises: also after a restart nothing is sent there before the time."""

@@ -9,6 +9,8 @@ from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.batch.facts import Facts, Needs, Op, parts_bytes
 from agent_core.store.deliveries.rows import DeliveryRow, GateRow
+from agent_core.store.webhooks.ops import hooks_bytes, tell
+from agent_core.store.webhooks.rows import HookRow
 
 
 def deliver(facts: Facts, session: str, epoch: int, rows: Sequence[DeliveryRow]) -> None:
@@ -22,6 +24,7 @@ class PutDeliveries(Op[None]):
     session: str
     epoch: int
     deliveries: tuple[DeliveryRow, ...]
+    hooks: tuple[HookRow, ...] = ()
 
     def need(self, wanted: Needs) -> None:
         wanted.sessions.add(self.session)
@@ -29,9 +32,10 @@ class PutDeliveries(Op[None]):
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         facts.owned(self.session, self.epoch)
         deliver(facts, self.session, self.epoch, self.deliveries)
+        tell(facts, self.hooks)
 
     def weight(self) -> int:
-        return parts_bytes(self.deliveries)
+        return parts_bytes(self.deliveries) + hooks_bytes(self.hooks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ FORGOT = "forgot"
 """How origins of parts begin that tell somebody so: they hold no word of theirs, and still have to go out."""
 _NAMED = rb'"(?:id|user|user_id|from|author|person)"\s*:\s*"?'
 """How platforms, and we, name a person in JSON."""
-_u, _s, _j, _i, _d = t.turns.c, t.sessions.c, t.journal.c, t.inbox.c, t.deliveries.c
+_u, _s, _j, _i, _d, _h = t.turns.c, t.sessions.c, t.journal.c, t.inbox.c, t.deliveries.c, t.hooks.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +225,8 @@ def remove_turns(turns: Sequence[str]) -> Callable[[Connection], int]:
         for keys in padded(found):
             conn.execute(delete(t.troubles).where(t.troubles.c.turn.in_(keys)))
             conn.execute(delete(t.deliveries).where(_d.origin.in_(keys)))
+            of_them = select(_u.session).where(_u.turn.in_(keys))
+            conn.execute(delete(t.hooks).where(_h.session.in_(of_them), _h.turn.in_(keys)))
             conn.execute(update(t.turns).where(_u.turn.in_(keys)).values(removed=FORGOTTEN, undone=1))
         return len(found)
 
@@ -279,6 +281,7 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         later = select(_u.turn).where(_u.session == one.session, _u.opened_at > at)
         told = _d.origin.startswith(f"{FORGOT}:")
         conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later), ~told))
+        conn.execute(delete(t.hooks).where(_h.session == one.session, _h.at <= at))
         conn.execute(delete(t.troubles).where(t.troubles.c.session == one.session))
         conn.execute(delete(t.budgets).where(_known_files("/".join(one.key.split("/")[:3]), conn.dialect.name)))
         conn.execute(

@@ -24,9 +24,10 @@ from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
 from agent_core.store.schedules.rows import ScheduleState
 from agent_core.store.turns.rows import TurnState
+from agent_core.store.webhooks.rows import HookState
 
 Key: TypeAlias = "tuple[int | str, ...]"
-_i, _d, _r, _b = t.inbox.c, t.deliveries.c, t.reservations.c, t.budgets.c
+_i, _d, _r, _b, _h = t.inbox.c, t.deliveries.c, t.reservations.c, t.budgets.c, t.hooks.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ def kinds(old: Old) -> list[PrunedTable]:
     return [
         PrunedTable("messages", t.inbox, (_i.id,), _i.received_at, messages, _ended, first=_message_bodies),
         PrunedTable("parts", t.deliveries, (_d.id,), _d.at, messages, _settled),
+        PrunedTable("", t.hooks, (_h.number,), _h.at, messages, _h.state != HookState.WAITING.value),
         PrunedTable("failures", t.troubles, (t.troubles.c.turn, t.troubles.c.number), t.troubles.c.at, failures, _any(t.troubles.c.at)),
         PrunedTable("", t.reservations, (_r.call,), _r.at, messages, _r.state == ReservationState.SETTLED.value),
         PrunedTable("", t.budgets, (_b.scope, _b.window), _b.at, messages, of_turns, _b.until == 0, sorted_by_time=False),

@@ -21,6 +21,7 @@ from agent_core.store.troubles.rows import (
     TroubleCount,
     TroubleRow,
 )
+from agent_core.store.webhooks.rows import HookRow
 
 COUNTED_MOST = 100_000
 """So many failures are counted at most, the latest."""
@@ -144,9 +145,9 @@ class TroubleReads(StoreReading):
 class Troubles(TroubleReads, Writing):
     """All of it, for the node that writes."""
 
-    async def put_incident(self, incident: IncidentRow) -> bool:
-        """Promises: the incident is stored as it is. Answers whether it opens or closes by this."""
-        return await self._writer.submit(PutIncident(incident))
+    async def put_incident(self, incident: IncidentRow, hooks: Sequence[HookRow] = ()) -> bool:
+        """Promises: the incident is stored as it is. Answers whether it opens or closes by this; then `hooks` tell others of it."""
+        return await self._writer.submit(PutIncident(incident, tuple(hooks)))
 
 
 def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:

@@ -6,6 +6,8 @@ from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op
 from agent_core.store.troubles.rows import IncidentRow, IncidentState
+from agent_core.store.webhooks.ops import tell
+from agent_core.store.webhooks.rows import HookRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,8 @@ class PutIncident(Op[bool]):
     """
 
     incident: IncidentRow
+    hooks: tuple[HookRow, ...] = ()
+    """What tells of it, if it opens or closes."""
 
     def need(self, wanted: Needs) -> None:
         wanted.incidents.add(self.incident.fingerprint)
@@ -34,4 +38,6 @@ class PutIncident(Op[bool]):
             del facts.open_incidents[incident.fingerprint]
         else:
             facts.open_incidents[incident.fingerprint] = incident.incident
+        if changes:
+            tell(facts, self.hooks)
         return changes or previous is True

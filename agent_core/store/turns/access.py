@@ -25,6 +25,7 @@ from agent_core.store.turns.rows import (
     TurnState,
     Usage,
 )
+from agent_core.store.webhooks.rows import HookRow
 
 TURNS_A_QUERY = 100
 
@@ -144,20 +145,30 @@ class Turns(TurnReads, Writing):
         rows, pieces = await packed_rows(opening.rows)
         await self._writer.submit(Start(replace(opening, rows=tuple(rows)), tuple(inbox_ids), pieces))
 
-    async def append(self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow]) -> None:
+    async def append(
+        self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], hooks: Sequence[HookRow] = ()
+    ) -> None:
         """Promises: `rows` are in the journal; only now may they be shown or acted on.
 
         Raises Conflict if they would leave a hole or the turn is closed, Fenced if a stored row differs.
         """
         rows, pieces = await packed_rows(rows)
-        await self._writer.submit(Append(session, epoch, turn, tuple(rows), pieces=pieces))
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), pieces=pieces, hooks=tuple(hooks)))
 
     async def intend(
-        self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[IntendedCall]
+        self,
+        session: str,
+        epoch: int,
+        turn: str,
+        rows: Sequence[JournalRow],
+        calls: Sequence[IntendedCall],
+        hooks: Sequence[HookRow] = (),
     ) -> None:
         """Promises: as `append`, and that `calls` are recorded as intended: from here on they may have run."""
         rows, pieces = await packed_rows(rows)
-        await self._writer.submit(Append(session, epoch, turn, tuple(rows), intended=tuple(calls), pieces=pieces))
+        await self._writer.submit(
+            Append(session, epoch, turn, tuple(rows), intended=tuple(calls), pieces=pieces, hooks=tuple(hooks))
+        )
 
     async def finish_call(
         self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[FinishedCall]
@@ -181,11 +192,12 @@ class Turns(TurnReads, Writing):
         used: tuple[int, int] = (0, 0),
         heard: Sequence[int] = (),
         troubles: Sequence[TroubleRow] = (),
+        hooks: Sequence[HookRow] = (),
     ) -> None:
         """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
 
         `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn; `troubles` is what
-        went wrong in it. Raises Fenced if the turn has ended already in another way.
+        went wrong in it; `hooks` tell others of it. Raises Fenced if the turn has ended already in another way.
         """
         rows, pieces = await packed_rows(rows)
         await self._writer.submit(
@@ -201,6 +213,7 @@ class Turns(TurnReads, Writing):
                 tuple(heard),
                 tuple(troubles),
                 pieces,
+                tuple(hooks),
             )
         )
 

@@ -40,6 +40,8 @@ from agent_core.store.turns.rows import (
     TurnRow,
     TurnState,
 )
+from agent_core.store.webhooks.ops import hooks_bytes, tell
+from agent_core.store.webhooks.rows import HookRow
 
 LAST_AT_STEP_MS = 60_000
 """`last_at` is kept to the minute, so that most commits need not write the session's page."""
@@ -131,6 +133,7 @@ class Append(Op[None]):
     intended: tuple[IntendedCall, ...] = ()
     finished: tuple[FinishedCall, ...] = ()
     pieces: Pieces = ()
+    hooks: tuple[HookRow, ...] = ()
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
@@ -149,6 +152,7 @@ class Append(Op[None]):
             facts.calls[made.row.turn, made.row.call] = made
         for call, done in moved:
             call.change(state=done.state, result_ref=done.result_ref)
+        tell(facts, self.hooks)
 
     def _intended(self, facts: Facts, call: IntendedCall) -> CallFact | None:
         """A record for a call that is new; None if this very call is stored already."""
@@ -176,7 +180,7 @@ class Append(Op[None]):
         return known
 
     def weight(self) -> int:
-        return bytes_of(self.rows)
+        return bytes_of(self.rows) + hooks_bytes(self.hooks)
 
     def cut_out(self) -> Pieces:
         return self.pieces
@@ -197,6 +201,7 @@ class Close(Op[None]):
     """Messages that were put into the running turn, beside those that it began with."""
     troubles: tuple[TroubleRow, ...] = ()
     pieces: Pieces = ()
+    hooks: tuple[HookRow, ...] = ()
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
@@ -234,9 +239,10 @@ class Close(Op[None]):
             named = replace(row, conversation=row.conversation or self.session)
             facts.add(t.TROUBLE, named, turn=self.turn, session=self.session)
         deliver(facts, self.session, self.epoch, self.deliveries)
+        tell(facts, self.hooks)
 
     def weight(self) -> int:
-        return bytes_of(self.rows) + parts_bytes(self.deliveries)
+        return bytes_of(self.rows) + parts_bytes(self.deliveries) + hooks_bytes(self.hooks)
 
     def cut_out(self) -> Pieces:
         return self.pieces

@@ -1,0 +1,1 @@
+"""Webhooks that are to be sent, and how their receivers are doing."""

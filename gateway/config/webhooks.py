@@ -1,0 +1,132 @@
+"""The section ``[webhooks]``: other programs that are told what happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+
+from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, complaint
+from agent_core.failures.exits import ExitCode
+from gateway.config.types import Secrets, named_tables
+from gateway.webhooks.events import FAILED, HookEvent, HookRule, Receiver
+from gateway.webhooks.signing import key_of
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
+EVENTS = tuple(one.value for one in HookEvent if one is not HookEvent.TEST)
+
+
+class WebhookEntry(Section):
+    """A program that is told, by a signed POST request."""
+
+    name: str = Field(min_length=1, max_length=60, pattern=NAME)
+    """By what it is known; in [webhooks.NAME] the name there."""
+    url: Url
+    """Its address; https, unless private is set."""
+    secrets: Annotated[Secrets, FromOutside("secret_files", variable="secret_env")] = ()
+    """What messages are signed with: whsec_ and base64. Several, separated by commas, while one is changed for another."""
+    secret_env: str = ""
+    """Name of the environment variable that holds them."""
+    secret_files: Annotated[
+        tuple[Path, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = ()
+    """Files that hold them, one each."""
+    events: Texts = ()
+    """What it is told of; empty: everything."""
+    exits: Texts = ()
+    """Of which ends of turns; empty: of all. "failed" stands for all that are not clean."""
+    surfaces: Texts = ()
+    """Only of turns that were asked there, such as "telegram" or "api"."""
+    chats: Texts = ()
+    """Only of these chats: PLATFORM/CHAT or PLATFORM/CHAT/THREAD, with the platform's ids."""
+    sessions: Texts = ()
+    """Only of these sessions: their ids, or their keys."""
+    words: bool = False
+    """Send what was asked and answered, too; else only facts and ids."""
+    private: bool = False
+    """The address may lie inside the network or on this machine, and be called without TLS."""
+    timeout_seconds: float = Field(default=15, ge=1, le=60)
+    """Seconds that it may take to answer."""
+    at_once: Annotated[int, Unit("messages")] = Field(default=4, ge=1, le=32)
+    """Messages that are under way to it at once."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_there(cls, value: str) -> str:
+        if not value:
+            raise complaint("receivers", "a webhook has no url", 'Write url = "https://example.org/hook".')
+        return value
+
+    @model_validator(mode="after")
+    def _usable(self) -> WebhookEntry:
+        if not self.secrets:
+            fix = 'Name a file that holds it, secret_files = ["hook.secret"], or a variable by secret_env.'
+            raise complaint("receivers", "a webhook has no secret to sign its messages with", fix)
+        for secret in self.secrets:
+            try:
+                key_of(secret.get_secret_value())
+            except ValueError as error:
+                fix = "Make one with: python -c \"import os,base64;print('whsec_'+base64.b64encode(os.urandom(32)).decode())\""
+                raise complaint("receivers", f"a webhook's secret {error}", fix) from None
+        if urlsplit(self.url).scheme != "https" and not self.private:
+            fix = "Use https, or set private = true if it lies inside your network."
+            raise complaint("receivers", "a webhook's address is not https, so anybody on the way could read it", fix)
+        self._known("events", self.events, EVENTS)
+        self._known("exits", self.exits, (FAILED, *(one.value for one in ExitCode)))
+        return self
+
+    @staticmethod
+    def _known(key: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
+        if not set(given) <= set(known):
+            fix = f"There are: {', '.join(known)}."
+            raise complaint("receivers", f"a webhook's {key} name something that there is not", fix)
+
+    def receiver(self) -> Receiver:
+        """As it is sent to."""
+        rule = HookRule(
+            self.name,
+            frozenset(HookEvent(one) for one in self.events),
+            frozenset(self.exits),
+            frozenset(self.surfaces),
+            frozenset(self.chats),
+            frozenset(self.sessions),
+            words=self.words,
+        )
+        keys = tuple(key_of(revealed(secret)) for secret in self.secrets)
+        return Receiver(rule, self.url, keys, self.timeout_seconds, self.at_once, self.private)
+
+
+def revealed(secret: SecretStr) -> str:
+    """What is in it."""
+    return secret.get_secret_value()
+
+
+class Webhooks(Section):
+    """Other programs that are told what happens; see docs/webhooks.md."""
+
+    tables: ClassVar[str] = "receivers"
+
+    receivers: Annotated[tuple[WebhookEntry, ...], BeforeValidator(named_tables)] = Field(
+        default=(),
+        examples=[
+            [
+                {
+                    "name": "deploy",
+                    "url": "https://example.org/hook",
+                    "secret_files": ["hook.secret"],
+                    "exits": ["failed"],
+                }
+            ]
+        ],
+    )
+    """Who is told, each best in a table of its own, [webhooks.NAME], with url and secret_files or secret_env; further events, exits,
+    surfaces, chats, sessions, words, private, timeout_seconds, at_once. From the environment: JSON."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Webhooks:
+        names = [one.name for one in self.receivers]
+        if len(set(names)) < len(names):
+            raise complaint("receivers", "two webhooks have the same name", "Give each one a name of its own.")
+        return self

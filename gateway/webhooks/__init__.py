@@ -1,0 +1,1 @@
+"""Webhooks: what happens is told to other programs, and other programs begin turns."""

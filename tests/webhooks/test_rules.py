@@ -1,0 +1,313 @@
+"""What is sent next, what follows from an attempt, which receiver hears of what, and signatures: the pure rules."""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from random import Random
+
+import orjson
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from agent_core.retry import HOOK
+from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow, StoredHook
+from gateway.webhooks import signing
+from gateway.webhooks.deciding import (
+    DAY_MS,
+    HOUR_MS,
+    LONGEST_PAUSE_MS,
+    OLD_MS,
+    Attempt,
+    again,
+    next_up,
+    pause_ms,
+    settled,
+    too_old,
+)
+from gateway.webhooks.events import (
+    MOST_BODY_BYTES,
+    HookEvent,
+    HookFact,
+    HookRule,
+    body,
+    message,
+    messages,
+    wants,
+)
+
+NOW = 1_800_000_000_000
+ON = ReceiverRow("deploy", "https://example.org/hook")
+keys = st.binary(min_size=24, max_size=64)
+
+
+def row(number: int, session: str = "s", **more: object) -> HookRow:
+    made = HookRow(f"msg_{number}", "deploy", "turn.ended", session, f"t_{number}", b"{}", NOW)
+    return replace(made, **more)
+
+
+# ---------------------------------------------------------------------- signatures
+
+
+def test_a_signature_is_the_one_of_the_specifications_own_libraries() -> None:
+    # https://github.com/standard-webhooks/standard-webhooks, the vector of its libraries' tests
+    key = signing.key_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    made = signing.signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+@given(st.lists(keys, min_size=1, max_size=3, unique=True), st.binary(max_size=200), st.integers(0, 10**10))
+def test_what_is_signed_with_several_secrets_is_good_with_each_of_them(
+    secrets: list[bytes], content: bytes, seconds: int
+) -> None:
+    heads = signing.headers(secrets, "msg_1", seconds * 1000, content)
+    stamp, signed = heads["webhook-timestamp"], heads["webhook-signature"]
+    for key in secrets:
+        assert signing.unsigned([key], "msg_1", stamp, signed, content, seconds * 1000) is None
+
+
+@given(keys, keys, st.binary(max_size=50), st.binary(max_size=50), st.integers(-(10**7), 10**7))
+def test_nothing_else_is_found_good(ours: bytes, other: bytes, content: bytes, changed: bytes, apart: int) -> None:
+    assume(ours != other and content != changed)
+    heads = signing.headers([ours], "msg_1", NOW, content)
+    stamp, signed = heads["webhook-timestamp"], heads["webhook-signature"]
+    at = int(stamp) * 1000
+    late = at + apart
+    found = signing.unsigned([ours], "msg_1", stamp, signed, content, late)
+    if abs(apart) <= signing.TOLERANCE_MS:
+        assert found is None
+    else:
+        assert found is (signing.Unsigned.TOO_OLD if apart > 0 else signing.Unsigned.TOO_NEW)
+    wrong = signing.Unsigned.WRONG
+    assert signing.unsigned([other], "msg_1", stamp, signed, content, at) is wrong
+    assert signing.unsigned([ours], "msg_1", stamp, signed, changed, at) is wrong
+    assert signing.unsigned([ours], "msg_2", stamp, signed, content, at) is wrong
+    assert signing.unsigned([ours], "msg_1", str(int(stamp) + 1), signed, content, at) is wrong
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=60), st.binary(max_size=20))
+def test_any_headers_are_refused_without_a_mistake(name: str, stamp: str, signed: str, content: bytes) -> None:
+    assert signing.unsigned([b"k" * 32], name, stamp, signed, content, NOW) is not None
+    assert signing.github_unsigned([b"k"], signed, content) is not None
+
+
+def test_githubs_signature_is_the_one_of_its_documentation() -> None:
+    # https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+    heads = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+    assert signing.github_unsigned([b"other", b"It's a Secret to Everybody"], heads, b"Hello, World!") is None
+    assert signing.github_unsigned([b"It's a Secret to Everybody"], heads, b"Hello, World?") is signing.Unsigned.WRONG
+
+
+@pytest.mark.parametrize("secret", ["whsec_", "whsec_!!!", f"whsec_{base64.b64encode(b'short').decode()}", "geheim€"])
+def test_a_secret_that_is_none_is_refused_without_being_repeated(secret: str) -> None:
+    with pytest.raises(ValueError, match=r"base64|bytes") as caught:
+        signing.key_of(secret)
+    assert secret not in str(caught.value)
+
+
+# ---------------------------------------------------------------------- what is sent next
+
+
+waits = st.lists(
+    st.tuples(st.sampled_from(["", "a", "b", "c"]), st.integers(0, 3), st.integers(-HOUR_MS, HOUR_MS)), max_size=12
+)
+
+
+@given(waits, st.integers(1, 6), st.integers(0, 4), st.data())
+def test_never_more_is_under_way_than_may_and_only_one_to_a_receiver_that_fails(
+    found: list[tuple[str, int, int]], most: int, failures: int, data: st.DataObject
+) -> None:
+    waiting = [
+        StoredHook(n, row(n, session, attempt=tries, retry_at=NOW + later if tries else 0))
+        for n, (session, tries, later) in enumerate(found)
+    ]
+    count = data.draw(st.integers(0, min(most, len(waiting))))
+    under_way = [one.row for one in waiting[:count]]
+    todo = next_up(waiting, under_way, replace(ON, failures=failures), NOW, most)
+    assert len(todo.send) + count <= max(count, 1 if failures else most)
+    chosen = [one.row.message for one in todo.send]
+    assert len(set(chosen)) == len(chosen)
+    assert not set(chosen) & {one.message for one in under_way}
+    assert all(one.row.retry_at <= NOW for one in todo.send)
+    sessions = [one.session for one in under_way if one.session] + [
+        one.row.session for one in todo.send if one.row.session
+    ]
+    of_each = {session: sessions.count(session) for session in set(sessions)}
+    assert all(of_each[one.row.session] == 1 for one in todo.send if one.row.session)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=15), st.integers(1, 4), st.integers(0, 2**32))
+def test_first_attempts_of_a_conversation_are_made_in_order_whatever_fails(
+    sessions: list[str], most: int, seed: int
+) -> None:
+    chance, now = Random(seed), NOW
+    rows = {n: row(n, session) for n, session in enumerate(sessions)}
+    receiver, under_way = ON, dict[int, HookRow]()
+    first = defaultdict[str, list[int]](list)
+    for _ in range(10_000):
+        waiting = [
+            StoredHook(n, one) for n, one in rows.items() if one.state is HookState.WAITING and one.retry_at <= now
+        ]
+        for one in next_up(waiting, list(under_way.values()), receiver, now, most).send:
+            under_way[one.number] = one.row
+            if not one.row.attempt:
+                first[one.row.session].append(one.number)
+        if not under_way:
+            left = [one for one in rows.values() if one.state is HookState.WAITING]
+            if not left:
+                break
+            now = max(now + 1, min(max(one.retry_at, receiver.not_before) for one in left))
+            continue
+        number = chance.choice([*under_way])
+        came = Attempt(chance.choice([200, 200, 500, 0]))
+        rows[number], receiver = settled(under_way.pop(number), receiver, came, now, chance.random())
+        now += chance.randrange(5_000)
+    assert all(one.state is not HookState.WAITING for one in rows.values()), "something was never sent or given up"
+    assert all(numbers == sorted(numbers) for numbers in first.values())
+
+
+def test_nothing_is_sent_to_a_receiver_that_is_off_or_wants_a_pause() -> None:
+    waiting = [StoredHook(1, row(1))]
+    assert next_up(waiting, [], replace(ON, off="it answered 410"), NOW, 4).send == ()
+    paused = next_up(waiting, [], replace(ON, not_before=NOW + 5), NOW, 4)
+    assert (paused.send, paused.look_at) == ((), NOW + 5)
+
+
+# ---------------------------------------------------------------------- what follows
+
+
+@given(st.integers(0, 599), st.integers(0, 20), st.floats(0, 1), st.integers(0, 50))
+def test_a_message_is_sent_given_up_or_tried_later_and_never_forgotten(
+    code: int, tries: int, chance: float, failures: int
+) -> None:
+    before = row(1, attempt=tries)
+    receiver = replace(ON, failures=failures, failing_since=NOW - 5 if failures else 0)
+    after, there = settled(before, receiver, Attempt(code, "no answer"), NOW, chance)
+    assert (after.message, after.body) == (before.message, before.body)
+    if 200 <= code < 300:
+        assert after.state is HookState.SENT
+        assert (there.failures, there.failing_since, there.not_before, there.off) == (0, 0, 0, "")
+    elif code == 410:
+        assert after.state is HookState.GIVEN_UP
+        assert there.off
+    else:
+        given = HOOK.over(tries + 1)
+        assert after.state is (HookState.GIVEN_UP if given else HookState.WAITING)
+        assert given or after.retry_at > NOW
+        assert after.cause
+        assert there.failures == failures + 1
+        assert NOW < there.not_before <= NOW + 60_000
+
+
+def test_it_is_tried_for_about_a_day_as_the_specification_asks() -> None:
+    for chance, least, most in ((0.0, 22, 24), (1.0, 24, 27)):
+        one, now = row(1), NOW
+        while one.state is HookState.WAITING:
+            one, _ = settled(one, ON, Attempt(500), now, chance)
+            now = max(now, one.retry_at)
+        assert least <= (now - NOW) / HOUR_MS <= most
+
+
+@given(st.sampled_from([429, 503]), st.integers(0, 10**9), st.integers(0, 30))
+def test_what_a_receiver_asks_for_is_waited_for_and_is_no_failure_of_the_message(
+    code: int, seconds: int, tries: int
+) -> None:
+    after, there = settled(row(1, attempt=tries), ON, Attempt(code, retry_after=str(seconds)), NOW, 0.5)
+    wait = min(seconds * 1000, LONGEST_PAUSE_MS)
+    assert (after.state, after.attempt, after.retry_at, there.not_before) == (
+        HookState.WAITING, tries, NOW + wait, NOW + wait,
+    )  # fmt: skip
+
+
+@given(st.text(max_size=40))
+def test_any_retry_after_is_read_or_left(header: str) -> None:
+    found = pause_ms(header, NOW)
+    assert found is None or 0 <= found <= LONGEST_PAUSE_MS
+
+
+def test_a_retry_after_may_be_a_date() -> None:
+    at = datetime.fromtimestamp((NOW + 90_000) / 1000, UTC)
+    assert pause_ms(format_datetime(at, usegmt=True), NOW) == 90_000
+    assert pause_ms("Fri, 01 Jan 1999 00:00:00 GMT", NOW) == 0
+
+
+def test_what_is_old_is_given_up_only_where_its_receiver_has_taken_nothing_for_a_day() -> None:
+    old, new = StoredHook(1, row(1, at=NOW - OLD_MS - 1)), StoredHook(2, row(2, at=NOW - 5))
+    assert too_old([old, new], ON, NOW) == []
+    assert too_old([old, new], replace(ON, failing_since=NOW - DAY_MS + 1), NOW) == []
+    gone = too_old([old, new], replace(ON, failing_since=NOW - DAY_MS), NOW)
+    assert [one.message for one in gone] == ["msg_1"]
+    assert again(gone[0], NOW).state is HookState.WAITING
+
+
+# ---------------------------------------------------------------------- who hears of what
+
+TURN = HookFact(
+    event=HookEvent.TURN_ENDED, subject="t_1", at=NOW, session="s_1", key="telegram/4711/12345/7/",
+    turn="t_1", exit="answered", words={"asked": "secret question", "answer": "secret answer"},
+)  # fmt: skip
+GATEWAY = HookFact(event=HookEvent.INCIDENT_OPENED, subject="i_1", at=NOW, facts={"model": "m"})
+
+
+@pytest.mark.parametrize(
+    ("rule", "heard"),
+    [
+        (HookRule("r"), True),
+        (HookRule("r", events=frozenset({HookEvent.TURN_ENDED})), True),
+        (HookRule("r", events=frozenset({HookEvent.ALERT})), False),
+        (HookRule("r", exits=frozenset({"answered"})), True),
+        (HookRule("r", exits=frozenset({"failed"})), False),
+        (HookRule("r", surfaces=frozenset({"telegram"})), True),
+        (HookRule("r", surfaces=frozenset({"api"})), False),
+        (HookRule("r", chats=frozenset({"telegram/12345"})), True),
+        (HookRule("r", chats=frozenset({"telegram/12345/7"})), True),
+        (HookRule("r", chats=frozenset({"telegram/12345/8"})), False),
+        (HookRule("r", chats=frozenset({"telegram/123"})), False),
+        (HookRule("r", sessions=frozenset({"s_1"})), True),
+        (HookRule("r", sessions=frozenset({"telegram/4711/12345/7/"})), True),
+        (HookRule("r", sessions=frozenset({"s_2"})), False),
+    ],
+)
+def test_a_receiver_hears_of_what_its_rule_names(rule: HookRule, heard: bool) -> None:
+    assert wants(rule, TURN) is heard
+
+
+def test_failed_stands_for_every_end_that_is_not_clean() -> None:
+    rule = HookRule("r", exits=frozenset({"failed"}))
+    assert wants(rule, replace(TURN, exit="model_silent", clean=False))
+    assert not wants(rule, replace(TURN, exit="stopped", clean=True))
+
+
+def test_what_concerns_the_gateway_is_in_no_chat() -> None:
+    assert wants(HookRule("r", chats=frozenset({"telegram/1"}), exits=frozenset({"failed"})), GATEWAY)
+
+
+def test_words_are_only_told_to_whoever_is_to_have_them() -> None:
+    facts, words = messages([HookRule("a"), HookRule("b", words=True)], TURN)
+    assert b"secret" not in facts.body
+    assert orjson.loads(words.body)["data"]["words"] == {"asked": "secret question", "answer": "secret answer"}
+    assert facts.message != words.message
+
+
+@given(
+    st.text(max_size=100), st.text(), st.dictionaries(st.text(max_size=10), st.text()), st.integers(-(10**15), 10**18)
+)
+def test_any_happening_has_a_body_and_the_same_id_each_time(
+    subject: str, said: str, facts: dict[str, str], at: int
+) -> None:
+    what = HookFact(event=HookEvent.ALERT, subject=subject, at=at, facts=facts, words={"text": said * 3_000})
+    one, two = message(HookRule("r", words=True), what), message(HookRule("r", words=True), what)
+    assert one == two
+    assert "." not in one.message
+    assert len(one.body) <= MOST_BODY_BYTES + 1_000 * len(facts)
+    assert orjson.loads(one.body)["type"] == "alert"
+    assert body(what, words=False) != b""
+
+
+def test_half_of_a_surrogate_pair_hinders_nothing() -> None:
+    what = HookFact(event=HookEvent.ALERT, subject="x", at=NOW, facts={"text": "a\ud83d"}, words={"w": "\udc00"})
+    assert orjson.loads(message(HookRule("r", words=True), what).body)["data"]["text"] == "a?"
