@@ -1,4 +1,5 @@
-"""A provider for programs: it says hello, calls the tool that it is offered, fits a schema, and fails to order (``fail 429``, ``cut``)."""
+"""A provider for programs: it says hello, calls the tool that it is offered, fits a schema, and does what it is ordered to:
+``call NAME {…}``, ``fail 429``, ``cut``."""
 
 from __future__ import annotations
 
@@ -68,6 +69,14 @@ def _reply(body: dict[str, Any], last: dict[str, Any], words: str) -> list[tuple
         return [({"role": "assistant", "content": "The first half,"}, None), ({"content": " and"}, "cut")]
     if last["role"] == "tool":
         return [({"role": "assistant", "content": f"It is {words}."}, None), ({}, "stop")]
+    if ordered := re.search(r"\bcall (\w+) ({.*})", words):
+        call = {
+            "index": 0,
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": ordered[1], "arguments": ordered[2]},
+        }
+        return [({"role": "assistant", "tool_calls": [call]}, None), ({}, "tool_calls")]
     if found := _fitting_tool(body):
         call = {"index": 0, "id": "call_1", "type": "function", "function": found}
         return [({"role": "assistant", "tool_calls": [call]}, None), ({}, "tool_calls")]

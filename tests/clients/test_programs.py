@@ -24,7 +24,7 @@ WANTED: dict[str, dict[str, object]] = {
     "openai_sdk": {
         "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "structured": ADA,
         "wrong_key": "AuthenticationError 401", "too_fast": "RateLimitError 429", "broken": "InternalServerError 500",
-        "responses": HELLO, "responses_streamed": HELLO, "cut": "The first half, and\n\n[outspoken] The reply above is cut short",
+        "responses": HELLO, "responses_streamed": HELLO, "in_a_namespace": [["crew", "close"]], "cut": "The first half, and\n\n[outspoken] The reply above is cut short",
     },
     "agents_sdk": {
         "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "structured": ADA,

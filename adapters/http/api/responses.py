@@ -18,7 +18,7 @@ import orjson
 
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing
 from adapters.http.api.facts import LEFT_OPEN, facts_of, left_facts, queue_facts
-from adapters.http.api.responsesread import CUSTOM, read
+from adapters.http.api.responsesread import CUSTOM, SPACES, read
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.spoken import Spoken, TextPiece, left_words
 from adapters.http.api.truth import finish_of, known_words, refusal_of, shown, status_of
@@ -68,6 +68,8 @@ class ResponseSpelling:
         self._again = asked.again or {}
         custom = self._again.get(CUSTOM)
         self._custom = custom if isinstance(custom, list) else []
+        spaces = self._again.get(SPACES)
+        self._spaces = spaces if isinstance(spaces, dict) else {}
         self._number = 0
         self._output: list[dict[str, Json]] = []
         self._calls: dict[str, int] = {}
@@ -234,8 +236,8 @@ class ResponseSpelling:
             return self._custom_call(call, index)
         made, arguments = f"fc_{self._mark}_{index}", call.arguments or "{}"
         item: dict[str, Json] = {
-            "id": made, "type": "function_call", "call_id": call.call, "name": call.name, "arguments": arguments,
-            "status": "completed",
+            "id": made, "type": "function_call", "call_id": call.call, "arguments": arguments, "status": "completed",
+            **self._named(call.name),
         }  # fmt: skip
         self._output.append(item)
         where: dict[str, Json] = {"item_id": made, "output_index": index}
@@ -243,14 +245,19 @@ class ResponseSpelling:
         return (
             self._event("response.output_item.added", output_index=index, item=begun)
             + self._event("response.function_call_arguments.delta", **where, delta=arguments)
-            + self._event("response.function_call_arguments.done", **where, name=call.name, arguments=arguments)
+            + self._event("response.function_call_arguments.done", **where, name=item["name"], arguments=arguments)
             + self._event("response.output_item.done", output_index=index, item=item)
         )
+
+    def _named(self, name: str) -> dict[str, Json]:
+        """What a tool is called where the client has it."""
+        found = self._spaces.get(name)
+        return {"name": found[1], "namespace": found[0]} if isinstance(found, list) else {"name": name}
 
     def _custom_call(self, call: CallItem, index: int) -> bytes:
         made, given = f"ctc_{self._mark}_{index}", _input_of(call.arguments)
         item: dict[str, Json] = {
-            "id": made, "type": "custom_tool_call", "call_id": call.call, "name": call.name, "input": given,
+            "id": made, "type": "custom_tool_call", "call_id": call.call, "input": given, **self._named(call.name),
         }  # fmt: skip
         self._output.append(item)
         where: dict[str, Json] = {"item_id": made, "output_index": index}
@@ -328,7 +335,7 @@ class ResponseSpelling:
             "store": asked.kept,
             "text": {"format": {"type": "text"}, **(text if isinstance(text, dict) else {})},
             "tool_choice": again.get("tool_choice", "auto"),
-            "tools": [_tool(tool, self._custom) for tool in asked.tools],
+            "tools": _tools(asked.tools, self._custom, self._spaces),
             "truncation": again.get("truncation", "disabled"),
             "usage": None,
             **{name: asked.parameters.get(name) for name in _TOLD_AS_IT_CAME},
@@ -357,13 +364,26 @@ def _said(item: Mapping[str, Json]) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _tool(tool: Mapping[str, Json], custom: Sequence[Json]) -> Json:
-    """A tool of the client's, as it brought it."""
-    function = tool.get("function")
-    found = function if isinstance(function, dict) else {}
-    if found.get("name") in custom:
-        return {"type": "custom", "name": found.get("name"), "description": found.get("description")}
-    return {"type": "function", "parameters": None, "strict": None, **found}
+def _tools(tools: Sequence[Mapping[str, Json]], custom: Sequence[Json], spaces: Mapping[str, Json]) -> list[Json]:
+    """The client's tools, as it brought them."""
+    told: list[Json] = []
+    inner: dict[str, list[Json]] = {}
+    for tool in tools:
+        function = tool.get("function")
+        found: dict[str, Json] = dict(function) if isinstance(function, dict) else {}
+        flat, where = str(found.get("name")), spaces.get(str(found.get("name")))
+        among = told
+        if isinstance(where, list):
+            space, found["name"] = str(where[0]), where[1]
+            if space not in inner:
+                inner[space] = []
+                told.append({"type": "namespace", "name": space, "description": "", "tools": inner[space]})
+            among = inner[space]
+        if flat in custom:
+            among.append({"type": "custom", "name": found["name"], "description": found.get("description")})
+        else:
+            among.append({"type": "function", "parameters": None, "strict": None, **found})
+    return told
 
 
 def _tool_status(call: Bubble) -> str:

@@ -36,6 +36,11 @@ _OURS = frozenset({"mcp_call", "mcp_list_tools"})
 """Items of the gateway's own tools, handed back by clients that keep the conversation: they are for people to see."""
 CUSTOM = "custom_tools"
 """Under which the names of tools are told again that take a text, not JSON."""
+SPACES = "namespaces"
+"""Under which it is told again of tools in which namespace they are, and what they are called there."""
+HOSTED = frozenset({"web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"})
+"""Tools of OpenAI's own that programs offer without having been asked (codex does): nobody here can carry them out, and no request depends on
+them. They are left out, and named in ``outspoken.left_out``; others of its own are refused, as they come with a request's files or machines."""
 _ONE_TEXT: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
@@ -80,12 +85,14 @@ def _request(value: Mapping[str, Json], session: str) -> ApiRequest | Problem:
         _flag(value, "store")
     if value.get("prompt") is not None:
         raise _Bad("Stored prompts lie with OpenAI; send the words in instructions.", "prompt", "unsupported_parameter")
-    chat, origins, again = _as_chat(value)
+    brought = _brought(value.get("tools"))
+    chat, origins, again = _as_chat(value, brought)
     asked = read_chat(orjson.dumps(chat), name)
     if isinstance(asked, Problem):
         return _renamed(asked, origins)
     return replace(
         asked,
+        left_out=(*asked.left_out, *brought.left_out),
         include_usage=True,
         digest=hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         background=background,
@@ -95,7 +102,7 @@ def _request(value: Mapping[str, Json], session: str) -> ApiRequest | Problem:
     )
 
 
-def _as_chat(value: Mapping[str, Json]) -> tuple[dict[str, Json], list[int], dict[str, Json]]:
+def _as_chat(value: Mapping[str, Json], brought: _Brought) -> tuple[dict[str, Json], list[int], dict[str, Json]]:
     """(the body of a chat completion, for each of its messages the input item that it comes from, what is told again)."""
     items = _Items()
     instructions = _text(value, "instructions")
@@ -110,11 +117,10 @@ def _as_chat(value: Mapping[str, Json]) -> tuple[dict[str, Json], list[int], dic
     else:
         raise _Bad("input must be text, or a list of items with at least one.", "input")
     chat: dict[str, Json] = {name: each for name, each in value.items() if name not in _HERE}
-    tools, custom = _tools(value.get("tools"))
     limit = value.get("max_output_tokens")
     chat |= {
         "messages": [*items.messages],
-        **({"tools": tools} if tools is not None else {}),
+        **({"tools": [*brought.tools]} if brought.tools is not None else {}),
         **({"max_completion_tokens": limit} if limit is not None else {}),
         **_choice(value.get("tool_choice")),
         **_form(_object(value, "text")),
@@ -128,7 +134,8 @@ def _as_chat(value: Mapping[str, Json]) -> tuple[dict[str, Json], list[int], dic
     if value.get("max_tool_calls") is not None:
         raise _Bad("max_tool_calls is not offered here.", "max_tool_calls", "unsupported_parameter")
     again: dict[str, Json] = {name: value[name] for name in _TOLD_AGAIN if value.get(name) is not None}
-    return chat, items.origins, {**again, **({CUSTOM: custom} if custom else {})}
+    of_tools: dict[str, Json] = {CUSTOM: [*brought.custom], SPACES: dict(brought.spaces)}
+    return chat, items.origins, again | {name: each for name, each in of_tools.items() if each}
 
 
 def _renamed(problem: Problem, origins: list[int]) -> Problem:
@@ -197,6 +204,7 @@ class _Items:
         call, name = _text(item, "call_id", path), _text(item, "name", path)
         if not call or not name:
             raise _Bad(f"{path} must have a call_id and a name", path)
+        name = flat(_text(item, "namespace", path), name)
         made: Json = {"id": call, "type": "function", "function": {"name": name, "arguments": arguments or "{}"}}
         last = self.messages[-1] if self.messages else None
         if last is None or last["role"] != "assistant":
@@ -253,31 +261,69 @@ def _part(part: Json, path: str) -> Json:
 # ---------------------------------------------------------------------- tools, form
 
 
-def _tools(value: Json) -> tuple[list[Json] | None, list[Json]]:
-    """(the tools as chat completions have them, the names of those that take a text)."""
+@dataclass(slots=True)
+class _Brought:
+    """The tools of a request."""
+
+    tools: list[Json] | None
+    """As chat completions have them; None if the request says nothing of tools."""
+    custom: list[Json] = field(default_factory=list[Json])
+    """The names of those that take a text."""
+    spaces: dict[str, Json] = field(default_factory=dict[str, Json])
+    """Of those in a namespace: their name here → namespace and name there."""
+    left_out: list[str] = field(default_factory=list[str])
+
+
+def flat(space: str, name: str) -> str:
+    """What a tool is called where there are no namespaces."""
+    return f"{space}__{name}" if space else name
+
+
+def _brought(value: Json) -> _Brought:
     if value is None:
-        return None, []
+        return _Brought(None)
     if not isinstance(value, list):
         raise _Bad("tools must be a list", "tools")
-    tools: list[Json] = []
-    custom: list[Json] = []
+    brought = _Brought([])
     for index, tool in enumerate(value):
-        path = f"tools[{index}]"
-        if not isinstance(tool, dict) or not isinstance(tool.get("name") or tool.get("type"), str):
-            raise _Bad(f"{path} must be a function with a name", path)
-        function: dict[str, Json]
-        match tool.get("type"):
-            case "function":
-                names = ("name", "description", "parameters", "strict")
-                function = {name: tool[name] for name in names if tool.get(name) is not None}
-            case "custom":
-                function = {"name": tool.get("name"), "description": _described(tool), "parameters": _ONE_TEXT}
-                custom.append(tool.get("name"))
-            case other:
-                words = f"{path}: a tool of the type {str(other)[:80]!r} is not offered here. Bring functions; the gateway has tools of its own."
-                raise _Bad(words, f"{path}.type", "unsupported_value")
-        tools.append({"type": "function", "function": function})
-    return tools, custom
+        _bring(brought, tool, f"tools[{index}]", "")
+    if not brought.tools and brought.left_out:  # it did not say that there are to be none
+        brought.tools = None
+    return brought
+
+
+def _bring(brought: _Brought, tool: Json, path: str, space: str) -> None:
+    if not isinstance(tool, dict) or not isinstance(tool.get("name") or tool.get("type"), str):
+        raise _Bad(f"{path} must be a function with a name", path)
+    kind = tool.get("type")
+    if kind == "namespace" and not space:
+        inner = tool.get("tools")
+        if not isinstance(inner, list) or not isinstance(tool.get("name"), str):
+            raise _Bad(f"{path} must have a name and tools", path)
+        for index, each in enumerate(inner):
+            _bring(brought, each, f"{path}.tools[{index}]", str(tool["name"]))
+        return
+    if kind in HOSTED:
+        brought.left_out.append(f"tools[].{kind}")
+        return
+    function: dict[str, Json]
+    match kind:
+        case "function":
+            names = ("name", "description", "parameters", "strict")
+            function = {name: tool[name] for name in names if tool.get(name) is not None}
+        case "custom":
+            function = {"name": tool.get("name"), "description": _described(tool), "parameters": _ONE_TEXT}
+        case other:
+            words = f"{path}: a tool of the type {str(other)[:80]!r} is not offered here. Bring functions; the gateway has tools of its own."
+            raise _Bad(words, f"{path}.type", "unsupported_value")
+    name = function.get("name")
+    if space and isinstance(name, str):
+        function["name"] = flat(space, name)
+        brought.spaces[flat(space, name)] = [space, name]
+    if kind == "custom":
+        brought.custom.append(function["name"])
+    assert brought.tools is not None
+    brought.tools.append({"type": "function", "function": function})
 
 
 def _described(tool: Mapping[str, Json]) -> str:

@@ -60,7 +60,15 @@ def responses_streamed() -> str:
         return stream.get_final_response().output_text
 
 
+def in_a_namespace() -> list:
+    close = {"type": "function", "name": "close", "parameters": {"type": "object", "properties": {}}}
+    tools = [{"type": "namespace", "name": "crew", "description": "", "tools": [close]}, {"type": "web_search"}]
+    found = client.responses.create(model=MODEL, input="call crew__close {}", tools=tools)
+    return [[item.namespace, item.name] for item in found.output if item.type == "function_call"]
+
+
 run(
+    in_a_namespace=in_a_namespace,
     plain=lambda: ask("say hello"),
     streamed=streamed,
     tools=tools,
