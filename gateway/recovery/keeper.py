@@ -165,8 +165,12 @@ class Keeper:
 
     async def _round(self) -> float:
         """Look, if it is time; take up and set aside what is due; the seconds until the next round."""
-        if self._runner.closing or self.aside.damage.everybodys:
+        if self._runner.closing:
             return IDLE_SECONDS
+        if self.aside.damage.everybodys:  # nothing is taken up: whoever waits for that is told, and nobody else would
+            for queue in self._queues.blocked():
+                self.aside.tell_waiting(queue.session)
+            return LOOK_SECONDS
         if self._clock.monotonic() >= self._look_at:
             await self._look()
         await self._settle()

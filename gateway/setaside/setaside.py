@@ -122,11 +122,12 @@ class PutAside:
         if (first := next((one for one in asked if isinstance(one, FromChat)), None)) is not None:
             self._chats.tell_unstored(first.chat, words)
 
-    def _tell_waiting(self, session: str) -> None:
-        """Once, that what was taken waits."""
-        if session not in self._told and len(self._told) < KNOWN_MOST:
+    def tell_waiting(self, session: str) -> None:
+        """Damage is everybody's: once, that what was taken waits."""
+        asked = self._asked_in(session)
+        if asked and session not in self._told and len(self._told) < KNOWN_MOST:
             self._told.add(session)
-            self._say_unstored(self._asked_in(session), WAITS)
+            self._say_unstored(asked, WAITS)
 
     def _asked_in(self, session: str) -> list[Inbound]:
         """The messages that its chat waits for, the latest first."""
@@ -178,7 +179,7 @@ class PutAside:
         """Set it aside, and tell whoever it concerns. False if that cannot be stored just now, or it is not this process's to do."""
         async with self._one:
             if self.damage.everybodys:
-                self._tell_waiting(session)
+                self.tell_waiting(session)
                 return False
             if session in self.known:
                 return True
