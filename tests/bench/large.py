@@ -1,8 +1,8 @@
 """What a gateway costs on a store with a million turns and ten million rows, by what it costs on an empty one.
 
-    python -m tests.bench.large --folder FOLDER [--turns 1000000] [--rounds 5]
+    python -m tests.bench.large --folder FOLDER [--turns 1000000] [--rounds 5] [--postgres SERVER]
 
-The rows are made by `tests.bench.year`. Both stores are served in turn by daemons of their own, and the medians are compared: a machine's
+The rows are made by `tests.bench.year`; `--postgres` pours them into two databases of a server (`tests.bench.pour`) and measures there. Both stores are served in turn by daemons of their own, and the medians are compared: a machine's
 speed wanders. What was read of files is counted beside the time: it tells a scan from chance.
 """
 
@@ -20,12 +20,14 @@ from contextlib import closing
 from pathlib import Path
 
 import aiohttp
+from sqlalchemy import text
 
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import open_store
 from tests.bench.load import ask
 from tests.bench.machine import OTHER_CORE, Measured, process, settle
+from tests.bench.pour import poured
 from tests.bench.year import DAY_MS, make
 from tests.ports import free_port
 
@@ -59,7 +61,7 @@ def _read(of: Measured | None) -> float:
     return int(path.read_text().split()[1]) / 1024
 
 
-async def serve(home: Path, upstream: int, seen: Seen) -> None:
+async def serve(home: Path, url: str, upstream: int, seen: Seen) -> None:
     """One start, and what is asked of it."""
     port = free_port()
     env = {
@@ -68,6 +70,7 @@ async def serve(home: Path, upstream: int, seen: Seen) -> None:
         "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1",
         "OPENAI_API_KEY": "bench",
         "OUTSPOKEN_MODEL__NAME": "bench",
+        **({"OUTSPOKEN_STORAGE__URL": url} if url else {}),
     }
     with process(["-m", "gateway", "run"], port, env, log=home / "bench.log") as daemon:
         seen.took["start: until the port answers"].append(daemon.ready_seconds * 1000)
@@ -119,10 +122,10 @@ def picked(home: Path) -> dict[str, list[str]]:
         return found
 
 
-async def alone(home: Path, seen: Seen) -> None:
+async def alone(home: Path, url: str, seen: Seen) -> None:
     """What the store does without a gateway around it: an accept, and what `triage` asks of a day."""
     clock = SystemClock()
-    async with open_store(home / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
+    async with open_store(url or home / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
         mark = clock.now_ms()
         number = iter(range(1_000_000))
 
@@ -139,8 +142,8 @@ async def alone(home: Path, seen: Seen) -> None:
 
         await seen.times("triage of a day", LOOKS, triage, None)
         await seen.times("accept", ACCEPTS, accept, None)
-    with closing(sqlite3.connect(home / "outspoken.db")) as conn, conn:  # nobody is to answer these
-        conn.execute("DELETE FROM inbox WHERE platform_key LIKE ?", (f"x{mark}-%",))
+        nobodys = text("DELETE FROM inbox WHERE platform_key LIKE :which").bindparams(which=f"x{mark}-%")
+        await store.writer.alone(lambda conn: conn.execute(nobodys) and None)  # nobody is to answer these
 
 
 def table(large: Seen, empty: Seen) -> list[str]:
@@ -154,20 +157,21 @@ def table(large: Seen, empty: Seen) -> list[str]:
     return lines
 
 
-async def measured(folder: Path, turns: int, rounds: int) -> list[str]:
+async def measured(folder: Path, turns: int, rounds: int, server: str) -> list[str]:
     """Make what is missing, then one after the other, and the other way round."""
     full, empty = folder / "full", folder / "empty"
     for home in (full, empty):
         if not (home / "outspoken.db").exists():
             home.mkdir(parents=True, exist_ok=True)
             await make(home, turns if home is full else TIMES * 20, TIMES)
+    urls = {home: await poured(home / "outspoken.db", server, home.name) if server else "" for home in (full, empty)}
     found = {full: Seen(), empty: Seen()}
     up = free_port()
     with process(["-m", "tests.bench.upstream", str(up)], up, core=OTHER_CORE, log=folder / "upstream.log"):
         for number in range(rounds):
             for home in (full, empty) if number % 2 else (empty, full):
-                await serve(home, up, found[home])
-                await alone(home, found[home])
+                await serve(home, urls[home], up, found[home])
+                await alone(home, urls[home], found[home])
             print(*table(found[full], found[empty]), "", sep="\n", flush=True)
     return table(found[full], found[empty])
 
@@ -178,8 +182,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--turns", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--postgres", default="", metavar="SERVER", help="postgresql://…: its databases are made where they are missing"
+    )
     given = parser.parse_args()
-    asyncio.run(measured(given.folder, given.turns, given.rounds))
+    asyncio.run(measured(given.folder, given.turns, given.rounds, given.postgres))
 
 
 if __name__ == "__main__":

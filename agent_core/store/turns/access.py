@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import CTE, BigInteger, case, cast, func, select, text
+from sqlalchemy import BigInteger, ScalarSelect, case, cast, func, select, text
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
@@ -84,11 +84,10 @@ class TurnReads(StoreReading):
 
     async def between(self, session: str, since_ms: int, until_ms: int, limit: int = 20) -> list[TurnRow]:
         """The turns of a session that were open at some time in between, the oldest first; the latest `limit`."""
-        c, end = t.turns.c, _begun_until(session, until_ms)
-        near = (c.number <= end.c.last, c.number > end.c.last - limit)
-        found = await self._asks.made(
-            t.TURN.query.join(end, c.session == session).where(*near).order_by(c.number), t.TURN.make
-        )
+        c = t.turns.c
+        # its number as a value: joined with it, PostgreSQL would read all turns of the session
+        until = t.TURN.query.where(c.session == session, c.number <= _begun_until(session, until_ms))
+        found = (await self._asks.made(until.order_by(c.number.desc()).limit(limit), t.TURN.make))[::-1]
         return [u for u in found if u.closed_at is None or u.closed_at >= since_ms]
 
     async def bugs(self, since_ms: int, until_ms: int, limit: int = 50) -> list[TurnRow]:
@@ -218,8 +217,8 @@ class Turns(TurnReads, Writing):
         )
 
 
-def _begun_until(session: str, until_ms: int) -> CTE:
-    """The number (`last`) of a session's last turn that had begun at a time. Turns are numbered as they begin, so it is a search by halves, in
+def _begun_until(session: str, until_ms: int) -> ScalarSelect[int]:
+    """The number of a session's last turn that had begun at a time. Turns are numbered as they begin, so it is a search by halves, in
     one question: as many steps in an index as the number of turns has bits."""
     c = t.turns.c
     newest = select(func.coalesce(func.max(c.number), 0)).where(c.session == session)
@@ -230,4 +229,4 @@ def _begun_until(session: str, until_ms: int) -> CTE:
     later = mine.with_only_columns(c.opened_at).scalar_subquery() > until_ms
     step = select(case((later, span.c.low), else_=middle), case((later, number - 1), else_=span.c.high))
     span = span.union_all(step.where(span.c.low < span.c.high))
-    return select(span.c.low.label("last")).where(span.c.low >= span.c.high).cte("end_of_span")
+    return select(span.c.low).where(span.c.low >= span.c.high).scalar_subquery()
