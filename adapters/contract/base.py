@@ -21,7 +21,7 @@ from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
 from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.events import Verdict
-from agent_core.turn.state import CallItem
+from agent_core.turn.state import NO_THOUGHTS, CallItem, ThoughtText
 from agent_core.turn.view import View
 
 
@@ -168,6 +168,8 @@ class Showing:
 
     turn: str
     view: View
+    thought: ThoughtText = NO_THOUGHTS
+    """What the model thinks, as far as this is kept for whoever shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,10 @@ class Summary:
     model: str
     cached_tokens: int = 0
     """Of the input tokens: what providers said they had in their caches."""
+    reasoning_tokens: int = 0
+    """Of the output tokens: what was thought."""
+    unsent: tuple[str, ...] = ()
+    """Parameters that were wished, and that the model's provider does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +201,12 @@ class Ended:
     handed: tuple[CallItem, ...]
     """Calls of the client's own tools that the client has to carry out."""
     summary: Summary
+    made: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What the reply made beside text (see `agent_core.model.made`)."""
+    thought: ThoughtText = NO_THOUGHTS
+    """What the model thought, as far as this is kept for whoever shows it."""
+    thoughts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What of its thoughts a client that goes on from it has to bring back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,7 +253,7 @@ RESPONSES: Mapping[str, FieldRow] = {
     "text": FieldRow(FieldFate.USED, "its format is passed on as response_format, its verbosity as verbosity", _OBJECT),
     "reasoning": FieldRow(FieldFate.USED, "its effort is passed on as reasoning_effort", _OBJECT),
     "max_output_tokens": FieldRow(FieldFate.USED, "passed on as max_completion_tokens", _whole(1)),
-    "max_tool_calls": FieldRow(FieldFate.USED, "how many of the gateway's tools may run", _whole(1)),
+    "max_tool_calls": _refused("how much a turn may do is the operator's setting."),
     "truncation": FieldRow(
         FieldFate.USED, "auto and disabled; a conversation that is too long is summed up either way", _TEXT
     ),
@@ -319,10 +319,11 @@ TOOLS: Mapping[str, FieldRow] = {
 _THEIRS = _refused(
     "it is carried out on OpenAI's servers, which the gateway has not; it has tools of its own (outspoken.tools)."
 )
+_UNASKED = FieldRow(FieldFate.USED, "programs offer it unasked: it is left out, and named in outspoken.left_out")
 RESPONSE_TOOLS: Mapping[str, FieldRow] = {
     "function": USED,
     "custom": FieldRow(FieldFate.USED, "offered to the model as a function with one text, input"),
-    "namespace": _refused(_NOT_A_FUNCTION),
+    "namespace": FieldRow(FieldFate.USED, "its functions are offered under flat names"),
     "tool_search": _refused(_NOT_A_FUNCTION),
     "apply_patch": _refused(_NOT_A_FUNCTION),
     "shell": _refused(_NOT_A_FUNCTION),
@@ -331,10 +332,10 @@ RESPONSE_TOOLS: Mapping[str, FieldRow] = {
     "file_search": _THEIRS,
     "computer": _THEIRS,
     "computer_use_preview": _THEIRS,
-    "web_search": _THEIRS,
-    "web_search_2025_08_26": _THEIRS,
-    "web_search_preview": _THEIRS,
-    "web_search_preview_2025_03_11": _THEIRS,
+    "web_search": _UNASKED,
+    "web_search_2025_08_26": _UNASKED,
+    "web_search_preview": _UNASKED,
+    "web_search_preview_2025_03_11": _UNASKED,
     "mcp": _THEIRS,
     "code_interpreter": _THEIRS,
     "image_generation": _THEIRS,
@@ -427,7 +428,7 @@ def sort(value: Mapping[str, Json], table: Mapping[str, FieldRow]) -> SortedFiel
         if row.fate is FieldFate.REFUSED:
             if given in (False, "", [], {}):
                 continue
-            return _wrong(name, f"is not taken here: {row.why}", "unsupported_field")
+            return _wrong(name, f"is not taken here: {row.why}", "unsupported_parameter")
         complaint = row.check(given) if row.check is not None else None
         if complaint is not None:
             return _wrong(name, complaint)

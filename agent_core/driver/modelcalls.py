@@ -13,6 +13,7 @@ from dataclasses import replace
 import orjson
 
 from agent_core.causes import BreakCause
+from agent_core.driver.media import MediaKeeper
 from agent_core.driver.spending import Spending
 from agent_core.failures.complaints import NOTHING_SAID
 from agent_core.failures.leftout import Suspect, doubted, suspects, without
@@ -33,6 +34,7 @@ from agent_core.judging.compaction import (
 from agent_core.machine.turn import Turn
 from agent_core.messages import Message, ToldConversation
 from agent_core.model.client import ModelClient, ModelRequest, Sink
+from agent_core.model.made import FILES
 from agent_core.patience import Limit
 from agent_core.ports import Clock
 from agent_core.records import dataclass
@@ -125,6 +127,8 @@ class ModelCaller:
     """Whose calls they are, for signals."""
     session: str = ""
     tell: Tell = nobody
+    media: MediaKeeper | None = None
+    """Keeps the pictures and the sound of replies; None: nobody does."""
     _summaries: int = 0
     _questions: int = 0
 
@@ -183,7 +187,14 @@ class ModelCaller:
             sink(events)
 
         ending = await self._paid(request, f"{effect.number}", tokens, noted)
+        if isinstance(ending, ReplyFinished) and ending.made:
+            ending = replace(ending, made=await self._kept(dict(ending.made), effect.number))
         return self._accused(ending, turn, messages, silent=not something_to_see("".join(said)))
+
+    async def _kept(self, made: dict[str, Json], number: int) -> dict[str, Json]:
+        if self.media is None:
+            return {name: value for name, value in made.items() if name != FILES}
+        return await self.media.keep(made, number)
 
     def _accused(
         self,

@@ -410,6 +410,8 @@ class _Teller:
             case ev.TextArrived() | ev.ReasoningArrived() | ev.TextTakenBack():
                 self._content_at = self._content_at or event.at
                 return ""
+            case ev.RefusalBegan():
+                return "The model refused."
             case ev.ToolsRefused():
                 return "The provider refused to take tools with this request, so the model was asked without any."
             case ev.ToolCallNamed():

@@ -278,7 +278,7 @@ class _Redacting:
                 return replace(event, detail=self._text(event.detail))
             case ev.ReplyFinished(reason=reason):
                 self.known[reason[:40]] = reason[:40]  # the provider's finish reason: it is what is decided by
-                return event
+                return replace(event, thoughts={}, made={}, unsent=())
             case ev.ToolReturned():
                 text = self.results.setdefault(mask(event.text), self.letters.text(event.text))
                 sent = event.facts.get("sent_file")

@@ -23,6 +23,7 @@ from agent_core.failures.remedies import NOTHING_TO_ADD, Advice, Asks, Does, Fai
 from agent_core.failures.troubles import Trouble, TurnTroubles, is_trouble
 from agent_core.jsonvalue import Json
 from agent_core.messages import carried_thoughts
+from agent_core.model.made import FILES
 from agent_core.turn.effects import (
     AskApproval,
     AskDone,
@@ -46,6 +47,7 @@ from agent_core.turn.events import (
     LoopFound,
     OverlapFound,
     ReasoningArrived,
+    RefusalBegan,
     RemedyChosen,
     RemedyJudged,
     Reply,
@@ -104,8 +106,12 @@ from agent_core.turn.state import (
     ask_after,
     of_the_start,
 )
-from agent_core.turn.timeline import remark, tell_mended, toolless
+from agent_core.turn.timeline import made_files, remark, tell_mended, toolless
 from agent_core.turn.toolround import ToolRound
+
+SHOWS_THOUGHTS = frozenset({"api"})
+"""Surfaces that may show what a model thinks; for others it is not kept once it was thought."""
+
 
 # ---------------------------------------------------------------------- what the model says
 
@@ -114,11 +120,19 @@ def take_content(
     turn: Standing, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut
 ) -> list[Effect]:
     turn.life_at = event.at
+    if isinstance(event, ReasoningArrived) and turn.opened is not None and turn.opened.surface in SHOWS_THOUGHTS:
+        turn.thoughts.add(event.text)
     if turn.left_out and not turn.draft.begun:
         told = remark(turn.timeline, turn.left_out, turn.leaving.parts, turn.route, turn.last_break)
         here = len(turn.timeline) - (not turn.draft.went_on.strip())  # never in the middle of a text
         turn.timeline[here:here] = told
     turn.draft.take(event, turn.ids)
+    return []
+
+
+def hear_refusal(turn: Standing, event: RefusalBegan) -> list[Effect]:
+    turn.life_at = event.at
+    turn.draft.segment.refusal = True
     return []
 
 
@@ -132,6 +146,12 @@ def end_call(turn: Standing, event: ReplyFinished | CallBroke | SpendRefused) ->
         turn.input_tokens += event.input_tokens
         turn.output_tokens += event.output_tokens
         turn.cached_tokens += event.cached_tokens
+    if isinstance(event, ReplyFinished):
+        turn.reasoning_tokens += event.reasoning_tokens
+        turn.unsent = tuple(dict.fromkeys((*turn.unsent, *event.unsent)))
+        if event.made:
+            turn.made = event.made
+            turn.timeline[-1:-1] = made_files(turn.timeline, event.made.get(FILES))
     return _over(turn, CallOver(event))
 
 
@@ -268,8 +288,10 @@ def _new_segment(turn: Standing) -> None:
 def call_model(turn: Standing, at: int) -> list[Effect]:
     """Ask the model, in the way that `ask` says."""
     turn.done_said = turn.doubted = None
+    turn.thoughts.pause()
     segment = turn.draft.segment
     partial = segment.text if turn.ask.continues else ""
+    segment.refusal = segment.refusal and bool(partial)
     turn.draft = turn.draft.after(partial, (turn.route.endpoint, turn.route.model))
     turn.calls_made += 1
     _enter(turn, Phase.CALLING, at)

@@ -34,7 +34,7 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, OF_THE_KEY, Rejection, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
-from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
+from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import TransportBroke, reason, speaks_tls, theirs
 from agent_core.model.sdk import lighten
@@ -475,6 +475,7 @@ class _Call:
         "_frames",
         "_life",
         "_listening",
+        "_made",
         "_reader",
         "_redactor",
         "_request",
@@ -511,6 +512,8 @@ class _Call:
         """That it was asked without the tools on offer has yet to be said."""
         self._content_began = 0.0
         self._blank: asyncio.TimerHandle | None = None
+        self._made = 0
+        """How much it has made beside text: that is life as well."""
         self.answered = False
         """The server has answered, whatever it said."""
 
@@ -584,6 +587,11 @@ class _Call:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(response.status_code, body.stray)
 
+    def _unsent(self) -> tuple[str, ...]:
+        """What was wished and is not taken here; tools are told of by themselves."""
+        left_out = self._request.manners.left_out.difference(TOOL_FIELDS)
+        return tuple(sorted(left_out.intersection(self._request.parameters)))
+
     def _steady(self, size: int) -> bool:
         """The next read can wait for the next frame."""
         return (
@@ -592,7 +600,8 @@ class _Call:
 
     def _take(self, events: Sequence[Event], guard: Limit, *, finished: bool) -> None:
         """Pass on what came in one piece from the socket; move the deadline if there was content in it. `finished`: the reason had come before."""
-        if not self._heard(events) or (finished and not self._reader.belied):
+        grown, self._made = self._reader.made.size > self._made, self._reader.made.size
+        if not (self._heard(events) or grown) or (finished and not self._reader.belied):
             return
         self._life = self._clock.monotonic()
         if self._blank is None and self._reader.holds_blank:
@@ -717,6 +726,9 @@ class _Call:
             at=self._clock.now_ms(),
             reason=USUAL + reason if usual else reason,
             thoughts=self._reader.keeper.kept(),
+            made=self._reader.made.kept(),
+            unsent=self._unsent(),
+            reasoning_tokens=self._reader.reasoning_tokens,
             input_tokens=self._reader.input_tokens,
             output_tokens=self._reader.output_tokens,
             cached_tokens=self._reader.cached_tokens,

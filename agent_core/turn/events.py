@@ -134,6 +134,11 @@ class ToolCallCut(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalBegan(Happened):
+    """What the model says from here on is its refusal to do what was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsRefused(Happened):
     """The provider does not take tools with this request: the reply that begins now was asked for without them."""
 
@@ -148,6 +153,12 @@ class ReplyFinished(Happened):
     output_tokens: int = 0
     cached_tokens: int = 0
     """Of the input tokens: what the provider had in its cache."""
+    reasoning_tokens: int = 0
+    """Of the output tokens: what it thought."""
+    made: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What it made beside text: where its pictures and sound lie, sources, probabilities (see `model.made`)."""
+    unsent: tuple[str, ...] = ()
+    """Parameters that were wished and left out, because the provider does not take them."""
     thoughts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What of its thoughts has to come back to this model with the next request; opaque."""
     suspects: tuple[Suspect, ...] = ()
@@ -480,6 +491,7 @@ Fact: TypeAlias = (
     | TextArrived
     | ReasoningArrived
     | TextTakenBack
+    | RefusalBegan
     | ToolsRefused
     | ToolCallNamed
     | ToolArgumentsArrived

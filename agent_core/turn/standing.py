@@ -6,12 +6,14 @@ It is apart from the machine so that rules can read a turn without knowing the m
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Mapping
 
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.exits import Exit, ExitCode
 from agent_core.failures.leftout import Leaving, LeftOut, Suspect, fitting
 from agent_core.failures.remedies import Failure, Remedy
 from agent_core.failures.troubles import TurnTroubles
+from agent_core.jsonvalue import Json
 from agent_core.settings import Route, TurnSettings
 from agent_core.turn.events import (
     CallBroke,
@@ -33,6 +35,7 @@ from agent_core.turn.state import (
     PersonItem,
     Phase,
     Segment,
+    ThoughtText,
     TimelineEntry,
     ToolItem,
 )
@@ -43,10 +46,51 @@ class Standing:
     """One turn as it is. The attributes are for reading."""
 
     __slots__ = (
-        "ask", "attempts", "attempts_in_all", "cached_tokens", "calls_made", "chosen", "closing", "compacted", "done_asked", "done_said",
-        "doubted", "draft", "exit", "failed_seconds", "failing", "ids", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
-        "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "remedies", "restarts", "round",
-        "route_index", "steers", "step", "timeline", "to_hand", "troubles", "trying", "wait_until", "withheld",
+        "ask",
+        "attempts",
+        "attempts_in_all",
+        "cached_tokens",
+        "calls_made",
+        "chosen",
+        "closing",
+        "compacted",
+        "done_asked",
+        "done_said",
+        "doubted",
+        "draft",
+        "exit",
+        "failed_seconds",
+        "failing",
+        "ids",
+        "input_tokens",
+        "items",
+        "kept_out",
+        "last_break",
+        "leaving",
+        "left",
+        "life_at",
+        "made",
+        "opened",
+        "output_tokens",
+        "phase",
+        "phase_since",
+        "promised",
+        "questions",
+        "reasoning_tokens",
+        "remedies",
+        "restarts",
+        "round",
+        "route_index",
+        "steers",
+        "step",
+        "thoughts",
+        "timeline",
+        "to_hand",
+        "troubles",
+        "trying",
+        "unsent",
+        "wait_until",
+        "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -57,6 +101,13 @@ class Standing:
         """What is not judged yet, the next one first. Empty outside `feed`, except where a journal ends."""
         self.timeline: list[TimelineEntry] = []
         self.items: list[Item] = []
+        self.thoughts = ThoughtText()
+        """What its model thought, as it came."""
+        self.made: Mapping[str, Json] = {}
+        """What the latest reply that made something beside text made."""
+        self.reasoning_tokens: int = 0  # of the output tokens
+        self.unsent: tuple[str, ...] = ()
+        """Parameters that were wished and left out."""
         self.to_hand: tuple[str, ...] = ()
         """Calls of the client's that wait for the others of their reply."""
         self.step = 0
@@ -147,6 +198,12 @@ class Standing:
         back = {item.call for item in self.items if isinstance(item, ToolItem)}
         last = next((item for item in reversed(self.items) if isinstance(item, AssistantItem)), None)
         return tuple(call for call in last.calls if call.call not in back) if last is not None else ()
+
+    @property
+    def reply_thoughts(self) -> Mapping[str, Json]:
+        """What of the last reply's thoughts goes back to its model."""
+        last = next((item for item in reversed(self.items) if isinstance(item, AssistantItem)), None)
+        return last.thoughts if last is not None else {}
 
     @property
     def left_out(self) -> tuple[Suspect, ...]:

@@ -62,6 +62,8 @@ class Segment:
     pieces: list[str] = field(default_factory=list[str])
     kind: SegmentKind = SegmentKind.PARTIAL
     final: bool = False
+    refusal: bool = False
+    """The model refuses."""
     repeats: str = ""
     """Text already on screen that the model may be saying again, because its call was repeated; while this segment is
     the beginning of it, there is nothing new to see."""
@@ -193,7 +195,60 @@ def _broke(mended: Mended) -> str:
             assert_never(mended.failure)
 
 
-TimelineEntry: TypeAlias = Segment | Activity | Remark | Mended
+class ThoughtText:
+    """What a model thought in a turn, for whoever shows it: it only grows, and each call's begins a paragraph."""
+
+    __slots__ = ("_paused", "_pieces", "chars")
+
+    def __init__(self) -> None:
+        self.chars = 0
+        self._pieces: list[str] = []
+        self._paused = False
+
+    def add(self, text: str) -> None:
+        if self._paused and self._pieces:
+            text = f"\n\n{text}"
+        self._paused = False
+        if self.chars < SHOWN_THOUGHT_CHARS:
+            self._pieces.append(text)
+            self.chars += len(text)
+
+    def pause(self) -> None:
+        """What comes now is another thought."""
+        self._paused = True
+
+    def beyond(self, chars: int) -> str:
+        """What stands behind so many characters."""
+        if self.chars <= chars:
+            return ""
+        behind: list[str] = []
+        missing = self.chars - chars
+        for piece in reversed(self._pieces):
+            behind.append(piece[-missing:])
+            missing -= len(behind[-1])
+            if missing <= 0:
+                break
+        return "".join(reversed(behind))
+
+
+NO_THOUGHTS = ThoughtText()
+SHOWN_THOUGHT_CHARS = 200_000
+"""More of what a model thinks in one turn is shown to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFile:
+    """A picture or sound that the model made."""
+
+    key: str
+    kind: str
+    """``image`` or ``audio``."""
+    path: str = ""
+    url: str = ""
+    """Where it can be fetched, if the model only names it."""
+
+
+TimelineEntry: TypeAlias = Segment | Activity | Remark | Mended | MadeFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent_core.failures.leftout import Suspect
+from agent_core.jsonvalue import Json
 from agent_core.settings import Route, TurnSettings
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import CallBroke, RemedyJudged
-from agent_core.turn.state import Activity, Draft, Mended, Remark, Segment, SegmentKind, TimelineEntry
+from agent_core.turn.state import Activity, Draft, MadeFile, Mended, Remark, Segment, SegmentKind, TimelineEntry
+
+
+def made_files(timeline: Sequence[TimelineEntry], files: Json) -> list[MadeFile]:
+    """What a reply made, as it is shown."""
+    before = sum(isinstance(entry, MadeFile) for entry in timeline)
+    found: list[MadeFile] = []
+    for entry in files if isinstance(files, list) else ():
+        if isinstance(entry, dict):
+            key = f"made{before + len(found)}"
+            path, url = str(entry.get("file") or ""), str(entry.get("url") or "")
+            found.append(MadeFile(key, str(entry.get("kind")), path, url))
+    return found
 
 
 def said_again(timeline: Sequence[TimelineEntry], segment: Segment) -> Segment | None:

@@ -27,6 +27,7 @@ from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
     Activity,
     ActivityState,
+    MadeFile,
     Mended,
     Phase,
     Remark,
@@ -82,6 +83,8 @@ class Bubble:
     actions: tuple[Action, ...] = ()
     whole: str = ""
     """For approvals: the question with all of the arguments, if they are too long for the text."""
+    refusal: bool = False
+    """For texts: the model refuses."""
     path: str = ""
     """For files: where the one that was sent lies."""
     arguments: str = ""
@@ -114,7 +117,7 @@ def view(turn: Standing, now: int) -> View:
             case Segment():
                 visible = entry.visible
                 if visible:
-                    bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final))
+                    bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final, refusal=entry.refusal))
             case Activity():
                 bubbles.append(_activity(entry, now))
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
@@ -127,6 +130,8 @@ def view(turn: Standing, now: int) -> View:
                 if entry.file:
                     name = entry.file.rpartition("/")[2]
                     bubbles.append(Bubble(f"{entry.key}.file", BubbleKind.FILE, name, final=True, path=entry.file))
+            case MadeFile():
+                bubbles.append(_made(entry))
             case Mended():
                 if entry.seconds >= _status_after(turn):
                     bubbles.append(Bubble(entry.key, BubbleKind.MENDED, mended_words(entry), final=True))
@@ -137,6 +142,16 @@ def view(turn: Standing, now: int) -> View:
         return View(tuple(bubbles), open=turn.opened is not None)
     ending = exit_view(turn.exit)
     return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code)
+
+
+def _made(made: MadeFile) -> Bubble:
+    if made.path:
+        return Bubble(made.key, BubbleKind.FILE, made.path.rpartition("/")[2], final=True, path=made.path)
+    what = "a picture" if made.kind == "image" else "sound"
+    words = (
+        f"The model made {what}: {plain(made.url)}" if made.url else f"The model made {what}, which could not be kept."
+    )
+    return Bubble(made.key, BubbleKind.NOTE, words, final=True)
 
 
 def remark_words(remark: Remark) -> str:

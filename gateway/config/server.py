@@ -60,6 +60,9 @@ class Server(Section):
     errors: ErrorsAs = ErrorsAs.AUTO
     """How clients of the API are told of a turn that produced nothing: status is an HTTP error, words stand in the content of an answer,
     auto gives words to front ends of chats and a status to all others. A request's X-Outspoken-Errors header comes first."""
+    thinking: bool = True
+    """Whether clients of the API are shown what the model thinks (reasoning_content), where their key does not say otherwise. Clients that
+    run tools of their own hand it back with the conversation, and some providers refuse a conversation without it."""
 
     max_connections: Annotated[int, Unit("connections")] = Field(default=_DOOR.connections, ge=16, le=1_000_000)
     """Connections that may be open at once; half as many as files may be open at most."""

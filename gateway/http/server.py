@@ -69,6 +69,7 @@ async def open_doors(
             disconnect=server.disconnect.value,
             cors_origins=server.cors_origins,
             errors=server.errors,
+            thinking=server.thinking,
         ),
         clock,
         ids,

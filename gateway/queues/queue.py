@@ -81,6 +81,8 @@ def summary_of(turn: Turn) -> Summary:
         attempts=turn.calls_made,
         model=turn.route.model,
         cached_tokens=turn.cached_tokens,
+        reasoning_tokens=turn.reasoning_tokens,
+        unsent=turn.unsent,
     )
 
 

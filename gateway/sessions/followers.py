@@ -34,6 +34,9 @@ def ended_of(driver: TurnDriver) -> Ended:
         exit=turn.exit,
         handed=turn.handed_calls,
         summary=summary_of(turn),
+        made=turn.made,
+        thought=turn.thoughts,
+        thoughts=turn.reply_thoughts,
     )
 
 
@@ -145,7 +148,7 @@ class MessageFollower:
         if watcher.ended:  # another owner has it now
             self._detach_watcher()
             self._running = None
-        return Showing(driver.identity.turn, view)
+        return Showing(driver.identity.turn, view, driver.turn.thoughts)
 
 
 class WholeSessionFollower:

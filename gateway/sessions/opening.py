@@ -16,6 +16,7 @@ import structlog
 from adapters.contract.base import FromApi, FromChat, Inbound
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.driver import TurnDriver, World
+from agent_core.driver.media import MediaKeeper
 from agent_core.driver.modelcalls import ModelCaller, client_tools
 from agent_core.driver.spending import Spending
 from agent_core.failures.known import Known
@@ -303,6 +304,9 @@ class TurnOpener:
             turn=turn,
             session=session,
             tell=tell,
+            media=MediaKeeper(self.settings.spool, turn, self.counting.space(first, workspace))
+            if self.settings.spool
+            else None,
         )
 
         def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:

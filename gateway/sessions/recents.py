@@ -114,7 +114,16 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
     if turn is None or isinstance(turn, Ended):
         return turn
     assert turn.exit is not None
-    return Ended(row.turn, view(turn, turn.phase_since), turn.exit, turn.handed_calls, summary_of(turn))
+    return Ended(
+        row.turn,
+        view(turn, turn.phase_since),
+        turn.exit,
+        turn.handed_calls,
+        summary_of(turn),
+        turn.made,
+        turn.thoughts,
+        turn.reply_thoughts,
+    )
 
 
 async def _closed_meanwhile(store: Store, turn: str) -> Turn | Ended | None:

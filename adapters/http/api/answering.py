@@ -12,6 +12,7 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.base import Ended, Follower, LeftOpen, Queued, Showing, Sight
+from adapters.http.api.beside import with_data
 from adapters.http.api.spelling import ApiJob, Spelling
 from adapters.http.api.spoken import queue_comment, status_comment
 from adapters.http.api.truth import is_begun, left_problem, not_begun, problem_of, shown
@@ -19,6 +20,7 @@ from adapters.http.common import Problem, error_object, problem_response
 from adapters.http.errorsas import ErrorsAs
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
+from agent_core.turn.state import ThoughtText
 
 log = structlog.get_logger("api")
 
@@ -107,7 +109,7 @@ class ApiAnswering:
         problem = failure(job, sight)
         if response is None and problem is not None:
             return problem_response(problem, job.headers)
-        value = spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight)
+        value = spelling.whole(await with_data(sight)) if isinstance(sight, Ended) else spelling.unfinished(sight)
         if response is None:
             return web.Response(body=orjson.dumps(value), content_type="application/json", headers=job.headers)
         if problem is not None:  # too late for a status
@@ -129,6 +131,8 @@ class ApiStream:
         self._spoken = spelling.listening()
         self._begun = False
         """Something other than comments has gone out."""
+        self._thought = 0
+        """How much has gone out of what the model thinks."""
         self._turn = ""
         self._told_at = self._clock.monotonic()
         headers = {
@@ -171,7 +175,7 @@ class ApiStream:
         while not isinstance(sight, Ended | LeftOpen):
             await self._tell(sight)
             sight = await follower.next(wait)
-        await self._end(sight)
+        await self._end(await with_data(sight) if isinstance(sight, Ended) else sight)
 
     async def _tell(self, sight: Queued | Showing | None) -> None:
         match sight:
@@ -185,6 +189,7 @@ class ApiStream:
                 if not self._turn:
                     self._turn = sight.turn
                     await self._response.write(f": turn {sight.turn}\n\n".encode())
+                await self._think(sight.thought)
                 pieces = self._spoken.new(sight.view)
                 if pieces:
                     if not self._begun:
@@ -193,6 +198,16 @@ class ApiStream:
                     self._told_at = self._clock.monotonic()
                 elif self._clock.monotonic() - self._told_at >= STATUS_SECONDS:
                     await self._comment(" ".join(status_comment(sight.view).split()) or KEEP_ALIVE)
+
+    async def _think(self, thoughts: ThoughtText) -> None:
+        thought = thoughts.beyond(self._thought) if self._job.thinking else ""
+        if not thought:
+            return
+        self._thought += len(thought)
+        if not self._begun:
+            await self._begin()
+        await self._response.write(self._spelling.thinks(thought))
+        self._told_at = self._clock.monotonic()
 
     async def _comment(self, words: str) -> None:
         await self._response.write(f": {words}\n\n".encode())
@@ -206,6 +221,7 @@ class ApiStream:
                 return
             await self._begin()
         if isinstance(sight, Ended):
+            await self._think(sight.thought)
             rest = self._spoken.new(shown(sight, self._job.errors))
             await self._response.write(self._spelling.ended(sight, rest))
         else:

@@ -15,7 +15,8 @@ import orjson
 
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing
 from adapters.http.api.asked import ApiRequest
-from adapters.http.api.facts import BY_US, facts_of, left_facts, queue_facts
+from adapters.http.api.beside import all_facts, logprobs_of, made_fields, of_call, opaque_thoughts
+from adapters.http.api.facts import BY_US, left_facts, queue_facts
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.spoken import Spoken, TextPiece, left_words, text_of
 from adapters.http.api.truth import finish_of, refusal_of, shown
@@ -94,12 +95,14 @@ class Completion:
         """A chunk for each run of words of the model's or of ours; ours say so."""
         if self._job.data:
             self._said.append(text_of(pieces))
-        if len(pieces) == 1 and not pieces[0].ours:
+        if len(pieces) == 1 and not pieces[0].ours and not pieces[0].refusal:
             return self._text_head + orjson.dumps(pieces[0].text) + _TEXT_TAIL
         chunks: list[bytes] = []
-        for is_ours, run in itertools.groupby(pieces, key=lambda piece: piece.ours):
+        for (is_ours, refuses), run in itertools.groupby(pieces, key=lambda piece: (piece.ours, piece.refusal)):
             text = text_of(run)
-            if is_ours:
+            if refuses:
+                chunks.append(self._chunk({"refusal": text}))
+            elif is_ours:
                 chunks.append(self._chunk({"content": text, "outspoken": BY_US}))
             else:
                 chunks.append(self._text_head + orjson.dumps(text) + _TEXT_TAIL)
@@ -108,15 +111,17 @@ class Completion:
     def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
         """The rest of the text, the finish reason with what really happened, usage if asked for, and the end mark."""
         parts = [self.says(rest)]
-        calls = calls_of(ended)
+        calls = self._calls(ended)
         if calls:
             numbered: list[Json] = [{"index": i, **c} for i, c in enumerate(calls) if isinstance(c, dict)]
             parts.append(self._chunk({"tool_calls": numbered}))
         if refusal := refusal_of(ended, self._job.errors):
             parts.append(self._chunk({"refusal": refusal}))
-        facts = facts_of(ended, self._asked.session)
+        if beside := {**made_fields(ended), **(opaque_thoughts(ended) if self._job.thinking else {})}:
+            parts.append(self._chunk(beside))
+        facts = all_facts(ended, self._asked)
         finish = finish_of(ended, "".join(self._said), data=self._job.data)
-        parts.append(self._chunk({}, finish, outspoken=facts))
+        parts.append(self._chunk({}, finish, logprobs_of(ended), outspoken=facts))
         if self._asked.include_usage and (usage := usage_of(ended)):
             parts.append(_event({**self._head, "choices": [], "usage": usage}))
         return b"".join([*parts, _DONE])
@@ -134,22 +139,40 @@ class Completion:
     def failed(self, problem: Problem) -> bytes:
         return _event(error_object(problem)) + _DONE
 
-    def _chunk(self, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
-        choice: dict[str, Json] = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    def thinks(self, text: str) -> bytes:
+        return self._chunk({"reasoning_content": text})
+
+    def _calls(self, ended: Ended) -> list[Json]:
+        """The client's tool calls, with what their provider wants to have back with them."""
+        calls = calls_of(ended)
+        if not self._job.thinking:
+            return calls
+        return [{**call, **of_call(ended, str(call["id"]))} for call in calls if isinstance(call, dict)]
+
+    def _chunk(
+        self, delta: dict[str, Json], finish: str | None = None, logprobs: dict[str, Json] | None = None, **more: Json
+    ) -> bytes:
+        choice: dict[str, Json] = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
         return _event({**self._head, "choices": [choice], **more})
 
     # ------------------------------------------------------------------ as one object
 
     def whole(self, ended: Ended) -> dict[str, Json]:
         errors, data = self._job.errors, self._job.data
-        text, refusal = text_of(self.listening().new(shown(ended, errors))), refusal_of(ended, errors)
-        calls = calls_of(ended)
+        pieces = self.listening().new(shown(ended, errors))
+        text = text_of(piece for piece in pieces if not piece.refusal)
+        refusal = text_of(piece for piece in pieces if piece.refusal) or refusal_of(ended, errors)
+        calls = self._calls(ended)
         content = text or (None if calls or refusal else "")
         message: dict[str, Json] = {"role": "assistant", "content": content, "refusal": refusal or None}
         if calls:
             message["tool_calls"] = calls
-        facts = facts_of(ended, self._asked.session)
-        return self._object(message, finish_of(ended, text, data=data), usage_of(ended), facts)
+        message |= made_fields(ended)
+        if self._job.thinking:
+            thought = ended.thought.beyond(0)
+            message |= {**({"reasoning_content": thought} if thought else {}), **opaque_thoughts(ended)}
+        finish, facts = finish_of(ended, text, data=data), all_facts(ended, self._asked)
+        return self._object(message, finish, usage_of(ended), facts, logprobs_of(ended))
 
     def unfinished(self, sight: Queued | Showing | LeftOpen | None) -> dict[str, Json]:
         left = sight if isinstance(sight, LeftOpen) else LeftOpen("", View((), open=True))
@@ -158,9 +181,14 @@ class Completion:
         return self._object(message, "length", {}, left_facts(left, self._asked.session))
 
     def _object(
-        self, message: dict[str, Json], finish: str, usage: dict[str, Json], facts: dict[str, Json]
+        self,
+        message: dict[str, Json],
+        finish: str,
+        usage: dict[str, Json],
+        facts: dict[str, Json],
+        logprobs: dict[str, Json] | None = None,
     ) -> dict[str, Json]:
-        choice: dict[str, Json] = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+        choice: dict[str, Json] = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": finish}
         return {
             **self._head,
             "object": "chat.completion",
@@ -186,6 +214,8 @@ def usage_of(ended: Ended) -> dict[str, Json]:
     }
     if summary.cached_tokens:
         used["prompt_tokens_details"] = {"cached_tokens": summary.cached_tokens}
+    if summary.reasoning_tokens:
+        used["completion_tokens_details"] = {"reasoning_tokens": summary.reasoning_tokens}
     return used
 
 

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing
-from adapters.http.api.facts import LEFT_OPEN, facts_of, left_facts, queue_facts
+from adapters.http.api.beside import all_facts
+from adapters.http.api.facts import LEFT_OPEN, left_facts, queue_facts
 from adapters.http.api.responsesread import CUSTOM, SPACES, read
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.spoken import Spoken, TextPiece, left_words
@@ -77,6 +78,8 @@ class ResponseSpelling:
         self._over: set[str] = set()
         """Those that are over."""
         self._growing: _Message | None = None
+        self._thought: _Message | None = None
+        """What the model thinks, while it grows."""
         self._queued = False
 
     def listening(self) -> Spoken:
@@ -98,6 +101,40 @@ class ResponseSpelling:
         if len(pieces) == 1 and growing is not None and growing.key == pieces[0].key and pieces[0].act is None:
             return self._grow(growing, pieces[0].text)  # as nearly always: many times a second
         return b"".join(map(self._says, pieces))
+
+    def thinks(self, text: str) -> bytes:
+        opened = b""
+        if self._thought is None:
+            opened = self._close(None)
+            index = len(self._output)
+            made = f"rs_{self._mark}_{index}"
+            self._thought = _Message("", made, index, ours=False, head=b"", texts=[])
+            item: dict[str, Json] = {"id": made, "type": "reasoning", "summary": [], "status": "in_progress"}
+            self._output.append(item)
+            opened += self._event("response.output_item.added", output_index=index, item=item)
+            part: dict[str, Json] = {"type": "summary_text", "text": ""}
+            opened += self._event("response.reasoning_summary_part.added", **self._where(self._thought), part=part)
+        self._thought.texts.append(text)
+        where = self._where(self._thought)
+        return opened + self._event("response.reasoning_summary_text.delta", **where, delta=text)
+
+    @staticmethod
+    def _where(thought: _Message) -> dict[str, Json]:
+        return {"item_id": thought.id, "output_index": thought.index, "summary_index": 0}
+
+    def _thought_over(self) -> bytes:
+        """Something else begins: the thought that was growing is whole."""
+        thought, self._thought = self._thought, None
+        if thought is None:
+            return b""
+        where, part = self._where(thought), {"type": "summary_text", "text": "".join(thought.texts)}
+        item: dict[str, Json] = {"id": thought.id, "type": "reasoning", "summary": [{**part}], "status": "completed"}
+        self._output[thought.index] = item
+        return (
+            self._event("response.reasoning_summary_text.done", **where, text=part["text"])
+            + self._event("response.reasoning_summary_part.done", **where, part={**part})
+            + self._event("response.output_item.done", output_index=thought.index, item=item)
+        )
 
     def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
         said = self._all(ended, rest)
@@ -137,6 +174,8 @@ class ResponseSpelling:
     # ------------------------------------------------------------------ as one object
 
     def whole(self, ended: Ended) -> dict[str, Json]:
+        if self._job.thinking and (thought := ended.thought.beyond(0)):
+            self.thinks(thought)
         self._all(ended, self.listening().new(shown(ended, self._job.errors)))
         return self._finished(ended)
 
@@ -184,9 +223,10 @@ class ResponseSpelling:
 
     def _close(self, ending: Exit | None) -> bytes:
         """The message that was growing is over: because something else begins (None), or at the end."""
+        thought = self._thought_over()
         message, self._growing = self._growing, None
         if message is None:
-            return b""
+            return thought
         last = ending is not None
         apart = b"" if last else self._grow(message, "\n\n")  # for those who put all texts behind one another
         part, phase = _text_part("".join(message.texts)), None if message.ours else "commentary"
@@ -304,7 +344,7 @@ class ResponseSpelling:
             "error": error,
             "usage": _usage_of(ended),
             "completed_at": self._job.created + ended.summary.seconds if status == "completed" else None,
-            "outspoken": facts_of(ended, self._job.asked.session),
+            "outspoken": all_facts(ended, self._job.asked),
         }
 
     def _about(self, kind: str, status: str) -> bytes:
@@ -447,7 +487,7 @@ def _usage_of(ended: Ended) -> Json:
         "input_tokens": summary.input_tokens,
         "input_tokens_details": {"cached_tokens": summary.cached_tokens, "cache_write_tokens": 0},
         "output_tokens": summary.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": summary.reasoning_tokens},
         "total_tokens": summary.input_tokens + summary.output_tokens,
     }
 

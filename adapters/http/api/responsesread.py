@@ -18,6 +18,7 @@ from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import read as read_chat
 from adapters.http.common import Problem
 from adapters.http.entrance import NotJson, json_of
+from adapters.http.fields import RESPONSES, sort
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.records import dataclass
@@ -71,6 +72,8 @@ def read(body: bytes, session: str) -> ApiRequest | Problem:
 
 
 def _request(value: Mapping[str, Json], session: str) -> ApiRequest | Problem:
+    if (bad := sort(value, RESPONSES).complaint) is not None:
+        raise _Bad(f"{bad.name} {bad.words}", bad.name, bad.code or None)
     name, previous = session or _conversation(value), _text(value, "previous_response_id")
     if name and previous:
         words = "previous_response_id and conversation are two ways to say what goes on: name one of them."
@@ -83,8 +86,6 @@ def _request(value: Mapping[str, Json], session: str) -> ApiRequest | Problem:
         raise _Bad("What runs in the background has to be stored: leave store out, or set it to true.", "background")
     if value.get("store") is not None:
         _flag(value, "store")
-    if value.get("prompt") is not None:
-        raise _Bad("Stored prompts lie with OpenAI; send the words in instructions.", "prompt", "unsupported_parameter")
     brought = _brought(value.get("tools"))
     chat, origins, again = _as_chat(value, brought)
     asked = read_chat(orjson.dumps(chat), name)
@@ -131,8 +132,6 @@ def _as_chat(value: Mapping[str, Json], brought: _Brought) -> tuple[dict[str, Js
     metadata = _object(value, "metadata")
     if len(metadata) > 16 or not all(isinstance(each, str) and len(each) <= 512 for each in metadata.values()):
         raise _Bad("metadata has at most 16 texts of at most 512 characters.", "metadata")
-    if value.get("max_tool_calls") is not None:
-        raise _Bad("max_tool_calls is not offered here.", "max_tool_calls", "unsupported_parameter")
     again: dict[str, Json] = {name: value[name] for name in _TOLD_AGAIN if value.get(name) is not None}
     of_tools: dict[str, Json] = {CUSTOM: [*brought.custom], SPACES: dict(brought.spaces)}
     return chat, items.origins, again | {name: each for name, each in of_tools.items() if each}

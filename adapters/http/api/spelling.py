@@ -32,6 +32,8 @@ class ApiJob:
     """The client has named the request, and can come back to it."""
     errors: ErrorsAs
     """How failures are told to the client."""
+    thinking: bool = False
+    """It is shown what the model thinks."""
 
     @property
     def waits(self) -> bool:
@@ -59,6 +61,10 @@ class Spelling(Protocol):
 
     def says(self, pieces: Sequence[TextPiece]) -> bytes:
         """What is new. As nearly always it is one piece of the model's, many times a second."""
+        ...
+
+    def thinks(self, text: str) -> bytes:
+        """What the model thinks; asked only where that is shown."""
         ...
 
     def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:

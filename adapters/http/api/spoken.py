@@ -25,6 +25,8 @@ class TextPiece:
     """Of the bubble that it is part of."""
     act: Bubble | None = None
     """It is no text: a call of the gateway's tools has begun, or is over."""
+    refusal: bool = False
+    """The model refuses."""
 
 
 def text_of(pieces: Iterable[TextPiece]) -> str:
@@ -64,7 +66,8 @@ class Spoken:
                     begins = not said.begun
                     text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not latest)
                     if text:
-                        pieces.append(TextPiece(self._paragraph(bubble.key, text) if begins else text, key=bubble.key))
+                        words = self._paragraph(bubble.key, text) if begins else text
+                        pieces.append(TextPiece(words, key=bubble.key, refusal=bubble.refusal))
                 case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
                     latest, view
                 ):

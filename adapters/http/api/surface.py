@@ -48,6 +48,8 @@ class ApiSettings:
     cors_origins: tuple[str, ...] = ()
     errors: ErrorsAs = ErrorsAs.AUTO
     """How failures are told, where a request does not say."""
+    thinking: bool = True
+    """Clients are shown what the model thinks, where their key does not say otherwise."""
     own_host: str = ""
     """A name under which the gateway is reached, beside those of this machine."""
 
@@ -168,6 +170,7 @@ class OpenAiApi:
             headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
             keyed=KEYED in request.headers,
             errors=errors_as(request.headers, self._errors_of(asked), structured=asked.structured),
+            thinking=self._settings.thinking if asked.caller.terms.thinking is None else asked.caller.terms.thinking,
         )
 
     def _errors_of(self, asked: ApiRequest) -> ErrorsAs:

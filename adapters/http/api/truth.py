@@ -11,6 +11,7 @@ Laws (tests/adapters/test_truth.py): in words nothing is an error; a status is a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import orjson
 
@@ -133,7 +134,7 @@ def shown(ended: Ended, errors: ErrorsAs) -> View:
     if not asked_limit and not refusal_of(ended, errors):
         return ended.view
     said = tuple(bubble for bubble in ended.view.bubbles if bubble.kind is not BubbleKind.NOTICE)
-    return View(said, ended.view.open, ended.view.exit_code)
+    return replace(ended.view, bubbles=said)
 
 
 def refusal_of(ended: Ended, errors: ErrorsAs) -> str:

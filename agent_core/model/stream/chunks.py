@@ -19,6 +19,7 @@ import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.model.failures import says_no
+from agent_core.model.made import MadeKeeper
 from agent_core.model.stream.arriving import Arriving, CallNames
 from agent_core.model.stream.content import ContentReader
 from agent_core.model.stream.nativecalls import NativeCalls, word
@@ -26,7 +27,7 @@ from agent_core.model.stream.once import SaidOnce
 from agent_core.model.thinking import ThoughtKeeper
 from agent_core.rules.replies import Finish, finish_of, telling
 from agent_core.text.wellformed import count, label
-from agent_core.turn.events import Event
+from agent_core.turn.events import Event, RefusalBegan
 
 MAX_CHOICES = 16
 REASON_CHARS = 64
@@ -37,9 +38,9 @@ class ChunkReader:
 
     # fmt: off
     __slots__ = (
-        "_calls", "_content", "_names", "_out", "_text_once", "_thought_once",
-        "bad_chunk", "belied", "cached_tokens", "done", "error", "finish_reason", "input_tokens", "keeper", "output_tokens",
-        "recognised",
+        "_calls", "_content", "_names", "_out", "_refused", "_text_once", "_thought_once",
+        "bad_chunk", "belied", "cached_tokens", "done", "error", "finish_reason", "input_tokens", "keeper", "made", "output_tokens",
+        "reasoning_tokens", "recognised",
     )
     # fmt: on
 
@@ -59,6 +60,8 @@ class ChunkReader:
         self._names = CallNames(number, taken_ids, offered)
         self.keeper = ThoughtKeeper()
         """Of its thoughts: what has to come back."""
+        self.made = MadeKeeper()
+        """What it made beside text."""
         self._content = ContentReader(
             self._out,
             self._names,
@@ -70,6 +73,7 @@ class ChunkReader:
         self._calls = NativeCalls(self._out, self._names, self.keeper, self._content)
         self._text_once = SaidOnce()
         self._thought_once = SaidOnce()
+        self._refused = False
         self.finish_reason = ""
         self.belied = False
         """More was said behind the finish reason: this server gives one with every piece."""
@@ -78,6 +82,7 @@ class ChunkReader:
         self.input_tokens = 0
         self.output_tokens = 0
         self.cached_tokens = 0
+        self.reasoning_tokens = 0
         self.error: Json = None
         """An error object that the stream carried."""
         self.bad_chunk = False
@@ -130,6 +135,8 @@ class ChunkReader:
         self._content.think(self._thought_once.finish())
         self._content.end_thoughts()
         self._content.say(self._text_once.finish())
+        if self._ends_well and not self.called and not self._text_once.begun:
+            self._content.say(self.made.words)
         self._content.end_text()
         if self._content.over:
             self.finish_reason = "stop"
@@ -213,6 +220,7 @@ class ChunkReader:
             self.cached_tokens = count(details.get("cached_tokens"), self.cached_tokens)
         said = usage.get("completion_tokens_details")
         thought = count(said.get("reasoning_tokens"), 0) if isinstance(said, dict) else 0
+        self.reasoning_tokens = thought or self.reasoning_tokens
         beyond = count(usage.get("total_tokens"), 0) - self.input_tokens - self.output_tokens
         if beyond > 0 and (beyond == thought or not isinstance(said, dict)):
             self.output_tokens += beyond
@@ -224,6 +232,8 @@ class ChunkReader:
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict) and delta:
             self._delta(delta, last=bool(reason))
+        if choice.get("logprobs"):
+            self.made.logprobs(choice["logprobs"])
         if isinstance(message, dict) and message:
             self._message(message)
         if isinstance(choice.get("text"), str) and not delta and not message:
@@ -245,7 +255,9 @@ class ChunkReader:
         elif isinstance(content, list):
             self._parts(content)
         if len(delta) > 1 or content is None:
-            self._refusal(delta)
+            if spoken := self.made.delta(delta):
+                self._content.say(self._text_once.feed(spoken))
+            self._refusal(delta.get("refusal"))
             self._calls_of(delta)
 
     def _message(self, message: dict[str, Json]) -> None:
@@ -286,11 +298,16 @@ class ChunkReader:
                             self._content.think(str(inner["text"]))
                 elif isinstance(part.get("text"), str):
                     self._content.say(str(part["text"]))
+                elif part.get("type") == "image_url":
+                    self.made.part(part)
 
-    def _refusal(self, delta: dict[str, Json]) -> None:
-        refusal = delta.get("refusal")
-        if isinstance(refusal, str) and refusal:
-            self._content.say(refusal)
+    def _refusal(self, words: Json) -> None:
+        if not isinstance(words, str) or not words:
+            return
+        if not self._refused:
+            self._refused = True
+            self._out.add(RefusalBegan(at=self._out.at))
+        self._content.say(words)
 
     def _calls_of(self, delta: dict[str, Json]) -> None:
         calls = delta.get("tool_calls")

@@ -15,6 +15,7 @@ from pathlib import Path
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, QuotaKind, blocks
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.files.whole import write_whole
 from agent_core.tools.files.workspace import PathRefused, folder, open_file, split_file
 from agent_core.tools.offer import Offer
 
@@ -60,19 +61,8 @@ class SendFile:
             return target, target.stat().st_size
         data = await asyncio.to_thread(_read, path, context.workspace)
         async with context.space.hold({QuotaKind.SPOOL: blocks(len(data)) + BLOCK}, place):
-            await asyncio.to_thread(self._copy, data, place, name)
+            await asyncio.to_thread(write_whole, target, data)
         return target, len(data)
-
-    @staticmethod
-    def _copy(data: bytes, place: Path, name: str) -> None:
-        target = place / name
-        place.mkdir(parents=True, exist_ok=True)
-        beside = place / f".{name}.part"
-        with beside.open("wb") as copy:
-            copy.write(data)
-            copy.flush()
-            os.fsync(copy.fileno())
-        beside.replace(target)
 
 
 def _read(path: str, workspace: Path) -> bytes:
