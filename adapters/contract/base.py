@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from functools import lru_cache
 from types import TracebackType
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -37,13 +38,18 @@ class SessionKey:
 
     def text(self) -> str:
         """The key as one text; different keys never give the same."""
-        parts = (self.platform, self.account, self.chat, self.thread, self.person)
-        return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+        return _text(self.platform, self.account, self.chat, self.thread, self.person)
 
     @staticmethod
     def of(text: str) -> SessionKey:
         """The key with this text."""
         return SessionKey(*(part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")))
+
+
+@lru_cache(1024)
+def _text(*parts: str) -> str:
+    """A message's key is asked for a dozen times on its way."""
+    return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
 def once(name: str) -> SessionKey:

@@ -19,6 +19,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 from agent_core.records import dataclass
@@ -114,8 +115,9 @@ _SHORTEST_RUN = 37
 def _may_hold_a_shape(text: str) -> bool:
     """A cheap test before the dear one: some 2 µs for a log line, where the pattern takes 80 (measured with 150 characters)."""
     low = text.lower()
-    if any(trigger in low for trigger in _TRIGGERS):
-        return True
+    for trigger in _TRIGGERS:
+        if trigger in low:
+            return True
     return len(text) >= _SHORTEST_RUN and any(len(word) >= _SHORTEST_RUN for word in text.split())
 
 
@@ -135,6 +137,7 @@ def _without_web_tokens(run: re.Match[str]) -> str:
     return run[0]
 
 
+@lru_cache(1024)
 def is_secret_name(name: str) -> bool:
     """True if what is kept under this name is a secret: ``Authorization``, ``x-api-key``, ``bot_token``; not ``max_tokens``."""
     return _SECRET_NAME.search(name) is not None

@@ -34,6 +34,8 @@ from gateway.version import program_version
 
 MOST_VALUES = 100
 """So many values of a label that comes from outside are told apart."""
+MOST_SERIES = 2_000
+"""So many are found without the library's asking."""
 OTHER = "other"
 FROM_OUTSIDE = frozenset({"model", "endpoint", "tool", "gen_ai_provider_name", "gen_ai_request_model"})
 OPENMETRICS = "application/openmetrics-text"
@@ -48,6 +50,7 @@ class Metrics:
         self._own = dict(zip(GATEWAYS_OWN, (currency, program_version(), "chat"), strict=True))
         self._made: dict[str, Counter | Histogram] = {}
         self._told_by: defaultdict[type, list[Metric]] = defaultdict(list)
+        self._series: dict[tuple[str, ...], Counter | Histogram] = {}
         self._seen: defaultdict[str, set[str]] = defaultdict(set)
         for metric in OURS:
             if metric.on is not None:
@@ -72,9 +75,16 @@ class Metrics:
             if metric.on is None:
                 continue
             for amount, *values in metric.on.amounts(signal):
-                made = self._made[metric.name]
-                one = made.labels(*self.labels(metric, tuple(values))) if metric.labels else made
+                one = self._series.get((metric.name, *values)) or self._one(metric, tuple(values))
                 one.inc(amount) if isinstance(one, Counter) else one.observe(amount)
+
+    def _one(self, metric: Metric, values: tuple[str, ...]) -> Counter | Histogram:
+        """The series of these values; those that were counted first are found again at once."""
+        made = self._made[metric.name]
+        one = made.labels(*self.labels(metric, values)) if metric.labels else made
+        if len(self._series) < MOST_SERIES:
+            self._series[metric.name, *values] = one
+        return one
 
     def labels(self, metric: Metric, values: tuple[str, ...]) -> list[str]:
         """The values of a metric's labels, those that are the gateway's own among them."""

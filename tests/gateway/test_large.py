@@ -10,8 +10,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import aiohttp
-from sqlalchemy import event as sql_event
-from sqlalchemy.engine import Engine
 
 from agent_core.limits.budgets import Amount, Pot
 from agent_core.limits.spend import Budget
@@ -22,6 +20,7 @@ from tests.chats.harness import answer, answers, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.rig import gateway
 from tests.gateway.test_upkeep import echo
+from tests.statements import told_of
 from tests.store.support import message, opened, row, session_of
 
 GROW = [
@@ -60,15 +59,8 @@ COMMANDS = ("status", "usage", "files", "remind", "sessions", "resume", "undo", 
 def asking() -> Generator[list[tuple[str, object]]]:
     """Every statement that is put to a database meanwhile, with its parameters."""
     asked: list[tuple[str, object]] = []
-
-    def note(_c: object, _d: object, statement: str, parameters: object, _x: object, many: bool) -> None:
-        asked.append((statement, parameters[0] if many else parameters))  # type: ignore[index]
-
-    sql_event.listen(Engine, "before_cursor_execute", note)
-    try:
+    with told_of(lambda statement, values: asked.append((statement, values))):
         yield asked
-    finally:
-        sql_event.remove(Engine, "before_cursor_execute", note)
 
 
 def scans(database: Path, asked: list[tuple[str, object]]) -> list[str]:

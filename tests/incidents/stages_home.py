@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError
 
 from tests.chats.harness import process
@@ -17,6 +15,7 @@ from tests.chats.telegram_harness import TelegramHarness
 from tests.fakes.telegram import TelegramFake
 from tests.incidents.model import troubled_model
 from tests.incidents.rig import PATIENCE, Operator, gateway_of, telegram
+from tests.statements import told_of
 
 DIES_IN_A_TOOL = (
     "import os, signal; from agent_core.tools.files.writing import WritingTool; "
@@ -35,17 +34,14 @@ class Dying(TelegramHarness):
 def no_room() -> Generator[None]:
     """Every statement that writes fails as SQLite fails on a full disk."""
 
-    def refuse(_conn: object, _cursor: object, statement: str, *_: object) -> None:
+    def refuse(statement: str, _values: object) -> None:
         if statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE")):
             error = sqlite3.OperationalError("database or disk is full")
             error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_FULL, "SQLITE_FULL"
             raise OperationalError(statement, None, error)
 
-    event.listen(Engine, "before_cursor_execute", refuse)
-    try:
+    with told_of(refuse):
         yield
-    finally:
-        event.remove(Engine, "before_cursor_execute", refuse)
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs
 from agent_core.store.budgets.ops import settle
 from agent_core.store.budgets.rows import ReservationState
+from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
 
@@ -38,7 +39,7 @@ _HELD_BY = (
 def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Read and lock the pots and reservations that `wanted` names."""
     for calls in padded(sorted(wanted.reservations)):
-        for row in conn.execute(_RESERVATIONS, {"keys": calls}):
+        for row in direct.found(conn, _RESERVATIONS, calls):
             found = t.RESERVATION.make(row)
             facts.reservations[found.call] = Fact(found, found)
     _load_pots(conn, wanted.pots, facts)
@@ -46,7 +47,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
 
 def _load_pots(conn: Connection, keys: Collection[tuple[str, int]], facts: Facts) -> None:
     for some in padded(sorted(keys)):
-        for row in conn.execute(_POTS, {"keys": some}):
+        for row in direct.found(conn, _POTS, some):
             found = t.POT.make(row)
             facts.pots[found.scope, found.window] = Fact(found, found)
 

@@ -24,7 +24,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    Row,
     Select,
     Table,
     Text,
@@ -38,6 +37,7 @@ from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
 from agent_core.records import dataclass
+from agent_core.store.database.direct import do
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -94,7 +94,7 @@ class Mapped(Generic[R]):
     fixed: bool
     """What is there stays as it is when it is put again."""
 
-    def make(self, found: Row[*tuple[Any, ...]]) -> R:
+    def make(self, found: Sequence[Any]) -> R:
         """A row of `query`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
         values: list[Any] = list(found[: len(self.names) + len(self.elsewhere)])
         for place, read in self.readers:
@@ -124,12 +124,12 @@ class Mapped(Generic[R]):
     def add(self, conn: Connection, rows: Sequence[Mapping[str, object]]) -> None:
         """Store these, each as `values` gives it. Nothing of them is there."""
         if rows:
-            conn.execute(self.insert, rows)
+            do(conn, self.insert, rows)
 
     def put(self, conn: Connection, rows: Sequence[Mapping[str, object]]) -> None:
         """Store these, whether they are there or not."""
         if rows:
-            conn.execute(_upsert(self.table, self.identity, self.fixed, conn.dialect.name), rows)
+            do(conn, _upsert(self.table, self.identity, self.fixed, conn.dialect.name), rows)
 
     def add_new(self, conn: Connection, facts: Iterable[Fact[R]]) -> None:
         """Store what is new."""
@@ -139,7 +139,7 @@ class Mapped(Generic[R]):
         """Write the columns that differ in any of the rows; what did not change in one of these is written as it was read."""
         pairs = [(fact.stored, fact.row) for fact in facts if fact.stored is not None and fact.stored != fact.row]
         if names := self.differing(pairs):
-            conn.execute(self.update(names), [self.change(row, names) for _, row in pairs])
+            do(conn, self.update(names), [self.change(row, names) for _, row in pairs])
 
     def update(self, names: Sequence[str]) -> Update:
         """Sets these columns of the rows that `change` gives."""

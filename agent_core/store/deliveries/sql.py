@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Insert, bindparam, case, exist
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts
+from agent_core.store.database.direct import do
 from agent_core.store.database.mapping import inserting
 from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.turns.rows import FORGOTTEN
@@ -38,4 +39,4 @@ def _put(dialect: str) -> Insert:
 def store(conn: Connection, facts: Facts) -> None:
     """Parts as they are to be."""
     if parts := facts.puts.get(t.PART):
-        conn.execute(_put(conn.dialect.name), [t.PART.values(one.row, **one.more) for one in parts.values()])
+        do(conn, _put(conn.dialect.name), [t.PART.values(one.row, **one.more) for one in parts.values()])

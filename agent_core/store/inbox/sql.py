@@ -6,6 +6,7 @@ from sqlalchemy import Connection, bindparam, func, select, text, update
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs
+from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
 from agent_core.store.inbox.rows import InboxState
@@ -37,7 +38,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     by_id = ((_BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
     by_key = ((_BY_KEY, list(keys)) for keys in padded(wanted.messages | wanted.rewordings))
     for statement, keys in (*by_id, *by_key):
-        for row in conn.execute(statement, {"keys": keys}):
+        for row in direct.found(conn, statement, keys):
             found = t.MESSAGE.make(row)
             fact = facts.inbox.get(found.id) or Fact(found, found)
             facts.inbox[found.id] = facts.messages[found.account, found.platform_key] = fact
@@ -52,7 +53,7 @@ def _free_ids(conn: Connection, count: int) -> list[int]:
     if count == 0:
         return []
     if conn.dialect.name == "sqlite":
-        highest = conn.execute(_HIGHEST_ID).scalar_one()
+        highest = direct.found(conn, _HIGHEST_ID)[0][0]
         return list(range(highest + count, highest, -1))
     return sorted(conn.execute(_NEXT_IDS, {"count": count}).scalars(), reverse=True)
 
@@ -63,4 +64,4 @@ def store(conn: Connection, facts: Facts) -> None:
         t.MESSAGE.add_new(conn, facts.inbox.values())
         t.MESSAGE.store_changed(conn, facts.inbox.values())
     if facts.closed_turns:
-        conn.execute(_DONE, [{"which": turn} for turn in facts.closed_turns])
+        direct.do(conn, _DONE, [{"which": turn} for turn in facts.closed_turns])

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select, upda
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, SessionFact
+from agent_core.store.database import direct
 from agent_core.store.database.keys import padded
 from agent_core.store.database.ownership import Who
 
@@ -42,7 +43,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> None:
     """Sessions by their ids and by their keys, and which of their owners are dead where that matters."""
     for statement, names in ((_BY_ID, sorted(wanted.sessions)), (_BY_KEY, wanted.session_keys)):
         for keys in padded(names):
-            for row in conn.execute(statement, {"keys": keys}):
+            for row in direct.found(conn, statement, keys):
                 # A session found both by its id and by its key must be one record.
                 found = t.SESSION.make(row)
                 fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
@@ -57,4 +58,4 @@ def store(conn: Connection, facts: Facts) -> None:
     t.SESSION.add_new(conn, facts.sessions.values())
     t.SESSION.store_changed(conn, facts.sessions.values())
     if facts.touched:
-        conn.execute(_TOUCH, {"which": facts.node})
+        direct.do(conn, _TOUCH, [{"which": facts.node}])

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, TurnFact
+from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
 
@@ -23,22 +24,22 @@ _INPUTS = t.INPUT.query.where(t.turn_inputs.c.turn.in_(bindparam("keys", expandi
 def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Turns and calls; of journals and inputs only what is stored and is brought again: only that needs its content compared."""
     for keys in padded(wanted.turns):
-        for row in conn.execute(_TURNS, {"keys": keys}):
+        for row in direct.found(conn, _TURNS, keys):
             found = t.TURN.make(row)
             facts.turns[found.turn] = TurnFact(found, found, row[-1])
     for keys in padded(wanted.calls):
-        for row in conn.execute(_CALLS, {"keys": keys}):
+        for row in direct.found(conn, _CALLS, keys):
             call = t.CALL.make(row)
             facts.calls[call.turn, call.call] = Fact(call, call)
     again = {key for key in wanted.rows if key[0] in facts.turns and key[1] <= facts.turns[key[0]].last_seq}
     for keys in padded(again):
-        for row in conn.execute(_JOURNAL, {"keys": keys}):
+        for row in direct.found(conn, _JOURNAL, keys):
             event = t.EVENT.make(row)
             facts.journal[row[-1], event.seq] = event
     started = wanted.starts & facts.turns.keys()
     inputs: dict[str, set[int]] = {turn: set() for turn in started}
     for keys in padded(started):
-        for row in conn.execute(_INPUTS, {"keys": keys}):
+        for row in direct.found(conn, _INPUTS, keys):
             taken = t.INPUT.make(row)
             inputs[taken.turn].add(taken.inbox)
     facts.inputs.update((turn, frozenset(ids)) for turn, ids in inputs.items())

@@ -1,0 +1,106 @@
+"""Statements that are always the same, on their way to the driver.
+
+A batch says the same few dozen statements for ever. SQLAlchemy makes their text once; what it does each time around the driver's call (looking the
+text up, binding by name, events, a result with its own rows) was more than half of what a commit took of the processor. So on SQLite a text
+that is made goes to the driver itself, with its values in their places. On PostgreSQL the driver is asynchronous and behind SQLAlchemy:
+there the statement goes the usual way.
+
+Law (tests/store/test_direct.py): what is stored and what is found is the same either way, and an error is the same error.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, cast
+
+from sqlalchemy import Connection, Select
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.dml import UpdateBase
+
+from agent_core.records import dataclass
+
+KEYS = "keys"
+"""The one parameter that stands for a list."""
+KNOWN_MOST = 1_000
+
+
+def found(conn: Connection, query: Select[*tuple[Any, ...]], keys: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+    """The rows of a query; `keys` is the list that it looks for, of values or of tuples."""
+    if conn.dialect.name != "sqlite":
+        return cast("Sequence[tuple[Any, ...]]", conn.execute(query, {KEYS: keys} if keys else {}).all())
+    first = cast("object", keys[0]) if keys else None
+    width = len(cast("tuple[object, ...]", first)) if isinstance(first, tuple) else 0
+    text = _question(query, len(keys), width, conn.dialect)
+    given = text.before + (tuple(chain.from_iterable(keys)) if width else tuple(keys)) + text.behind
+    return ask(conn, text.sql, [given])
+
+
+def do(conn: Connection, statement: UpdateBase, rows: Sequence[Mapping[str, object]]) -> None:
+    """Carry out a statement for each of these rows, of which there is at least one; all of them name the same values."""
+    if conn.dialect.name != "sqlite":
+        conn.execute(statement, rows)
+        return
+    text = _change(statement, tuple(rows[0]), conn.dialect)
+    given = [tuple(row[name] if name in row else text.fixed[name] for name in text.places) for row in rows]
+    ask(conn, text.sql, given)
+
+
+def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list[tuple[Any, ...]]:
+    """Hand a text to the driver, once for each row of values; what it finds, if it looks for something."""
+    cursor = cast("sqlite3.Cursor", conn.connection.cursor())
+    try:
+        if len(given) > 1:
+            cursor.executemany(sql, given)
+            return []
+        return cursor.execute(sql, given[0]).fetchall()
+    except sqlite3.Error as error:
+        raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
+    finally:
+        cursor.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A query as the driver takes it: its keys stand between values that are always the same."""
+
+    sql: str
+    before: tuple[object, ...]
+    behind: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    sql: str
+    places: tuple[str, ...]
+    """The name of the value at each place."""
+    fixed: Mapping[str, object]
+    """Values that are always the same."""
+
+
+@lru_cache(KNOWN_MOST)
+def _question(query: Select[*tuple[Any, ...]], keys: int, width: int, dialect: Dialect) -> _Question:
+    """The query for so many keys, each of so many columns (0: a value)."""
+    made = query.compile(dialect=dialect)
+    sample = [tuple(range(width)) if width else 0] * keys
+    state = made.construct_expanded_state({KEYS: sample} if keys else None)
+    places = list(state.positiontup or ())
+    slots = set(state.parameter_expansion.get(KEYS, ()))
+    at = [number for number, name in enumerate(places) if name in slots]
+    assert len(at) == keys * max(1, width), state.statement
+    assert not at or at == list(range(at[0], at[-1] + 1)), state.statement
+    first, last = (at[0], at[-1] + 1) if at else (len(places), len(places))
+    values = [state.parameters[name] if name not in slots else None for name in places]
+    return _Question(state.statement, tuple(values[:first]), tuple(values[last:]))
+
+
+@lru_cache(KNOWN_MOST)
+def _change(statement: UpdateBase, names: tuple[str, ...], dialect: Dialect) -> _Change:
+    """The statement for values of these names."""
+    made = statement.compile(dialect=dialect, column_keys=list(names), for_executemany=True)
+    state = made.construct_expanded_state(dict.fromkeys(names))
+    fixed = {name: value for name, value in state.parameters.items() if name not in names}
+    return _Change(state.statement, tuple(state.positiontup or ()), fixed)
