@@ -11,13 +11,13 @@ def select() -> None:
     from agent_core.store.turns.access import Turns
 
     planted: Any = Turns
-    begun = planted.start
+    closed = planted.close
 
-    async def start(self: Any, *arguments: Any, **given: Any) -> None:
-        await begun(self, *arguments, **given)
-        await Sessions(self._asks, self._node).one(given["session"])
+    async def close(self: Any, session: str, *arguments: Any, **given: Any) -> None:
+        await closed(self, session, *arguments, **given)
+        await Sessions(self._asks, self._node).one(session)
 
-    planted.start = start
+    planted.close = close
 
 
 def commit() -> None:
@@ -25,13 +25,13 @@ def commit() -> None:
     from agent_core.store.turns.access import Turns
 
     planted: Any = Turns
-    begun = planted.start
+    closed = planted.close
 
-    async def start(self: Any, *arguments: Any, **given: Any) -> None:
-        await begun(self, *arguments, **given)
-        await begun(self, *arguments, **given)  # which is told apart as the same, and changes nothing
+    async def close(self: Any, *arguments: Any, **given: Any) -> None:
+        await closed(self, *arguments, **given)
+        await closed(self, *arguments, **given)  # which is told apart as the same, and changes nothing
 
-    planted.start = start
+    planted.close = close
 
 
 def copy() -> None:
