@@ -37,6 +37,7 @@ from agent_core.workers.pool import Workers
 from gateway.chats.attachments import Attachments
 from gateway.chats.platforms import Platforms, chat_outbox, platforms, started
 from gateway.chats.voice import ChatVoice
+from gateway.config.agents import agents_of
 from gateway.config.model import endpoints_of, rehearsal_endpoint
 from gateway.config.operatorkey import operator_key_of, with_operator_key
 from gateway.config.paths import Paths
@@ -50,6 +51,8 @@ from gateway.http.status import Look
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
+from gateway.limits.rates import Doors
+from gateway.limits.standing import Standings
 from gateway.observe.alerting import Alerter, Announcements
 from gateway.observe.health import Health, LifePhase, ModelWatch, Vitals
 from gateway.observe.lifesign import signs_of_life
@@ -157,6 +160,7 @@ async def serving(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
+            doors=Doors(Standings(agents_of(config), keyring.terms)),
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
@@ -310,11 +314,9 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
 
 async def _budgets(
     config: Config, store: Store, clock: Clock, signals: Signals, voice: ChatVoice, stack: AsyncExitStack
-) -> BudgetBook | None:
-    """None without any limit or price. Entered before the hub: turns that are ended with it are still settled."""
+) -> BudgetBook:
+    """Entered before the hub: turns that are ended with it are still settled."""
     rules = config.budgets.rules()
-    if not rules.active:
-        return None
     spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
     return BudgetBook(spender, store, clock, voice.warned)
 

@@ -154,6 +154,8 @@ class RefusedRequest:
     """In one of our words, such as ``queue_full``, with the path in the body that is wrong."""
     request: str = ""
     """Its id, which the client was told."""
+    caller: str = ""
+    """The name of the key that it came with."""
     stranger: bool = False
     """Who sent it may not call at all."""
 
@@ -302,7 +304,7 @@ class About:
 
     version: str
     models: tuple[str, ...]
-    """Names that a request may ask for; the first is the default."""
+    """Names that a request may ask for, agents behind models; the first is the default."""
     rehearsal: bool
     """No model is configured: the rehearsal model answers, and every surface says so."""
 

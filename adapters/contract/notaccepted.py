@@ -21,6 +21,8 @@ class NotAcceptedCode(StrEnum):
     """What all need cannot be read or written, until somebody mends it."""
     QUOTA = "quota"
     """A budget is used up."""
+    TOO_MANY = "too_many"
+    """The key's requests of a minute are used up."""
     SHUTTING_DOWN = "shutting_down"
 
     @property

@@ -154,6 +154,9 @@ def refusal(refused: NotAccepted) -> Problem:
             return Problem(503, words, "server_error", code="overloaded", retry_after=refused.retry_after_seconds)
         case NotAcceptedCode.QUOTA:
             return no_budget(words, refused.retry_after_seconds)
+        case NotAcceptedCode.TOO_MANY:
+            retry = refused.retry_after_seconds
+            return Problem(429, words, "requests", code="rate_limit_exceeded", retry_after=retry)
         case NotAcceptedCode.UNKNOWN_MODEL:
             return Problem(404, words, param="model", code="model_not_found")
         case NotAcceptedCode.OTHER_CONTENT:

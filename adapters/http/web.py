@@ -90,12 +90,12 @@ class WebChat:
 
     # ------------------------------------------------------------------ its API
 
-    async def _about(self, _: web.Request) -> web.StreamResponse:
+    async def _about(self, request: web.Request) -> web.StreamResponse:
         about = self._gateway.about()
         return _json(
             {
                 "version": about.version,
-                "models": list(about.models),
+                "models": [name for name in about.models if request[CALLER].terms.may_ask_for(name)],
                 "rehearsal": about.rehearsal,
                 "notice": REHEARSAL_WORDS if about.rehearsal else "",
             }

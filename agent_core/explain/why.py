@@ -425,7 +425,9 @@ class _Teller:
                 if event.settings.goes_on:
                     self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
                 self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
-                return f"The turn began: model {route.model} at {route.endpoint}."
+                agent = f"agent {event.agent}, " if event.agent else ""
+                key = f", with the API key {event.key}" if event.key else ""
+                return f"The turn began: {agent}model {route.model} at {route.endpoint}{key}."
             case ev.CallBroke():
                 first = self._first()
                 self._calls(event.at)

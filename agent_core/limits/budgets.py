@@ -104,6 +104,10 @@ class Payer:
 
     person: str
     chat: str
+    key: str = ""
+    agent: str = ""
+    limits: Mapping[Budget, Amount] = field(default_factory=dict[Budget, Amount])
+    """Of its key and its agent, instead of those that are configured for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +270,7 @@ def window(budget: Budget, at: int, zone: tzinfo) -> tuple[int, int]:
         case Budget.HOUR:
             start = at - at % HOUR_MS
             return start, start + HOUR_MS
-        case Budget.PERSON | Budget.CHAT | Budget.DAY:
+        case Budget.PERSON | Budget.CHAT | Budget.KEY | Budget.AGENT | Budget.DAY:
             day = _local_day(at, zone)
             return _midnight(day, zone), _midnight(day + timedelta(days=1), zone)
         case Budget.MONTH:
@@ -328,17 +332,25 @@ class BudgetRules:
             Budget.TURN: turn,
             Budget.PERSON: payer.person,
             Budget.CHAT: payer.chat,
+            Budget.KEY: payer.key,
+            Budget.AGENT: payer.agent,
             Budget.HOUR: "all",
             Budget.DAY: "all",
             Budget.MONTH: "all",
         }
-        always = (Budget.PERSON, Budget.CHAT, Budget.DAY)
+        limits = {**self.limits, **payer.limits}
+        counted = {Budget.PERSON, Budget.CHAT, Budget.DAY, *limits}
         return tuple(
-            self._pot(budget, owner, at) for budget, owner in owners.items() if owner and (budget in always or budget in self.limits)
-        )  # fmt: skip
+            self._pot(budget, owner, at, limits.get(budget, Amount()))
+            for budget, owner in owners.items()
+            if owner and budget in counted
+        )
 
-    def _pot(self, budget: Budget, owner: str, at: int) -> Pot:
-        limit = self.limits.get(budget, Amount())
+    def pays(self, payer: Payer) -> bool:
+        """There is something to count of what this one uses."""
+        return self.active or bool(payer.limits)
+
+    def _pot(self, budget: Budget, owner: str, at: int, limit: Amount) -> Pot:
         start, end = window(budget, at, self.zone)
         # A turn cannot do anything about a warning, and its person not either.
         share = self.warn_share if budget is not Budget.TURN else 0

@@ -80,6 +80,10 @@ class TurnOpened(Happened):
     """Earlier failures of this conversation, and open incidents."""
     left_out: tuple[LeftOut, ...] = ()
     """What providers have refused of the conversation so far, and is left out for them from the start."""
+    agent: str = ""
+    """Which agent answers; empty: the gateway's own."""
+    key: str = ""
+    """The name of the API key that it came with; empty: the configured one, or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,8 +158,12 @@ class Arrivals:
         outbox: Outbox,
         store: Store,
         clock: Clock,
+        *,
+        agents: bool = False,
     ) -> None:
+        """`agents`: there are several that can be chosen."""
         self._members = members
+        self._agents = agents
         self._messages = messages
         self._commands = commands
         self._unread = unread
@@ -169,7 +173,7 @@ class Arrivals:
         self._outage = Outage(outbox, clock)
 
     def commands(self) -> tuple[CommandSpec, ...]:
-        return menu(people=self._members.directory.allowed)
+        return menu(people=self._members.directory.allowed, agents=self._agents)
 
     async def cursor(self, account: str, channel: str) -> str | None:
         with _stored():

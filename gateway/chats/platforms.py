@@ -140,7 +140,17 @@ async def platforms(
         )
         commands = CommandIntake(hub.accepting, members, carrying, clock)
         unread, ways = UnreadBox(store, clock), dict[str, TakesAgain]()
-        arrivals = Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock)
+        arrivals = Arrivals(
+            members,
+            messages,
+            commands,
+            unread,
+            hub.queues,
+            outbox,
+            store,
+            clock,
+            agents=bool(hub.doors.standings.agents),
+        )
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)
         built = [(section.build(arrivals, clock), account_rules(section)) for _, section in config.chats()]
@@ -181,10 +191,19 @@ def _handlers(
     """What carries out each command."""
     people = PeopleCommands(members, hub.accepting, hub.stopping, messages, outbox, store, clock)
     conversation = ConversationCommands(
-        hub.accepting, hub.stopping, hub.watching, hub.chain, messages, outbox, store, people.leave
+        hub.accepting, hub.stopping, hub.watching, hub.chain, messages, outbox, store, people.leave, hub.doors.standings
     )
     telling = TellingCommands(
-        hub.queues, hub.chain, members, outbox, hub.budgets, hub.quotas, store, clock, rehearsal=hub.about().rehearsal
+        hub.queues,
+        hub.chain,
+        members,
+        outbox,
+        hub.budgets,
+        hub.quotas,
+        store,
+        clock,
+        rehearsal=hub.about().rehearsal,
+        standings=hub.doors.standings,
     )
     timed = TimedCommands(hub.queues, store, outbox, messages, clock, zone, config.quota.reminders)
     return {

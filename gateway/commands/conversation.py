@@ -18,6 +18,8 @@ from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
+from gateway.limits.agents import PLAIN
+from gateway.limits.standing import Standings
 from gateway.queues.prefs import Prefs
 from gateway.queues.queue import SessionQueue, Waiting, person_words
 from gateway.sessions.accepting import Accepting
@@ -49,6 +51,7 @@ class ConversationCommands:
         outbox: Outbox,
         store: Store,
         leave: Handler,
+        standings: Standings,
     ) -> None:
         self._accepting = accepting
         self._queues = accepting.queues
@@ -59,12 +62,13 @@ class ConversationCommands:
         self._outbox = outbox
         self._store = store
         self._leave = leave
+        self._standings = standings
 
     def handlers(self) -> Mapping[str, Handler]:
         """By the command's name."""
         return {
             "new": self._new, "stop": self._stop, "retry": self.retry, "undo": self._undo,
-            "model": self._model, "queue": self._queue, "steer": self._steer,
+            "model": self._model, "agent": self._agent, "queue": self._queue, "steer": self._steer,
         }  # fmt: skip
 
     async def _new(self, request: Request) -> CommandReply:
@@ -159,6 +163,21 @@ class ConversationCommands:
             return CommandReply(f"There is no model called {wished} here. There is: {', '.join(names)}.")
         chosen = "" if wished == names[0] else wished
         return await self._set(request, replace(prefs, model=chosen), f"From now on: {wished}.")
+
+    async def _agent(self, request: Request) -> CommandReply:
+        agents = self._standings.agents
+        if not agents:
+            return CommandReply("There is one agent here, and no other to choose.")
+        prefs = await stored_prefs(self._store, request)
+        here = self._standings.in_chat(request.inbound, prefs.agent) or PLAIN
+        wished = request.words.strip()
+        names = (PLAIN, *agents)
+        if not wished:
+            listed = "\n".join(f"{'▸' if name == here else '·'} {name}" for name in names)
+            return CommandReply(f"{listed}\nChoose one: /agent NAME")
+        if wished not in names:
+            return CommandReply(f"There is no agent called {wished} here. There is: {', '.join(names)}.")
+        return await self._set(request, replace(prefs, agent=wished), f"From now on {wished} answers here.")
 
     async def _queue(self, request: Request) -> CommandReply:
         words = request.words.strip()

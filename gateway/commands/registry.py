@@ -19,6 +19,8 @@ class CommandSpec:
     """Works, but is in no menu."""
     people: bool = False
     """Shown only where people may join their accounts."""
+    agents: bool = False
+    """Shown only where there are several agents."""
     own: bool = False
     """Nobody can type it: the gateway gives it to itself, so that it is stored and carried out like the others."""
     changes: bool = True
@@ -33,6 +35,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("status", "what is going on here", changes=False),
     CommandSpec("why", "why the last answer went as it did", changes=False),
     CommandSpec("model", "show or choose the model"),
+    CommandSpec("agent", "show or choose the agent that answers here", agents=True),
     CommandSpec("queue", "queue a message, or show what waits (“/queue always” makes it the rule)"),
     CommandSpec("steer", "put a message into the running answer (“/steer always” makes it the rule)"),
     CommandSpec("remind", "“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back"),
@@ -53,14 +56,21 @@ TYPED = frozenset(command.name for command in COMMANDS if not command.own)
 """What people can type."""
 
 
-def menu(*, people: bool = False) -> tuple[CommandSpec, ...]:
-    """The commands that a platform shows; `people` may join their accounts, or not."""
-    return tuple(command for command in COMMANDS if not command.hidden and (people or not command.people))
+def menu(*, people: bool = False, agents: bool = False) -> tuple[CommandSpec, ...]:
+    """The commands that a platform shows; `people` may join their accounts, or not; there are several `agents`, or not."""
+    return tuple(
+        command
+        for command in COMMANDS
+        if not command.hidden and (people or not command.people) and (agents or not command.agents)
+    )
 
 
-def help_words(*, admin: bool, rehearsal: str, people: bool = False) -> str:
+def help_words(*, admin: bool, rehearsal: str, people: bool = False, agents: bool = False) -> str:
     """What can be done here."""
-    shown = [*menu(people=people), *(command for command in COMMANDS if command.hidden and command.admin and admin)]
+    shown = [
+        *menu(people=people, agents=agents),
+        *(command for command in COMMANDS if command.hidden and command.admin and admin),
+    ]
     lines = [f"/{command.name} – {command.words}" for command in shown]
     head = "Just write to me. I answer, use tools where they help, and always say how it ended."
     return "\n".join(part for part in (head, rehearsal, "\n".join(lines)) if part)

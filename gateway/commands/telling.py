@@ -18,6 +18,7 @@ from gateway.delivery.outbox import Outbox
 from gateway.explain.story import why
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
+from gateway.limits.standing import Standings
 from gateway.people.members import Members
 from gateway.queues.queue import person_words
 from gateway.queues.queues import Queues
@@ -39,6 +40,7 @@ class TellingCommands:
         clock: Clock,
         *,
         rehearsal: bool,
+        standings: Standings,
     ) -> None:
         self._queues = queues
         self._chain = chain
@@ -49,6 +51,7 @@ class TellingCommands:
         self._store = store
         self._clock = clock
         self._rehearsal = rehearsal
+        self._standings = standings
 
     def handlers(self) -> Mapping[str, Handler]:
         """By the command's name."""
@@ -102,7 +105,8 @@ class TellingCommands:
         session = await self._store.turns.usage(request.owner.session)
         today = await self._store.turns.usage(request.owner.session, midnight)
         budgets = self._budgets
-        lines = await budgets.usage(request.inbound) if budgets is not None else ()
+        standing = self._standings.of(request.inbound, (await stored_prefs(self._store, request)).agent)
+        lines = await budgets.usage(request.inbound, standing) if budgets is not None else ()
         quotas = self._quotas
         kept = await quotas.lines(request.inbound) if quotas is not None else ()
         return CommandReply("\n".join((usage_words(session, today), *lines, *kept)))
@@ -110,7 +114,12 @@ class TellingCommands:
     async def _help(self, request: Request) -> CommandReply:
         rehearsal = REHEARSAL_WORDS if self._rehearsal else ""
         return CommandReply(
-            help_words(admin=request.admin, rehearsal=rehearsal, people=self._members.directory.allowed)
+            help_words(
+                admin=request.admin,
+                rehearsal=rehearsal,
+                people=self._members.directory.allowed,
+                agents=bool(self._standings.agents),
+            )
         )
 
     async def _access(self, request: Request) -> CommandReply:

@@ -74,6 +74,14 @@ class BudgetsSection(Section):
     """Tokens that one chat may use in a day, prompts included; 0 is no limit."""
     chat_money: Money = 0
     """Money that one chat may cost in a day, in units of the currency; 0 is no limit."""
+    key_tokens: Tokens = 0
+    """Tokens that one API key may use in a day, prompts included, if it has no limit of its own; 0 is no limit."""
+    key_money: Money = 0
+    """Money that one API key may cost in a day, in units of the currency, if it has no limit of its own; 0 is no limit."""
+    agent_tokens: Tokens = 0
+    """Tokens that everybody together may use of one agent in a day, if it has no limit of its own; 0 is no limit."""
+    agent_money: Money = 0
+    """Money that everybody together may cost with one agent in a day, if it has no limit of its own; 0 is no limit."""
     hour_tokens: Tokens = 0
     """Tokens that everybody together may use in an hour, prompts included; 0 is no limit."""
     hour_money: Money = 0

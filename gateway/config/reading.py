@@ -30,12 +30,14 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource
 
-from adapters.contract.settings import listed
+from adapters.contract.settings import listed, parsed_json
 from agent_core.records import dataclass
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
+from gateway.config.agents import misfits
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.sections import Config, schema
 from gateway.config.sources import (
+    NAMED_TABLES,
     ConfigProblem,
     TomlFile,
     TomlPath,
@@ -111,7 +113,11 @@ class _Place:
     def name(self) -> str:
         """In words: ``[section]``, or which table of a list."""
         section, *inner = self.path
-        return f"[{section}]" if not inner else f"[{section}] {inner[0]}, number {int(inner[1]) + 1}"
+        if not inner:
+            return f"[{section}]"
+        return (
+            f"[{section}.{inner[1]}]" if isinstance(inner[1], str) else f"[{section}] {inner[0]}, number {inner[1] + 1}"
+        )
 
     def at(self, *key: str) -> str:
         """Where one of its keys was set; without a key, where it begins."""
@@ -147,6 +153,8 @@ class _Reading:
             assert wrong, self._problems
             unsound |= wrong
             layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
+        for inner, what, fix in misfits(found):
+            self._problems.append(ConfigProblem(self._where("agents", "each", inner), what, fix))
         return Loaded(
             config=found,
             file=self._toml.path if self._toml else None,
@@ -261,9 +269,18 @@ class _Reading:
     def _settled_each(self, doc: KeyDoc, value: object, place: _Place) -> object:
         """The same for each table of a list."""
         try:
-            items = named_tables(value)
+            by_name = isinstance(value, str) and value.lstrip().startswith("{")
+            items = parsed_json(value) if by_name else named_tables(value)
         except ValueError:
             return value  # not JSON: the validation complains about it
+        if isinstance(items, dict):
+            named = cast("dict[str, object]", items)
+            return {
+                name: self._settled(doc.table, cast("Table", item), replace(place, path=(*place.path, doc.key, name)))
+                if isinstance(item, dict)
+                else item
+                for name, item in named.items()
+            }
         if not isinstance(items, list):
             return value
         return [
@@ -366,7 +383,10 @@ class _Reading:
             what = f"[{section}] {key} {own}." if own.startswith("must ") else f"[{section}] {own}."
             return ConfigProblem(where, what, str(context.get("fix", "")))
         if doc is None or len(rest) > 1:
-            return ConfigProblem(where, *_inner_words(f"[{section}] {key}", rest[1:], doc, detail))
+            name, inner = f"[{section}] {key}", rest[1:]
+            if NAMED_TABLES.get(str(section)) == key and inner:
+                name, inner = f"[{section}.{inner[0]}]", inner[1:]
+            return ConfigProblem(where, *_inner_words(name, inner, doc, detail))
         article = "" if doc.type.startswith(("one of", "true", "text")) else "a "
         default = f" The default is {doc.default}." if doc.default not in {"", '""', "[]", "{}"} else ""
         return ConfigProblem(where, f"{doc.name} must be {article}{doc.type}.", f"{doc.description}{default}")

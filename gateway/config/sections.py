@@ -23,6 +23,7 @@ from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, U
 from agent_core.learning.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import RESULT_CHARS
+from gateway.config.agents import Agents
 from gateway.config.limits import BudgetsSection, Quota, Retention
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
@@ -263,6 +264,7 @@ class _First(BaseSettings):
     server: Server = Field(default_factory=Server)
     session: SessionsSection = Field(default_factory=SessionsSection)
     tools: Tools = Field(default_factory=Tools)
+    agents: Agents = Field(default_factory=Agents)
     budgets: BudgetsSection = Field(default_factory=BudgetsSection)
     quota: Quota = Field(default_factory=Quota)
     storage: Storage = Field(default_factory=Storage)

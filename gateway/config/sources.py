@@ -173,9 +173,12 @@ class TomlFile(TomlConfigSettingsSource):
             raise UnreadableSource(place, what, 'Texts need quotation marks: name = "gpt-5".') from None
         except RecursionError:
             raise UnreadableSource(str(self.path), "is nested too deeply.") from None
-        self._lines = toml_lines(text)
+        self._lines = {_settled_path(path): line for path, line in toml_lines(text).items()}
         for section, key in _sections_of_tables():
             self._lines = _put_in_list(section, key, values, self._lines)
+        for section, key in NAMED_TABLES.items():
+            if isinstance(values.get(section), dict):
+                values[section] = {key: values[section]}
         return values
 
     @override
@@ -222,6 +225,16 @@ def _put_in_list(
         else:
             moved[path] = line
     return moved
+
+
+NAMED_TABLES = {"agents": "each"}
+"""Sections whose tables have names of the operator's own, ``[agents.NAME]``, and the key that holds them."""
+
+
+def _settled_path(path: TomlPath) -> TomlPath:
+    """Where a key of the file stands in the configuration."""
+    key = NAMED_TABLES.get(str(path[0]))
+    return (path[0], key, *path[1:]) if key and len(path) > 1 else path
 
 
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")

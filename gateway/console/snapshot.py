@@ -222,11 +222,13 @@ _NAMES: Mapping[Budget, str] = {
     Budget.TURN: "One message",
     Budget.PERSON: "One person, today",
     Budget.CHAT: "One chat, today",
+    Budget.KEY: "One API key, today",
+    Budget.AGENT: "One agent, today",
     Budget.HOUR: "Everybody, this hour",
     Budget.DAY: "Everybody, today",
     Budget.MONTH: "Everybody, this month",
 }
-_ORDER = (Budget.HOUR, Budget.DAY, Budget.MONTH, Budget.CHAT, Budget.PERSON, Budget.TURN)
+_ORDER = (Budget.HOUR, Budget.DAY, Budget.MONTH, Budget.AGENT, Budget.KEY, Budget.CHAT, Budget.PERSON, Budget.TURN)
 
 
 def spend_json(
@@ -263,7 +265,12 @@ def _pots(rules: BudgetRules, levels: Mapping[str, PotLevel], now: int) -> list[
     ]
     for scope in levels:
         kind, _, owner = scope.partition(":")
-        payer = {Budget.PERSON.value: Payer(owner, ""), Budget.CHAT.value: Payer("", owner)}.get(kind)
+        payer = {
+            Budget.PERSON.value: Payer(owner, ""),
+            Budget.CHAT.value: Payer("", owner),
+            Budget.KEY.value: Payer("", "", key=owner),
+            Budget.AGENT.value: Payer("", "", agent=owner),
+        }.get(kind)
         if payer is not None:
             found += [pot for pot in rules.pots(payer, "", now) if pot.scope == scope]
     return found

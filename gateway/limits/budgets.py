@@ -13,6 +13,7 @@ from agent_core.limits.spend import Budget, Measure, amount_words, opens_words, 
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
+from gateway.limits.standing import AS_CONFIGURED, Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,11 @@ class BudgetBook:
     def rules(self) -> BudgetRules:
         return self._spender.rules
 
-    def spending(self, inbound: Inbound, identity: TurnIdentity) -> Spending:
-        """What the calls of a turn are paid by that answers `inbound`."""
+    def spending(self, inbound: Inbound, identity: TurnIdentity, standing: Standing) -> Spending | None:
+        """What the calls of a turn are paid by that answers `inbound`; None: nobody counts them."""
+        payer = payer_of(inbound, standing)
+        if not self.rules.pays(payer):
+            return None
 
         async def warned(reached: Reached) -> None:
             pot = reached.pot
@@ -56,18 +60,19 @@ class BudgetBook:
                 origin = f"budget:{pot.scope}:{pot.window}"
                 await self._warn(BudgetWarning(inbound, identity.session, identity.epoch, reached, words, origin))
 
-        account = PaidTurn(identity.turn, identity.session, identity.epoch, payer_of(inbound), warned)
+        account = PaidTurn(identity.turn, identity.session, identity.epoch, payer, warned)
         return self._spender.of(account)
 
-    async def admit(self, inbound: Inbound) -> None:
+    async def admit(self, inbound: Inbound, standing: Standing) -> None:
         """Raise `NotAccepted` for a request of the API that has no budget left: its client understands an HTTP error best.
 
         Everybody else gets a turn, which says so in the chat. A request that was accepted before has its answer.
         """
-        if inbound.surface != "api" or not self.rules.limits:
+        payer = payer_of(inbound, standing)
+        if inbound.surface != "api" or not (self.rules.limits or payer.limits):
             return
         now = self._clock.now_ms()
-        pots = self.rules.pots(payer_of(inbound), "", now)
+        pots = self.rules.pots(payer, "", now)
         try:
             levels = await self._store.budgets.levels([pot.key for pot in pots])
             refused = refusal([(pot, levels.get(pot.key, Level())) for pot in pots])
@@ -79,14 +84,17 @@ class BudgetBook:
         words = f"{spent_words(spend)} {opens_words(spend)}"
         raise NotAccepted(words, NotAcceptedCode.QUOTA, spend.opens_in_seconds if spend.used >= spend.limit else 60)
 
-    async def usage(self, inbound: Inbound) -> tuple[str, ...]:
+    async def usage(self, inbound: Inbound, standing: Standing = AS_CONFIGURED) -> tuple[str, ...]:
         """How the budgets of a chat and its person stand, a line each."""
+        payer = payer_of(inbound, standing)
+        if not self.rules.pays(payer):
+            return ()
         now = self._clock.now_ms()
-        pots = self.rules.pots(payer_of(inbound), "", now)
+        pots = self.rules.pots(payer, "", now)
         return usage_lines(pots, await self._store.budgets.levels([pot.key for pot in pots]), self.rules, now)
 
 
-def payer_of(inbound: Inbound) -> Payer:
+def payer_of(inbound: Inbound, standing: Standing = AS_CONFIGURED) -> Payer:
     """Who a message's calls are counted for: its person, and its chat without regard to threads.
 
     The API's person is the client's ``user``; its chat is the session that it names, if it names one.
@@ -94,8 +102,10 @@ def payer_of(inbound: Inbound) -> Payer:
     if isinstance(inbound, FromChat):
         address = inbound.chat.address
         where = f"{address.platform}/{address.account}"
-        return Payer(f"{where}/{inbound.chat.person.id}", f"{where}/{address.chat}")
-    return Payer(inbound.memory_scope, "" if inbound.stateless else inbound.session.text())
+        person, chat = f"{where}/{inbound.chat.person.id}", f"{where}/{address.chat}"
+    else:
+        person, chat = inbound.memory_scope, "" if inbound.stateless else inbound.session.text()
+    return Payer(person, chat, standing.key, standing.name, standing.days)
 
 
 def warning_words(reached: Reached, rules: BudgetRules, now: int) -> str:
@@ -110,6 +120,8 @@ _NAMES: Mapping[Budget, str] = {
     Budget.TURN: "This message",
     Budget.PERSON: "You today",
     Budget.CHAT: "This chat today",
+    Budget.KEY: "This API key today",
+    Budget.AGENT: "This agent today",
     Budget.HOUR: "Everybody, this hour",
     Budget.DAY: "Everybody today",
     Budget.MONTH: "Everybody, this month",

@@ -22,6 +22,7 @@ from agent_core.limits.quotas import Full, QuotaKind, QuotaLedger, QuotaLimits, 
 from agent_core.records import dataclass
 from agent_core.store.budgets.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.errors import NoRoomToday
+from agent_core.store.keeping.forgetting import AGENT_MARK
 from gateway.limits.whose import UNNAMED, memory_of
 
 DAY_MS = 24 * 3600 * 1000
@@ -41,6 +42,7 @@ def holder_of(scope: str) -> str:
     A chat's topics and threads are one holder's, and in a group where each has a conversation of their own, each is one. Everywhere
     else it is the scope: a user of the API, a browser. Conversations of nobody are counted together, by the door that they came in.
     """
+    scope = scope.partition(AGENT_MARK)[0]
     parts = scope.split("/")
     if parts[0] == "session" and len(parts) > PARTS:
         return parts[1]

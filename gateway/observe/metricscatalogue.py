@@ -188,7 +188,7 @@ OUTCOMES = ("stored", "failed")
 _GENAI = ("gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model")
 
 LABELS: Mapping[str, str] = {
-    "budget": "which budget: hour, day, month (where it is stopped also turn, person, chat)",
+    "budget": "which budget: hour, day, month (where it is stopped also turn, person, chat, key, agent)",
     "cause": "why, one word of a closed list",
     "currency": "the word of `[budgets] currency`",
     "endpoint": "host and port of the model's address",

@@ -8,6 +8,7 @@ from adapters.terminal.ask import GatewayRefused
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
+from agent_core.tools.builtin import tool_names
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.operate.context import prepare_places
@@ -92,4 +93,5 @@ def nameable(config: Config) -> Nameable:
     """What the lists of a key may name, as far as the configuration says it."""
     chain = config.model.chain()
     names = [one.name for one in chain]
-    return Nameable(tuple(dict.fromkeys(["outspoken", *names])) if names and all(names) else ())
+    models = tuple(dict.fromkeys(["outspoken", *names, *config.agents.each])) if names and all(names) else ()
+    return Nameable(models, tool_names())

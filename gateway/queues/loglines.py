@@ -13,7 +13,7 @@ log = structlog.get_logger("turn")
 
 
 def log_started(
-    driver: TurnDriver, messages: tuple[Waiting, ...], model: str, endpoint: str, tell: Tell = nobody
+    driver: TurnDriver, messages: tuple[Waiting, ...], model: str, endpoint: str, tell: Tell, agent: str, caller: str
 ) -> None:
     """The line that ties a turn to the messages that it answers."""
     log.info(
@@ -25,6 +25,8 @@ def log_started(
         platform_keys=[message.inbound.platform_key for message in messages],
         model=model,
         endpoint=endpoint,
+        agent=agent,
+        caller=caller,
     )
     waited = driver.opened_at - min(message.received_at for message in messages)
     tell(TurnBegan(surface=driver.identity.surface, waited_ms=max(0, waited)))

@@ -17,10 +17,11 @@ class Prefs:
 
     model: str = ""
     policy: SessionPolicy | None = None
+    agent: str = ""
 
     def encode(self) -> str:
         """The stored form."""
-        values = {"model": self.model, "policy": self.policy.value if self.policy else ""}
+        values = {"model": self.model, "policy": self.policy.value if self.policy else "", "agent": self.agent}
         return orjson.dumps({name: value for name, value in values.items() if value}).decode()
 
     @staticmethod
@@ -33,7 +34,8 @@ class Prefs:
         if not isinstance(values, dict):
             return Prefs()
         model, policy = str(values.get("model", "")), str(values.get("policy", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        return Prefs(model, SessionPolicy(policy) if policy in set(SessionPolicy) else None)
+        agent = str(values.get("agent", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return Prefs(model, SessionPolicy(policy) if policy in set(SessionPolicy) else None, agent)
 
 
 class HasPrefs(Protocol):

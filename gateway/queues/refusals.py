@@ -54,12 +54,14 @@ class Refusals:
         stored = not early and await self._store_it(refused, self._clock.now_ms())
         log.info(
             "api.refused", request=refused.request, status=refused.status, reason=refused.reason, stored=stored,
+            caller=refused.caller,
         )  # fmt: skip
 
     async def _store_it(self, refused: RefusedRequest, now: int) -> bool:
         key = f"refused:{refused.request}:{self._ids.new('x')}"
         inbound = FromApi(
             account="api", platform_key=key, session=SESSION, input=(), surface="api", memory_scope="api",
+            key=refused.caller,
         )  # fmt: skip
         message = NewMessage(
             account="api", platform_key=key, session_key=SESSION.text(), lane=LANE, body=inbox.encode(inbound),

@@ -94,7 +94,8 @@ class Resuming:
             return  # it goes on already, or in the next process
         if turn.opened is not None and turn.opened.own_history is None:
             await self._opener.load_memory(queue)
-        driver = self._opener.driver(found.turn, found.session, found.epoch, messages, queue)
+        agent = turn.opened.agent if turn.opened is not None else ""
+        driver = self._opener.driver(found.turn, found.session, found.epoch, messages, queue, agent)
         driver.resume(turn, len(rows), taken_over)
         queue.running = Running(driver, messages)
         if isinstance(driver.outlet, TurnOutlet):

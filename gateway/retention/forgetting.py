@@ -140,7 +140,10 @@ class Forgetting:
 
     async def begin(self, who: Account, by: str) -> ForgettingJob:
         """It will be done, whatever happens from now on."""
-        accounts = tuple(sorted(await self.store.forgotten.joined(who)))
+        joined = await self.store.forgotten.joined(who)
+        # Who uses the API with a key of their own is the same person on the page.
+        page = {("web", person) for account, person in joined if account == "api"}
+        accounts = tuple(sorted({*joined, *page}))
         job = ForgettingJob(self.ids.new("f"), accounts, self.clock.now_ms(), None)
         await self.store.keeping.remove(steps.begin(job))
         self._asked.set()

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from adapters.contract.base import FromApi, Inbound, Ticket
+from adapters.contract.base import Inbound, Ticket
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
@@ -21,6 +21,7 @@ from agent_core.turn.events import Steered, Superseded
 from gateway.config.types import SessionPolicy
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
+from gateway.limits.rates import Doors
 from gateway.limits.whose import author_of
 from gateway.queues import inbox
 from gateway.queues.inbox import NORMAL_LANE
@@ -58,6 +59,7 @@ class Accepting:
     """Why nothing new is taken although it might be stored."""
     queue_limit: int
     policy: SessionPolicy
+    doors: Doors
     clock: Clock
     ids: Ids
     tell: Tell
@@ -71,12 +73,10 @@ class Accepting:
             raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
         if (refusal := self.no_room()) is not None:
             raise refusal
-        if isinstance(inbound, FromApi) and inbound.model and inbound.model not in self.chain.names:
-            known = ", ".join(self.chain.names)
-            words = f"There is no model called {inbound.model!r} here. There is: {known}."
-            raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
+        inbound = self.doors.standings.asking(inbound, self.chain.names)
+        await self._check_rate(inbound)
         if self.budgets is not None:
-            await self.budgets.admit(inbound)
+            await self.budgets.admit(inbound, self.doors.standings.of(inbound))
         await self._check_room(inbound)
         now = self.clock.now_ms()
         charges = await self.quotas.incoming.admit(inbound, now) if self.quotas is not None else ()
@@ -224,6 +224,14 @@ class Accepting:
         if refusal.code is NotAcceptedCode.GATEWAY_FULL:
             slots.turn_away(inbound.account)
         raise refusal
+
+    async def _check_rate(self, inbound: Inbound) -> None:
+        """Raises `NotAccepted` if the key asks too often. What was taken before has its answer."""
+        early = self.doors.early(inbound, round(self.clock.monotonic() * 1000))
+        if early and await self.store.inbox.by_key(inbound.account, inbound.platform_key) is None:
+            seconds = -(-early // 1000)
+            words = f"This key has made as many requests in a minute as it may. Ask again in {seconds} s."
+            raise NotAccepted(words, NotAcceptedCode.TOO_MANY, seconds)
 
     async def _check_same(self, inbound: Inbound) -> None:
         """A redelivery says the same as before; anything else under the same key is a mistake of the sender."""

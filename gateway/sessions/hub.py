@@ -29,6 +29,7 @@ from gateway.explain.story import why
 from gateway.limits.alerts import Announce
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
+from gateway.limits.rates import Doors
 from gateway.limits.whose import Offers, Rooms, workspace_of
 from gateway.people.keys import Nameable
 from gateway.queues.queue import Running
@@ -49,6 +50,9 @@ from gateway.sessions.stopping import TurnStopping
 from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.storage.damage import DamageMet
+
+AJAR = Doors()
+"""There are no keys and no agents."""
 
 
 def no_trace(_turn: str, _trace: str) -> None:
@@ -78,6 +82,7 @@ class Hub:
         damage: DamageMet | None = None,
         announce: Announce | None = None,
         herald: Herald | None = None,
+        doors: Doors = AJAR,
     ) -> None:
         """`budgets` pay for model calls and `quotas` count all that is kept; None: nobody counts. `no_room` says why nothing new is taken.
 
@@ -86,7 +91,7 @@ class Hub:
         self._settings, self._store, self._clock = settings, store, clock
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.tell, self.budgets, self.quotas, self._tools = tell, budgets, quotas, tools.names
+        self.tell, self.budgets, self.quotas, self._tools, self.doors = tell, budgets, quotas, tools.names, doors
         self.chats = chats if chats is not None else NoChats()
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
@@ -105,7 +110,7 @@ class Hub:
         world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
         self.opener = TurnOpener(
             settings, store, world, client, self.chain, Offers(own_tools(tools.names, tools.openai_tools())), recall,
-            self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues,
+            self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,
         )  # fmt: skip
         runner = Runner(
             self.queues, self.opener.open, rooms.left, self.aside, self.learning.refused, settings.bounds, clock, tell,
@@ -115,7 +120,7 @@ class Hub:
         self.at_once = AtOnce(self.queues, self.runner, self.opener, self.left, store, clock)
         self.accepting = Accepting(
             store, self.queues, self.runner, self.at_once, self.chain, self.left, self.aside, budgets, quotas, no_room,
-            settings.queue_limit, settings.policy, clock, ids, tell, self._group,
+            settings.queue_limit, settings.policy, doors, clock, ids, tell, self._group,
         )  # fmt: skip
         self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock)
         self._responses = KeptByGateway(store, self.queues, self.stopping, settings.history_turns)
@@ -124,10 +129,12 @@ class Hub:
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *watch)
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
-        self.upkeep = upkeep.Upkeep(
-            store, clock, settings.keep, upkeep.FilePlaces(settings.workspaces, settings.spool),
-            settings.history_turns, self._folders, rooms.sweep, self.queues.forget_memories,
-        )  # fmt: skip
+        self.upkeep = self._housekeeping(rooms)
+
+    def _housekeeping(self, rooms: Rooms) -> upkeep.Upkeep:
+        settings, forget = self._settings, self.queues.forget_memories
+        places, turns = upkeep.FilePlaces(settings.workspaces, settings.spool), settings.history_turns
+        return upkeep.Upkeep(self._store, self._clock, settings.keep, places, turns, self._folders, rooms.sweep, forget)
 
     async def __aenter__(self) -> Hub:
         await self._group.__aenter__()
@@ -170,11 +177,13 @@ class Hub:
     # ------------------------------------------------------------------ adapters.contract.base.Gateway
 
     def about(self) -> About:
-        return About(self._settings.version, self.chain.names, self._settings.rehearsal)
+        models = (*self.chain.names, *self.doors.standings.agents)
+        return About(self._settings.version, models, self._settings.rehearsal)
 
     def nameable(self) -> Nameable:
         """What the lists of a key may name."""
-        return Nameable(self.chain.configured, self._tools)
+        models = self.chain.configured
+        return Nameable((*models, *self.doors.standings.agents) if models else (), self._tools)
 
     async def learn_model_names(self) -> None:
         await self.chain.learn_names()

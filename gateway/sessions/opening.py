@@ -43,10 +43,11 @@ from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
+from gateway.limits.standing import AS_CONFIGURED, Standing, Standings
 from gateway.limits.whose import Offers, memory_of, tools_from, withheld_from, workspace_of
 from gateway.queues.inbox import NOT_OPENED
 from gateway.queues.loglines import log_started
-from gateway.queues.prefs import prefs_of
+from gateway.queues.prefs import Prefs, prefs_of
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.retention import upkeep
 from gateway.sessions.chain import ModelChain
@@ -102,13 +103,14 @@ def opened_event(
     at: int,
     seed: int,
     left_out: Sequence[LeftOut] = (),
+    standing: Standing = AS_CONFIGURED,
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
     request = first if isinstance(first, FromApi) else None
     source, brought = tools_from(first), request.client_tools if request is not None else ()
     theirs = client_tools(brought).names if source.clients else ()
-    withheld = withheld_from(first) | set(theirs)
+    withheld = withheld_from(first) | set(theirs) | standing.withheld([tool.name for tool in settings.turn.tools])
     turn = replace(
         settings.turn,
         routes=routes,
@@ -122,7 +124,7 @@ def opened_event(
     said = [message.to_message() for message in asked]
     opened = TurnOpened(
         at=at, input=asked, settings=turn, seed=seed, surface=first.surface, known=known if not turn.most_calls else Known(),
-        left_out=looked_at(left_out, said),
+        left_out=looked_at(left_out, said), agent=standing.name, key=standing.key,
     )  # fmt: skip
     if request is None:
         return opened
@@ -146,9 +148,13 @@ def brought(inbound: FromApi) -> list[Message]:
     return [*(inbound.own_history or ()), *(message.to_message() for message in inbound.input)]
 
 
-def system_prompt_of(settings: HubSettings, date: str) -> str:
+def system_prompt_of(prompt: str, date: str) -> str:
     """The system prompt of a turn that begins on `date` (ISO)."""
-    return f"{settings.system_prompt}\n\nToday is {date} (UTC)." if settings.system_prompt else ""
+    return f"{prompt}\n\nToday is {date} (UTC)." if prompt else ""
+
+
+class NoWay(Exception):
+    """There is no way to any model that the turn may ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +164,9 @@ class Budgeting:
     budgets: BudgetBook | None = None
     quotas: Quotas | None = None
 
-    def spending(self, inbound: Inbound, whose: TurnIdentity) -> Spending | None:
+    def spending(self, inbound: Inbound, whose: TurnIdentity, standing: Standing) -> Spending | None:
         """What pays for the turn's model calls."""
-        return self.budgets.spending(inbound, whose) if self.budgets is not None else None
+        return self.budgets.spending(inbound, whose, standing) if self.budgets is not None else None
 
     def space(self, inbound: Inbound, workspace: Path) -> Space:
         """What counts what its tools keep."""
@@ -174,6 +180,7 @@ class PreparedTurn:
     driver: TurnDriver
     opening: OpeningTurn
     route: Route
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +200,7 @@ class TurnOpener:
     chats: ChatSide
     counting: Budgeting
     continues: Callable[[str, str], None]
+    standings: Standings
 
     async def open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
@@ -229,9 +237,14 @@ class TurnOpener:
         if not first.stateless:
             await self.load_memory(queue)
         turn = self.world.ids.new("t")
-        driver = self.driver(turn, session, epoch, messages, queue)
         asked = first.model if isinstance(first, FromApi) else ""
-        routes = await self.chain.routes(asked or (await prefs_of(self.store, queue)).model)
+        prefs = Prefs() if asked else await prefs_of(self.store, queue)
+        standing = self.standings.of(first, prefs.agent)
+        driver = self.driver(turn, session, epoch, messages, queue, standing.name)
+        wished = "" if asked == standing.name else asked or prefs.model
+        routes = standing.routes(await self.chain.routes(wished), wished)
+        if not routes:
+            raise NoWay(f"none of the models of {standing.name or standing.key} is there any more")
         owner = Owner(session, epoch)
         inbounds = [await self.chats.attached(m.inbound, self._workspace(m.inbound), owner) for m in messages]
         known = await self.learning.known(first, session, epoch)
@@ -240,17 +253,19 @@ class TurnOpener:
         left_out = queue.memory.left_out
         if isinstance(first, FromApi) and first.stateless:
             left_out = self.learning.refused.of(brought(first))
-        event = opened_event(inbounds, self.settings, routes, known, at=now, seed=seed, left_out=left_out)
-        return PreparedTurn(driver, driver.opening(event), routes[0])
+        event = opened_event(
+            inbounds, self.settings, routes, known, at=now, seed=seed, left_out=left_out, standing=standing
+        )
+        return PreparedTurn(driver, driver.opening(event), routes[0], standing)
 
     def opened(self, made: PreparedTurn, messages: tuple[Waiting, ...]) -> TurnDriver:
         """It is open in the store, and has taken the messages."""
-        driver = made.driver
+        driver, route, standing = made.driver, made.route, made.standing
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)
         for message in messages:
             self.chats.begun(message.inbound, message.inbox_id)
-        log_started(driver, messages, made.route.model, made.route.endpoint, self.world.tell)
+        log_started(driver, messages, route.model, route.endpoint, self.world.tell, standing.name, standing.key)
         return driver
 
     async def _give_up(self, queue: SessionQueue, messages: Sequence[Waiting]) -> None:
@@ -282,10 +297,11 @@ class TurnOpener:
         return workspace_of(inbound, self.settings.workspaces)
 
     def driver(
-        self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], queue: SessionQueue
+        self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], queue: SessionQueue, agent: str
     ) -> TurnDriver:
-        """The driver of a turn that answers these messages; neither begun nor resumed yet."""
+        """The driver of a turn that this agent (empty: the gateway's own) answers these messages in; neither begun nor resumed yet."""
         first = messages[0].inbound
+        standing = self.standings.named(first, agent)
         workspace = self._workspace(first)
         upkeep.used(workspace)
         clock, tell = self.world.clock, self.world.tell
@@ -296,11 +312,11 @@ class TurnOpener:
         caller = ModelCaller(
             client=self.client,
             clock=clock,
-            system_prompt=system_prompt_of(self.settings, date),
+            system_prompt=system_prompt_of(standing.prompt(self.settings.system_prompt), date),
             memory=queue.memory,
-            offer=self.offers.to(first),
+            offer=self.offers.to(first, standing),
             connect_seconds=self.settings.connect_seconds,
-            spending=self.counting.spending(first, identity),
+            spending=self.counting.spending(first, identity, standing),
             turn=turn,
             session=session,
             tell=tell,
@@ -315,7 +331,7 @@ class TurnOpener:
                 call=call,
                 key=f"{turn}:{call}",
                 workspace=workspace,
-                memory_scope=memory_of(first),
+                memory_scope=standing.scope(memory_of(first)),
                 clock=clock,
                 heartbeat=heartbeat,
                 space=self.counting.space(first, workspace),

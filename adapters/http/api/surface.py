@@ -132,13 +132,17 @@ class OpenAiApi:
     def _model_object(self, name: str) -> dict[str, Json]:
         return {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "outspoken"}
 
-    async def _models(self, _: web.Request) -> web.StreamResponse:
-        data: list[Json] = [self._model_object(name) for name in self._gateway.about().models]
+    def _names(self, request: web.Request) -> list[str]:
+        """What the caller may ask for."""
+        return [name for name in self._gateway.about().models if request[CALLER].terms.may_ask_for(name)]
+
+    async def _models(self, request: web.Request) -> web.StreamResponse:
+        data: list[Json] = [self._model_object(name) for name in self._names(request)]
         return _json({"object": "list", "data": data})
 
     async def _model(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["model"]
-        if name in self._gateway.about().models:
+        if name in self._names(request):
             return _json(self._model_object(name))
         words = f"There is no model called {name[:200]!r} here."
         return problem_response(Problem(404, words, param="model", code="model_not_found"))
@@ -154,7 +158,7 @@ class OpenAiApi:
             if not isinstance(taken, Problem):
                 job = self._job(request, request_id, *taken)
                 return await self._answer(request, job, endpoint)
-            await self._refused(RefusedRequest(taken.status, _reason(taken), request_id))
+            await self._refused(RefusedRequest(taken.status, _reason(taken), request_id, request[CALLER].key))
             response = problem_response(taken)
             response.headers["x-request-id"] = request_id
             return response

@@ -28,6 +28,8 @@ Account = tuple[str, str]
 """(account, the person's id in it)"""
 LISTS = "todo"
 """The kind of the to-do lists, whose scopes are a memory's scope and the name of a workspace."""
+AGENT_MARK = "\x1f"
+"""What stands in a memory's scope between whose it is and the agent that keeps it for itself."""
 SUMMARY = "Earlier turns were removed, because somebody wanted to be forgotten."
 DROPPED = "its person is forgotten"
 """Why a message was dropped that has no words any more."""
@@ -304,7 +306,8 @@ def _of_scope(scope: str, dialect: str) -> ColumnElement[bool]:
     m = t.memory.c
     workspace = func.substr(m.scope, len(scope) + 2)
     below = and_(begins(m.scope, f"{scope}/", dialect), ~workspace.contains("/"))
-    return or_(m.scope == scope, and_(m.kind == LISTS, below))
+    agents = begins(m.scope, f"{scope}{AGENT_MARK}", dialect)
+    return or_(m.scope == scope, agents, and_(m.kind == LISTS, below))
 
 
 def _known_files(holder: str, dialect: str) -> ColumnElement[bool]:

@@ -25,3 +25,20 @@ def builtin_tools(memory: MemoryStore, spool: Path, workers: Workers) -> list[To
             raise TypeError(f"{module.name} offers no tool: it needs an OFFER.")
         offers.append(offer)
     return [tool for offer in sorted(offers, key=lambda one: one.place) for tool in offer.make(parts)]
+
+
+class _NoMemory:
+    """Implements `MemoryStore` for whoever only wants to know what there is."""
+
+    async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:  # noqa: ARG002
+        return []
+
+    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None: ...
+
+    async def delete(self, scope: str, kind: str, name: str) -> bool:  # noqa: ARG002
+        return False
+
+
+def tool_names() -> tuple[str, ...]:
+    """What they are called; none of them is run."""
+    return tuple(tool.spec.name for tool in builtin_tools(_NoMemory(), Path(), Workers()))

@@ -1,0 +1,123 @@
+"""The sections of agents, ``[agents.NAME]``, and what in them does not fit to the rest of the configuration."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from adapters.contract.settings import FromOutside, Section, Texts, complaint, parsed_json
+from agent_core.limits.budgets import NANOS, Amount
+from gateway.config.limits import Money, Tokens
+from gateway.limits.agents import PLAIN, Agent, AgentMemory
+
+if TYPE_CHECKING:
+    from gateway.config.sections import Config
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+
+
+class AgentSection(Section):
+    """An agent: what it is told first, whom it asks, what it may use. What is not set is as for the gateway's own."""
+
+    prompt: Annotated[str, FromOutside("prompt_file", secret=False)] = Field(
+        default="", examples=["You are a careful programmer."]
+    )
+    """What the model is told first. Empty: as in [model]."""
+    prompt_file: Path | None = Field(default=None, examples=["coder.md"])
+    """File with that."""
+    models: Texts = Field(default=(), examples=[["gpt-5", "gpt-5-mini"]])
+    """Models of [model] that it asks, in the order in which they are tried. Empty: all of them."""
+    tools: Texts | None = Field(default=None, examples=[["read_file", "list_files"]])
+    """Tools that it is offered; an empty list: none. Not set: all."""
+    memory: AgentMemory = AgentMemory.ON
+    """What it remembers of people: on is what all agents remember, own is what it was told itself, off is nothing."""
+    day_tokens: Tokens = 0
+    """Tokens that everybody together may use of it in a day; 0: as agent_tokens in [budgets]."""
+    day_money: Money = 0
+    """Money that everybody together may cost with it in a day, in units of the currency; 0: as agent_money in [budgets]."""
+    chats: Texts = Field(default=(), examples=[["telegram/12345678"]])
+    """Chats, as PLATFORM/CHAT or PLATFORM/CHAT/THREAD, in which it answers if nobody there chose another by /agent."""
+
+
+class Agents(Section):
+    """Agents that can be chosen beside the gateway's own: by model in a request, by /agent in a chat. Each is a table [agents.NAME]."""
+
+    each: Annotated[Mapping[str, AgentSection], BeforeValidator(parsed_json)] = Field(
+        default_factory=dict[str, AgentSection],
+        examples=[{"coder": {"prompt": "You are a careful programmer.", "tools": ["read_file"]}}],
+    )
+    """In the file: tables [agents.NAME] with prompt or prompt_file, models, tools, memory, day_tokens, day_money, chats. From the
+    environment: JSON."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Agents:
+        for name in self.each:
+            if not _NAME.fullmatch(name) or name == PLAIN:
+                words = "an agent's name has 1 to 40 letters, digits, dots, - or _, and is not outspoken"
+                raise complaint("each", words, "Choose another name.")
+        taken: dict[str, str] = {}
+        for name, agent in self.each.items():
+            for chat in agent.chats:
+                if taken.setdefault(chat, name) != name:
+                    raise complaint(
+                        "each", f"{name} and {taken[chat]} are both to answer in one chat", "Take it out of one."
+                    )
+        return self
+
+
+def agents_of(config: Config) -> Mapping[str, Agent]:
+    """The agents as the gateway takes them."""
+    return {
+        name: Agent(
+            name,
+            one.prompt,
+            one.models,
+            one.tools,
+            one.memory,
+            Amount(one.day_tokens, round(one.day_money * NANOS)),
+            one.chats,
+        )
+        for name, one in config.agents.each.items()
+    }
+
+
+def misfits(config: Config) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """What agents name and is not there, as (place below ``agents``, what is wrong, what to do)."""
+    if not config.agents.each:
+        return
+    from agent_core.tools.builtin import tool_names
+
+    models = [one.name for one in config.model.chain()]
+    known, tools = models if all(models) else [], tool_names()
+    for name, agent in config.agents.each.items():
+        if name in models:
+            yield (
+                (name,),
+                f"[agents.{name}] has the name of a model, so a request could not say which it means.",
+                "Choose another name.",
+            )
+        for key, named, there in (("models", agent.models, known), ("tools", agent.tools or (), tools)):
+            for one in named:
+                if there and one not in there:
+                    yield (
+                        (name, key),
+                        f"[agents.{name}] {key}: there is no {key[:-1]} called {one}.",
+                        _hint(one, there, key),
+                    )
+        if agent.day_money and not config.budgets.prices:
+            yield (
+                (name, "day_money"),
+                f"[agents.{name}] day_money is set, and no price, so nothing would ever count for it.",
+                "Set prices in [budgets].",
+            )
+
+
+def _hint(name: str, there: Sequence[str], key: str) -> str:
+    near = difflib.get_close_matches(name, there, 1)
+    where = " Further models are named in [model] fallbacks." if key == "models" else ""
+    return f"Did you mean {near[0]}?" if near else f"There is: {', '.join(there)}.{where}"

@@ -1,0 +1,125 @@
+"""What the turn of a message may, and who answers it: by the key that it came with, and the agent that was chosen. Pure.
+
+Laws (tests/gateway/test_standing.py): without keys and agents everything is as the gateway is configured; a turn is never offered a tool, nor
+asked of a model, that its key or its agent leaves out; an agent's own memory is nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+
+from adapters.contract.base import FromApi, FromChat, Inbound
+from adapters.contract.callers import EVERYTHING, KeyTerms
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.limits.budgets import Amount
+from agent_core.limits.spend import Budget
+from agent_core.records import dataclass
+from agent_core.settings import Route
+from agent_core.store.keeping.forgetting import AGENT_MARK
+from agent_core.tools.builtin.notes import OF_MEMORY
+from gateway.limits.agents import PLAIN, Agent, AgentMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Who answers, and what they may."""
+
+    agent: Agent | None = None
+    terms: KeyTerms = EVERYTHING
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        """The agent's; empty: the gateway's own."""
+        return self.agent.name if self.agent is not None else ""
+
+    def prompt(self, own: str) -> str:
+        """What the model is told first."""
+        return (self.agent.prompt if self.agent is not None else "") or own
+
+    def withheld(self, names: Sequence[str]) -> frozenset[str]:
+        """Which of the gateway's tools it is not offered."""
+        lists = [self.terms.tools, self.agent.tools if self.agent is not None else None]
+        gone = {name for allowed in lists if allowed is not None for name in names if name not in allowed}
+        forgetful = self.agent is not None and self.agent.memory is AgentMemory.OFF
+        return frozenset(gone | OF_MEMORY) if forgetful else frozenset(gone)
+
+    def scope(self, scope: str) -> str:
+        """In whose name it remembers."""
+        if self.agent is None or self.agent.memory is not AgentMemory.OWN:
+            return scope
+        return f"{scope}{AGENT_MARK}{self.agent.name}"
+
+    def routes(self, found: tuple[Route, ...], asked: str) -> tuple[Route, ...]:
+        """The ways to a model that it may take, in its order; none if there is none of them."""
+        allowed = self.agent.models if self.agent is not None else self.terms.models
+        if not allowed or (self.agent is None and PLAIN in allowed):
+            return found
+        order = ([asked] if asked in allowed else []) + [one for one in allowed if one != asked]
+        return tuple(sorted((one for one in found if one.model in allowed), key=lambda one: order.index(one.model)))
+
+    @property
+    def days(self) -> Mapping[Budget, Amount]:
+        """Limits of its own."""
+        limits = {
+            Budget.KEY: Amount(self.terms.day_tokens, self.terms.day_nanos),
+            Budget.AGENT: self.agent.day if self.agent is not None else Amount(),
+        }
+        return {budget: limit for budget, limit in limits.items() if limit != Amount()}
+
+
+AS_CONFIGURED = Standing()
+
+
+def anything(_: str) -> KeyTerms:
+    """There are no keys."""
+    return EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """Who answers what. `terms` are those of a key, by its name."""
+
+    agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
+    terms: Callable[[str], KeyTerms] = anything
+
+    def of(self, inbound: Inbound, chosen: str = "") -> Standing:
+        """How the turn of a message stands; `chosen` is what its conversation chose."""
+        return self.named(inbound, self._agent_of(inbound, chosen))
+
+    def named(self, inbound: Inbound, agent: str) -> Standing:
+        """The same under the agent that answers it, or began to."""
+        key = inbound.key if isinstance(inbound, FromApi) else ""
+        return Standing(self.agents.get(agent), self.terms(key) if key else EVERYTHING, key)
+
+    def _agent_of(self, inbound: Inbound, chosen: str) -> str:
+        if isinstance(inbound, FromApi):
+            return inbound.model if inbound.model in self.agents else ""
+        return self.in_chat(inbound, chosen)
+
+    def in_chat(self, inbound: FromChat, chosen: str) -> str:
+        """Which agent answers in a chat; empty: the gateway's own."""
+        if chosen == PLAIN or chosen in self.agents:
+            return "" if chosen == PLAIN else chosen
+        address = inbound.chat.address
+        places = {f"{address.platform}/{address.chat}", f"{address.platform}/{address.chat}/{address.thread}"}
+        return next((one.name for one in self.agents.values() if places & {*one.chats}), "")
+
+    def asking(self, inbound: Inbound, models: Sequence[str]) -> Inbound:
+        """The message with the model or agent that it asks for, by its key's list. Raises `NotAccepted`."""
+        if not isinstance(inbound, FromApi):
+            return inbound
+        terms = self.terms(inbound.key) if inbound.key else EVERYTHING
+        wished = inbound.model
+        if terms.models and wished in ("", PLAIN) and PLAIN not in terms.models:
+            wished = terms.models[0]
+        if wished and not terms.may_ask_for(wished) and wished not in ("", PLAIN):
+            words = f"The key {inbound.key} may not ask for {wished!r}. It may ask for: {', '.join(terms.models)}."
+            raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
+        if wished and wished not in models and wished not in self.agents:
+            known = ", ".join(name for name in (*models, *self.agents) if terms.may_ask_for(name))
+            raise NotAccepted(
+                f"There is no model called {wished!r} here. There is: {known}.", NotAcceptedCode.UNKNOWN_MODEL
+            )
+        return inbound if wished == inbound.model else replace(inbound, model=wished)
