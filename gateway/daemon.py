@@ -160,7 +160,7 @@ async def serving(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
-            doors=Doors(Standings(agents_of(config), keyring.terms)),
+            doors=Doors(Standings(agents_of(config.agents), keyring.terms)),
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))

@@ -346,10 +346,6 @@ class BudgetRules:
             if owner and budget in counted
         )
 
-    def pays(self, payer: Payer) -> bool:
-        """There is something to count of what this one uses."""
-        return self.active or bool(payer.limits)
-
     def _pot(self, budget: Budget, owner: str, at: int, limit: Amount) -> Pot:
         start, end = window(budget, at, self.zone)
         # A turn cannot do anything about a warning, and its person not either.

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -14,9 +14,6 @@ from adapters.contract.settings import FromOutside, Section, Texts, complaint, p
 from agent_core.limits.budgets import NANOS, Amount
 from gateway.config.limits import Money, Tokens
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
-
-if TYPE_CHECKING:
-    from gateway.config.sections import Config
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
@@ -57,8 +54,8 @@ class Agents(Section):
     @model_validator(mode="after")
     def _sensible(self) -> Agents:
         for name in self.each:
-            if not _NAME.fullmatch(name) or name == PLAIN:
-                words = "an agent's name has 1 to 40 letters, digits, dots, - or _, and is not outspoken"
+            if not _NAME.fullmatch(name) or name in (PLAIN, "each"):
+                words = "an agent's name has 1 to 40 letters, digits, dots, - or _, and is not outspoken nor each"
                 raise complaint("each", words, "Choose another name.")
         taken: dict[str, str] = {}
         for name, agent in self.each.items():
@@ -70,7 +67,7 @@ class Agents(Section):
         return self
 
 
-def agents_of(config: Config) -> Mapping[str, Agent]:
+def agents_of(agents: Agents) -> Mapping[str, Agent]:
     """The agents as the gateway takes them."""
     return {
         name: Agent(
@@ -82,19 +79,19 @@ def agents_of(config: Config) -> Mapping[str, Agent]:
             Amount(one.day_tokens, round(one.day_money * NANOS)),
             one.chats,
         )
-        for name, one in config.agents.each.items()
+        for name, one in agents.each.items()
     }
 
 
-def misfits(config: Config) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """What agents name and is not there, as (place below ``agents``, what is wrong, what to do)."""
-    if not config.agents.each:
+def misfits(agents: Agents, models: Sequence[str], *, priced: bool) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """What agents name and is not there (`models` are the configured ones), as (place below ``agents``, what is wrong, what to do)."""
+    if not agents.each:
         return
     from agent_core.tools.builtin import tool_names
 
-    models = [one.name for one in config.model.chain()]
-    known, tools = models if all(models) else [], tool_names()
-    for name, agent in config.agents.each.items():
+    known: Sequence[str] = models if all(models) else ()
+    tools = tool_names()
+    for name, agent in agents.each.items():
         if name in models:
             yield (
                 (name,),
@@ -109,7 +106,7 @@ def misfits(config: Config) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
                         f"[agents.{name}] {key}: there is no {key[:-1]} called {one}.",
                         _hint(one, there, key),
                     )
-        if agent.day_money and not config.budgets.prices:
+        if agent.day_money and not priced:
             yield (
                 (name, "day_money"),
                 f"[agents.{name}] day_money is set, and no price, so nothing would ever count for it.",

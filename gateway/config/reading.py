@@ -153,7 +153,8 @@ class _Reading:
             assert wrong, self._problems
             unsound |= wrong
             layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
-        for inner, what, fix in misfits(found):
+        models = [one.name for one in found.model.chain()]
+        for inner, what, fix in misfits(found.agents, models, priced=bool(found.budgets.prices)):
             self._problems.append(ConfigProblem(self._where("agents", "each", inner), what, fix))
         return Loaded(
             config=found,

@@ -177,8 +177,8 @@ class TomlFile(TomlConfigSettingsSource):
         for section, key in _sections_of_tables():
             self._lines = _put_in_list(section, key, values, self._lines)
         for section, key in NAMED_TABLES.items():
-            if isinstance(values.get(section), dict):
-                values[section] = {key: values[section]}
+            if isinstance(tables := values.get(section), dict) and key not in tables:
+                values[section] = {key: tables}
         return values
 
     @override
@@ -234,7 +234,7 @@ NAMED_TABLES = {"agents": "each"}
 def _settled_path(path: TomlPath) -> TomlPath:
     """Where a key of the file stands in the configuration."""
     key = NAMED_TABLES.get(str(path[0]))
-    return (path[0], key, *path[1:]) if key and len(path) > 1 else path
+    return (path[0], key, *path[1:]) if key and len(path) > 1 and path[1] != key else path
 
 
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")

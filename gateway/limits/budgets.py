@@ -13,7 +13,7 @@ from agent_core.limits.spend import Budget, Measure, amount_words, opens_words, 
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
-from gateway.limits.standing import AS_CONFIGURED, Standing
+from gateway.limits.standing import AS_CONFIGURED, TurnStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class BudgetBook:
     def rules(self) -> BudgetRules:
         return self._spender.rules
 
-    def spending(self, inbound: Inbound, identity: TurnIdentity, standing: Standing) -> Spending | None:
+    def spending(self, inbound: Inbound, identity: TurnIdentity, standing: TurnStanding) -> Spending | None:
         """What the calls of a turn are paid by that answers `inbound`; None: nobody counts them."""
-        payer = payer_of(inbound, standing)
-        if not self.rules.pays(payer):
+        if not self.rules.active and not standing.days:
             return None
+        payer = payer_of(inbound, standing)
 
         async def warned(reached: Reached) -> None:
             pot = reached.pot
@@ -63,14 +63,14 @@ class BudgetBook:
         account = PaidTurn(identity.turn, identity.session, identity.epoch, payer, warned)
         return self._spender.of(account)
 
-    async def admit(self, inbound: Inbound, standing: Standing) -> None:
+    async def admit(self, inbound: Inbound, standing: TurnStanding) -> None:
         """Raise `NotAccepted` for a request of the API that has no budget left: its client understands an HTTP error best.
 
         Everybody else gets a turn, which says so in the chat. A request that was accepted before has its answer.
         """
-        payer = payer_of(inbound, standing)
-        if inbound.surface != "api" or not (self.rules.limits or payer.limits):
+        if inbound.surface != "api" or not (self.rules.limits or standing.days):
             return
+        payer = payer_of(inbound, standing)
         now = self._clock.now_ms()
         pots = self.rules.pots(payer, "", now)
         try:
@@ -84,17 +84,17 @@ class BudgetBook:
         words = f"{spent_words(spend)} {opens_words(spend)}"
         raise NotAccepted(words, NotAcceptedCode.QUOTA, spend.opens_in_seconds if spend.used >= spend.limit else 60)
 
-    async def usage(self, inbound: Inbound, standing: Standing = AS_CONFIGURED) -> tuple[str, ...]:
+    async def usage(self, inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> tuple[str, ...]:
         """How the budgets of a chat and its person stand, a line each."""
-        payer = payer_of(inbound, standing)
-        if not self.rules.pays(payer):
+        if not self.rules.active and not standing.days:
             return ()
+        payer = payer_of(inbound, standing)
         now = self._clock.now_ms()
         pots = self.rules.pots(payer, "", now)
         return usage_lines(pots, await self._store.budgets.levels([pot.key for pot in pots]), self.rules, now)
 
 
-def payer_of(inbound: Inbound, standing: Standing = AS_CONFIGURED) -> Payer:
+def payer_of(inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> Payer:
     """Who a message's calls are counted for: its person, and its chat without regard to threads.
 
     The API's person is the client's ``user``; its chat is the session that it names, if it names one.

@@ -20,9 +20,12 @@ from agent_core.store.keeping.forgetting import AGENT_MARK
 from agent_core.tools.builtin.notes import OF_MEMORY
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 
+NONE = frozenset[str]()
+NO_LIMITS: Mapping[Budget, Amount] = {}
+
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TurnStanding:
     """Who answers, and what they may."""
 
     agent: Agent | None = None
@@ -40,6 +43,8 @@ class Standing:
 
     def withheld(self, names: Sequence[str]) -> frozenset[str]:
         """Which of the gateway's tools it is not offered."""
+        if self.agent is None and self.terms.tools is None:
+            return NONE
         lists = [self.terms.tools, self.agent.tools if self.agent is not None else None]
         gone = {name for allowed in lists if allowed is not None for name in names if name not in allowed}
         forgetful = self.agent is not None and self.agent.memory is AgentMemory.OFF
@@ -62,6 +67,8 @@ class Standing:
     @property
     def days(self) -> Mapping[Budget, Amount]:
         """Limits of its own."""
+        if self.agent is None and not (self.terms.day_tokens or self.terms.day_nanos):
+            return NO_LIMITS
         limits = {
             Budget.KEY: Amount(self.terms.day_tokens, self.terms.day_nanos),
             Budget.AGENT: self.agent.day if self.agent is not None else Amount(),
@@ -69,7 +76,7 @@ class Standing:
         return {budget: limit for budget, limit in limits.items() if limit != Amount()}
 
 
-AS_CONFIGURED = Standing()
+AS_CONFIGURED = TurnStanding()
 
 
 def anything(_: str) -> KeyTerms:
@@ -84,14 +91,18 @@ class Standings:
     agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
     terms: Callable[[str], KeyTerms] = anything
 
-    def of(self, inbound: Inbound, chosen: str = "") -> Standing:
+    def of(self, inbound: Inbound, chosen: str = "") -> TurnStanding:
         """How the turn of a message stands; `chosen` is what its conversation chose."""
+        if not self.agents and not (isinstance(inbound, FromApi) and inbound.key):
+            return AS_CONFIGURED
         return self.named(inbound, self._agent_of(inbound, chosen))
 
-    def named(self, inbound: Inbound, agent: str) -> Standing:
+    def named(self, inbound: Inbound, agent: str) -> TurnStanding:
         """The same under the agent that answers it, or began to."""
+        if not agent and not (isinstance(inbound, FromApi) and inbound.key):
+            return AS_CONFIGURED
         key = inbound.key if isinstance(inbound, FromApi) else ""
-        return Standing(self.agents.get(agent), self.terms(key) if key else EVERYTHING, key)
+        return TurnStanding(self.agents.get(agent), self.terms(key) if key else EVERYTHING, key)
 
     def _agent_of(self, inbound: Inbound, chosen: str) -> str:
         if isinstance(inbound, FromApi):

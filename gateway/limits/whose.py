@@ -24,7 +24,7 @@ from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.builtin.notes import OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.tools.offer import ToolsFrom
-from gateway.limits.standing import AS_CONFIGURED, Standing
+from gateway.limits.standing import AS_CONFIGURED, TurnStanding
 
 log = structlog.get_logger("gateway")
 
@@ -133,7 +133,7 @@ class Offers:
         self._own = own
         self._made: dict[frozenset[str], OfferedTools] = {}
 
-    def to(self, inbound: Inbound, standing: Standing = AS_CONFIGURED) -> OfferedTools:
+    def to(self, inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> OfferedTools:
         """What the turn of this message offers."""
         source = tools_from(inbound)
         brought = client_tools(inbound.client_tools) if isinstance(inbound, FromApi) and source.clients else NOTHING

@@ -50,8 +50,8 @@ class Keyring:
 
     async def open(self) -> None:
         """Learn which there are. Raises `StorageUnavailable`."""
-        self._seen = await self._store.apikeys.state()
         found = await self._store.apikeys.all()
+        self._seen = len(found), sum(row.changed_at for row in found)
         self._known = {row.name: known for row in found if (known := _readable(row)) is not None}
         self._by_prefix = keys.by_prefix(self._known.values())
 

@@ -43,7 +43,7 @@ from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.limits.standing import AS_CONFIGURED, Standing, Standings
+from gateway.limits.standing import AS_CONFIGURED, Standings, TurnStanding
 from gateway.limits.whose import Offers, memory_of, tools_from, withheld_from, workspace_of
 from gateway.queues.inbox import NOT_OPENED
 from gateway.queues.loglines import log_started
@@ -103,7 +103,7 @@ def opened_event(
     at: int,
     seed: int,
     left_out: Sequence[LeftOut] = (),
-    standing: Standing = AS_CONFIGURED,
+    standing: TurnStanding = AS_CONFIGURED,
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
@@ -164,7 +164,7 @@ class Budgeting:
     budgets: BudgetBook | None = None
     quotas: Quotas | None = None
 
-    def spending(self, inbound: Inbound, whose: TurnIdentity, standing: Standing) -> Spending | None:
+    def spending(self, inbound: Inbound, whose: TurnIdentity, standing: TurnStanding) -> Spending | None:
         """What pays for the turn's model calls."""
         return self.budgets.spending(inbound, whose, standing) if self.budgets is not None else None
 
@@ -180,7 +180,7 @@ class PreparedTurn:
     driver: TurnDriver
     opening: OpeningTurn
     route: Route
-    standing: Standing
+    standing: TurnStanding
 
 
 @dataclass(frozen=True, slots=True)

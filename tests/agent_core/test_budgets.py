@@ -223,8 +223,12 @@ def test_a_call_counts_for_its_turn_person_chat_and_day_and_for_limits_that_are_
     assert [pot.scope for pot in none.pots(Payer("p", "c"), "t", 5)] == ["person:p", "chat:c", "day:all"]
     assert [pot.scope for pot in none.pots(Payer("p", ""), "t", 5)] == ["person:p", "day:all"]
     every = BudgetRules(limits={budget: Amount(10) for budget in Budget})
-    assert [pot.budget for pot in every.pots(Payer("p", "c"), "t", 5)] == list(Budget)
-    assert [pot.warn.tokens for pot in every.pots(Payer("p", "c"), "t", 5)] == [0, 8, 8, 8, 8, 8]
+    assert [pot.budget for pot in every.pots(Payer("p", "c", "k", "a"), "t", 5)] == list(Budget)
+    assert [pot.warn.tokens for pot in every.pots(Payer("p", "c", "k", "a"), "t", 5)] == [0, *[8] * 7]
+    own = Payer("p", "", "k", "a", {Budget.KEY: Amount(3)})
+    assert [(pot.scope, pot.limit.tokens) for pot in none.pots(own, "t", 5)] == [
+        ("person:p", 0), ("key:k", 3), ("day:all", 0),
+    ]  # fmt: skip
 
 
 def test_the_first_price_whose_pattern_fits_counts() -> None:

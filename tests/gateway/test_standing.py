@@ -27,7 +27,7 @@ from agent_core.tools.builtin.notes import OF_MEMORY
 from gateway.config.reading import ConfigError, load
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 from gateway.limits.rates import MINUTE_MS, KeyRates
-from gateway.limits.standing import AS_CONFIGURED, Standing, Standings
+from gateway.limits.standing import AS_CONFIGURED, Standings, TurnStanding
 from tests.forked import run
 from tests.gateway.rig import chunk
 from tests.gateway.test_keys import CONFIGURED_KEY, WITH_KEY, add, ask, operate, sdk
@@ -41,7 +41,7 @@ tools = st.none() | st.lists(st.sampled_from(TOOLS), unique=True).map(tuple)
 models = st.lists(st.sampled_from(MODELS), unique=True).map(tuple)
 agents = st.builds(Agent, st.just("coder"), st.text(max_size=5), models, tools, st.sampled_from(AgentMemory))
 terms = st.builds(KeyTerms, models=models, tools=tools)
-standings = st.builds(Standing, st.none() | agents, terms, st.sampled_from(["", "laptop"]))
+standings = st.builds(TurnStanding, st.none() | agents, terms, st.sampled_from(["", "laptop"]))
 ROUTES = tuple(Route(model, endpoint) for endpoint in ("one", "two") for model in MODELS)
 
 
@@ -73,7 +73,7 @@ def test_without_keys_and_agents_everything_is_as_configured() -> None:
 
 
 @given(standings)
-def test_no_tool_is_offered_that_the_key_or_the_agent_leaves_out(standing: Standing) -> None:
+def test_no_tool_is_offered_that_the_key_or_the_agent_leaves_out(standing: TurnStanding) -> None:
     offered = {*TOOLS} - standing.withheld(TOOLS)
     for allowed in (standing.terms.tools, standing.agent.tools if standing.agent else None):
         assert allowed is None or offered <= {*allowed}
@@ -84,7 +84,9 @@ def test_no_tool_is_offered_that_the_key_or_the_agent_leaves_out(standing: Stand
 
 
 @given(standings, st.sampled_from(["", *MODELS]))
-def test_no_model_is_asked_that_is_not_on_the_list_and_the_list_is_the_order(standing: Standing, asked: str) -> None:
+def test_no_model_is_asked_that_is_not_on_the_list_and_the_list_is_the_order(
+    standing: TurnStanding, asked: str
+) -> None:
     found = [route.model for route in standing.routes(ROUTES, asked)]
     allowed = standing.agent.models if standing.agent is not None else standing.terms.models
     if not allowed:
@@ -97,11 +99,11 @@ def test_no_model_is_asked_that_is_not_on_the_list_and_the_list_is_the_order(sta
 
 @given(agents, st.text(max_size=8), st.text(max_size=8))
 def test_what_an_agent_keeps_for_itself_is_nobody_elses(agent: Agent, one: str, other: str) -> None:
-    mine = Standing(agent).scope(one)
+    mine = TurnStanding(agent).scope(one)
     assert (mine == one) == (agent.memory is not AgentMemory.OWN)
     if agent.memory is AgentMemory.OWN:
-        assert mine != Standing(Agent("writer", memory=AgentMemory.OWN)).scope(one)
-    assert (Standing(agent).scope(other) == mine) == (one == other)
+        assert mine != TurnStanding(Agent("writer", memory=AgentMemory.OWN)).scope(one)
+    assert (TurnStanding(agent).scope(other) == mine) == (one == other)
 
 
 @given(st.sampled_from(["", "coder", "writer", "gone", PLAIN]), st.sampled_from(["7", "8"]), st.sampled_from(["", "3"]))
@@ -154,9 +156,9 @@ def test_no_minute_has_more_requests_than_its_limit_and_who_waits_as_told_is_let
 
 
 def test_limits_of_its_own_are_in_force_beside_those_of_all() -> None:
-    standing = Standing(Agent("coder", day=Amount(5)), KeyTerms(day_nanos=7), "laptop")
+    standing = TurnStanding(Agent("coder", day=Amount(5)), KeyTerms(day_nanos=7), "laptop")
     assert standing.days == {Budget.KEY: Amount(0, 7), Budget.AGENT: Amount(5)}
-    assert Standing(None, EVERYTHING, "laptop").days == {}
+    assert TurnStanding(None, EVERYTHING, "laptop").days == {}
 
 
 # ------------------------------------------------------------------ the configuration
