@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
 import pytest
 from aiohttp import web
 
@@ -123,8 +124,8 @@ async def test_an_errand_is_asked_once_more_at_most_and_is_no_incident(tmp_path:
         found = await talk.ask(person(TITLE))
         assert found.model_extra["outspoken"]["exit"] == "broken_before_text"
         assert len(talk.model.requests) == 2
-        async with aiosqlite.connect(next(tmp_path.rglob("*.db"))) as database:
-            counted = await (await database.execute("select count(*) from troubles")).fetchall()
+        with closing(sqlite3.connect(next(tmp_path.rglob("*.db")))) as database:
+            counted = database.execute("select count(*) from troubles").fetchall()
         assert counted == [(0,)]
 
 
