@@ -29,7 +29,7 @@ from gateway.config.model import Model
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
 from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
-from gateway.config.webhooks import Webhooks
+from gateway.config.webhooks import HooksSection, Webhooks
 from gateway.limits.alerts import AlertLimits, AlertRules
 
 _GUARDS = GuardCounts()
@@ -278,6 +278,7 @@ class Config(_First):
     people: PeopleSection = Field(default_factory=PeopleSection)
     schedule: Schedule = Field(default_factory=Schedule)
     webhooks: Webhooks = Field(default_factory=Webhooks)
+    hooks: HooksSection = Field(default_factory=HooksSection)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
     incidents: Incidents = Field(default_factory=Incidents)

@@ -27,6 +27,7 @@ from gateway.console.turns import ConsoleTurns
 from gateway.http.admin import Admin
 from gateway.http.connections import Doorkeeper
 from gateway.http.entry import EntryMiddleware, ServersLog, expecting
+from gateway.http.hooks import HookIntake
 from gateway.http.sending import Sending
 from gateway.http.status import Look
 from gateway.people.keyring import Keyring
@@ -90,9 +91,24 @@ async def open_doors(
         paths.state_dir / "outbox",
     )
     served = [*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes]
+    served += _hooks(config, hub, chats, clock).routes()
     served += _console(config, hub, store, clock, ids, chats).routes()
     app.add_routes(expecting(served))
     return await _listening(config, app, ids, hub.tell, stack)
+
+
+def _hooks(config: Config, hub: Hub, chats: Platforms, clock: Clock) -> HookIntake:
+    """Raises `CannotServe` if a hook is for a platform that is not there: each of its calls would fail."""
+    there = {account.partition("/")[0] for account in chats.members.accounts}
+    for entry in config.hooks.entries:
+        platform = entry.chat.partition("/")[0]
+        if platform and platform not in there:
+            raise CannotServe(
+                f"[hooks.{entry.name}] is for a chat on {platform}, and no {platform} account is configured. Set its token in "
+                f"[{platform}], or take the hook out."
+            )
+    doors = [entry.door() for entry in config.hooks.entries]
+    return HookIntake(doors, hub.accepting, chats.where, chats.outbox, clock, hub.tell)
 
 
 async def _listening(config: Config, app: web.Application, ids: SystemIds, tell: Tell, stack: AsyncExitStack) -> str:
