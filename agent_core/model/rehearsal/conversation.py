@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from agent_core.jsonvalue import Json
 from agent_core.messages import said_by_the_gateway, said_by_the_person, text_of
@@ -26,9 +27,17 @@ class RehearsalRequest:
     """Counts the requests with the same conversation, from 1."""
     asked: int
     """Counts the requests for the same words of the person, from 1."""
+    schemas: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What each tool takes."""
+    choice: Json = None
+    """``tool_choice``, as it came."""
+    form: Json = None
+    """``response_format``, as it came."""
 
 
-def read(messages: Sequence[Json], tools: Json, attempt: int, asked: int) -> RehearsalRequest:
+def read(
+    messages: Sequence[Json], tools: Json, attempt: int, asked: int, *, choice: Json = None, form: Json = None
+) -> RehearsalRequest:
     """The conversation in a request's messages."""
     plain = [message for message in messages if isinstance(message, dict)]
     last = max((i for i, message in enumerate(plain) if _is_person(message)), default=-1)
@@ -45,9 +54,12 @@ def read(messages: Sequence[Json], tools: Json, attempt: int, asked: int) -> Reh
         results=tuple(said_by_the_person(text_of(m.get("content"))) for m in since if m.get("role") == "tool"),
         said=said,
         advice=" ".join(advice).lower(),
-        tools=_names(tools),
+        tools=frozenset(_schemas(tools)),
         attempt=attempt,
         asked=asked,
+        schemas=_schemas(tools),
+        choice=choice,
+        form=form,
     )
 
 
@@ -63,11 +75,11 @@ def _is_person(message: Mapping[str, Json]) -> bool:
     return message.get("role") == "user" and bool(said_by_the_person(text_of(message.get("content"))))
 
 
-def _names(tools: Json) -> frozenset[str]:
-    found: set[str] = set()
+def _schemas(tools: Json) -> dict[str, Json]:
+    found: dict[str, Json] = {}
     for tool in tools if isinstance(tools, list) else []:
         function = tool.get("function") if isinstance(tool, dict) else None
         name = function.get("name") if isinstance(function, dict) else None
-        if isinstance(name, str):
-            found.add(name)
-    return frozenset(found)
+        if isinstance(function, dict) and isinstance(name, str):
+            found[name] = function.get("parameters")
+    return found

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from agent_core.model.rehearsal.conversation import RehearsalRequest
 from agent_core.model.rehearsal.faults import FAULTS, FINISHED, fault_named, listed
+from agent_core.model.rehearsal.programs import for_programs
 from agent_core.model.rehearsal.wire import Call, EndReply, Say, Script, Step
 
 PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
@@ -15,7 +16,8 @@ CAN = """\
 - `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
 - `list files`, `search for tea`, `fetch https://example.org`
 - `remember that my dog is called Rex`, `what do you remember`, `todo: tidy up, write home`
-- `count to 30 slowly`, `write a long answer`
+- `count to 30 slowly`, `write a long answer`, `think`, `draw`
+- for programs: `call TOOL {…}` (or words of a tool's name), `tool_choice`, `response_format`
 - several in one message, joined by “ and then ”"""
 
 Task = tuple[str, dict[str, object], str]
@@ -40,6 +42,8 @@ def plan(conversation: RehearsalRequest) -> Script:
     words = conversation.words
     if words.lower().startswith("rehearse"):
         return _rehearsed(conversation)
+    if (reply := for_programs(conversation)) is not None:
+        return reply
     tasks = [task for part in re.split(r"(?<!\s)\s+and then\s+", words) if (task := _task(part)) is not None]
     if tasks:
         return _work(conversation, tasks)

@@ -14,7 +14,19 @@ from aiohttp import web
 from agent_core.jsonvalue import Json
 from agent_core.model.rehearsal.conversation import RehearsalRequest, key_of, read
 from agent_core.model.rehearsal.script import plan, told_to_its_end
-from agent_core.model.rehearsal.wire import BreakOff, Call, EndReply, Page, RawBytes, Refuse, Say, Script, Stall, Think
+from agent_core.model.rehearsal.wire import (
+    BreakOff,
+    Call,
+    EndReply,
+    Page,
+    RawBytes,
+    Refuse,
+    Say,
+    Script,
+    Show,
+    Stall,
+    Think,
+)
 
 PACE_SECONDS = 0.012
 PIECE_CHARS = 6
@@ -67,7 +79,9 @@ class RehearsalServer:
         self.requests.append(body)
         key = key_of(messages)
         asked = self._count(key)
-        conversation = read(messages, body.get("tools"), asked, asked)
+        conversation = read(
+            messages, body.get("tools"), asked, asked, choice=body.get("tool_choice"), form=body.get("response_format")
+        )
         script = plan(conversation)
         match script[0]:
             case Refuse():
@@ -104,6 +118,9 @@ class RehearsalServer:
                     await self._say(response, "content", step.text, 4 if step.slow else 1)
                 case Think():
                     await self._say(response, "reasoning_content", step.text, 1)
+                case Show():
+                    image: dict[str, Json] = {"type": "image_url", "index": 0, "image_url": {"url": step.url}}
+                    await response.write(_chunk({"images": [image]}))
                 case Call():
                     await self._call(response, step, conversation.asked)
                 case RawBytes():

@@ -19,6 +19,13 @@ class Think:
 
 
 @dataclass(frozen=True, slots=True)
+class Show:
+    """A picture."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A tool call; `cut` sends only so many characters of the arguments."""
 
@@ -65,5 +72,5 @@ class Page:
     kind: str = "text/html"
 
 
-Step: TypeAlias = Say | Think | Call | Stall | BreakOff | RawBytes | EndReply | Refuse | Page
+Step: TypeAlias = Say | Think | Show | Call | Stall | BreakOff | RawBytes | EndReply | Refuse | Page
 Script: TypeAlias = tuple[Step, ...]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import openai
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from agent_core.jsonvalue import Json
 from agent_core.model.rehearsal import rehearsal_server
 from agent_core.model.rehearsal.conversation import RehearsalRequest, read
 from agent_core.model.rehearsal.faults import FAULTS, fault_named
+from agent_core.model.rehearsal.forms import sample
 from agent_core.model.rehearsal.script import plan
 from agent_core.model.rehearsal.wire import Call, EndReply, Say
 
@@ -111,3 +115,73 @@ async def test_it_says_plainly_what_it_is_and_wants_its_key():
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key="other", max_retries=0) as client:
             with pytest.raises(openai.AuthenticationError):
                 await client.models.list()
+
+
+SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 20},
+        "size": {"type": "integer", "minimum": 5},
+        "kind": {"enum": ["a", "b"]},
+        "when": {"type": "string", "format": "date"},
+        "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}, "minItems": 2},
+        "maybe": {"anyOf": [{"type": "null"}, {"type": "string"}]},
+    },
+    "required": ["name", "size", "kind", "when", "parts", "maybe"],
+    "$defs": {"part": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}},
+}
+
+
+def test_a_form_is_filled_in_as_its_schema_wants():
+    found = sample(SCHEMA)
+    assert isinstance(found, dict)
+    assert found | {"name": ""} == {
+        "name": "", "size": 5, "kind": "a", "when": "2026-11-23", "parts": [{"on": True}, {"on": True}], "maybe": None,
+    }  # fmt: skip
+    assert len(str(found["name"])) == 20
+
+
+@given(
+    st.recursive(
+        st.none() | st.text(max_size=4),
+        lambda inner: st.dictionaries(
+            st.sampled_from(["type", "properties", "items", "$ref", "anyOf", "enum", "minItems"]), inner
+        ),
+        max_leaves=8,
+    )
+)
+def test_no_schema_breaks_the_form(schema: Json):
+    sample(schema)
+
+
+async def test_a_program_s_tools_choices_forms_thoughts_and_pictures_are_played():
+    weather: Any = {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+    }
+    form: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+    async with (
+        rehearsal_server(50) as server,
+        openai.AsyncOpenAI(base_url=server.base_url, api_key=server.api_key, max_retries=0) as client,
+    ):
+
+        async def deltas(words: str, **more: Any) -> list[dict[str, Any]]:
+            said: Any = [{"role": "user", "content": words}]
+            stream: Any = await client.chat.completions.create(model="rehearsal", messages=said, stream=True, **more)
+            return [c.delta.model_dump(exclude_none=True) async for chunk in stream for c in chunk.choices]
+
+        for words, choice in (
+            ("How is the weather?", "auto"),
+            ("hello", "required"),
+            ("hello", {"type": "function", "function": {"name": "get_weather"}}),
+        ):
+            found = await deltas(words, tools=[weather], tool_choice=choice)
+            assert any("tool_calls" in delta for delta in found), words
+        assert not any("tool_calls" in delta for delta in await deltas("hello", tools=[weather]))
+        filled = "".join(delta.get("content", "") for delta in await deltas("hello", response_format=form))
+        assert json.loads(filled) == sample(SCHEMA)
+        assert any("reasoning_content" in delta for delta in await deltas("think about it"))
+        assert any("images" in delta for delta in await deltas("draw a square"))
