@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Protocol
+from weakref import proxy
 
 import structlog
 
@@ -336,7 +337,7 @@ class TurnJournal:
         self._clock = clock
         self._identity = identity
         self._seen = seen
-        self._of = of
+        self._of: JournalOwner = proxy(of)  # which lives as long as it has a journal
         self.unwritten: list[Event] = []
         self.seq = 0
         """The number of the next row."""

@@ -75,9 +75,27 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_begun", "_begun_at", "_caller", "_effects", "_events", "_holding", "_journal",
-        "_leaving", "_overtaken", "_plain_end", "_waiter", "_work", "_world",
-        "active_at", "closed", "first_content_at", "identity", "left_open", "outlet", "over", "seen", "turn",
+        "__weakref__",
+        "_begun",
+        "_begun_at",
+        "_caller",
+        "_effects",
+        "_events",
+        "_holding",
+        "_journal",
+        "_leaving",
+        "_overtaken",
+        "_plain_end",
+        "_waiter",
+        "_work",
+        "_world",
+        "active_at",
+        "closed",
+        "first_content_at",
+        "identity",
+        "left_open",
+        "outlet",
+        "seen",
     )
     # fmt: on
 
@@ -93,7 +111,7 @@ class TurnDriver:
         self.identity = identity
         self._caller = caller
         self.outlet = outlet
-        self.turn = Turn()
+        self.seen = TurnSeen(world.clock)
         self._events: list[Event | None] = []
         """What waits for the loop; None only asks it to write."""
         self._waiter: asyncio.Future[None] | None = None
@@ -107,14 +125,28 @@ class TurnDriver:
         """Something that belongs to the end cannot be stored: the end is stored without it."""
         self.left_open = False
         """The process ends, and leaves the turn to the next one."""
-        self.over = False
         self.first_content_at = 0
         self.active_at = world.clock.monotonic()
         """When the driver did something last, on the monotonic clock."""
         self._begun_at: float | None = None  # on the monotonic clock; None if another process opened the turn
-        self.seen = TurnSeen(self, world.clock)
         self._journal = TurnJournal(world.store, world.clock, identity, self.seen, self, world.closer.herald)
         self._work = Work(world, identity, caller, context, self.seen, self)
+
+    @property
+    def turn(self) -> Turn:
+        return self.seen.turn
+
+    @turn.setter
+    def turn(self, turn: Turn) -> None:
+        self.seen.turn = turn
+
+    @property
+    def over(self) -> bool:
+        return self.seen.over
+
+    @over.setter
+    def over(self, over: bool) -> None:
+        self.seen.over = over
 
     # ------------------------------------------------------------------ beginning
 

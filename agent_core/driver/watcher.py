@@ -15,20 +15,18 @@ from agent_core.turn.view import Bubble, BubbleKind, View, view
 STORAGE_AWAY = "The gateway cannot store anything just now; what comes next is kept back until it can"
 
 
-class Watched(Protocol):
-    """Whose turn is seen: a driver, which may come to have another turn in place of the one it had."""
-
-    turn: Turn
-    over: bool
-
-
 class TurnSeen:
-    """What is to be seen of a turn now, and the bells of those who look. Nothing is seen that is being committed."""
+    """What is to be seen of a turn now, and the bells of those who look. Nothing is seen that is being committed.
 
-    __slots__ = ("_bells", "_clock", "_held", "_of", "progress", "storage_away")
+    It knows the turn and not the driver, which knows it: what a turn leaves is gone with the last who holds it, and waits for no collector."""
 
-    def __init__(self, of: Watched, clock: Clock) -> None:
-        self._of = of
+    __slots__ = ("_bells", "_clock", "_held", "over", "progress", "storage_away", "turn")
+
+    def __init__(self, clock: Clock) -> None:
+        self.turn = Turn()
+        """As it stands; another one if it is taken up from the journal, or ended in the driver's place."""
+        self.over = False
+        """Nothing new will be seen here."""
         self._clock = clock
         self._held: View | None = None
         self._bells: dict[Bell, None] = {}  # in order, so that a run can be repeated
@@ -36,14 +34,9 @@ class TurnSeen:
         self.progress: dict[str, str] = {}
         """What running tools said last about how far they are, by call."""
 
-    @property
-    def over(self) -> bool:
-        """Nothing new will be seen here."""
-        return self._of.over
-
     def current_view(self) -> View:
         """What is to be seen now; while something is being committed, what was to be seen before."""
-        shown = self._held if self._held is not None else view(self._of.turn, self._clock.now_ms())
+        shown = self._held if self._held is not None else view(self.turn, self._clock.now_ms())
         if self.storage_away and shown.open:
             status = Bubble("status", BubbleKind.STATUS, STORAGE_AWAY, final=False)
             shown = replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
@@ -63,7 +56,7 @@ class TurnSeen:
     def hold(self) -> None:
         """Show what there is now until `release`, whatever happens to the turn."""
         if self._held is None:
-            self._held = view(self._of.turn, self._clock.now_ms())
+            self._held = view(self.turn, self._clock.now_ms())
 
     def release(self) -> None:
         """Show the turn as it is again; `wake` tells who looks."""

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
+from weakref import proxy
 
 import structlog
 
@@ -63,8 +64,11 @@ class World:
 class Boss(Protocol):
     """What work needs of the driver that it is done for."""
 
-    turn: Turn
-    over: bool
+    @property
+    def turn(self) -> Turn: ...
+
+    @property
+    def over(self) -> bool: ...
 
     def put(self, event: Callable[[int], Event]) -> None:
         """Take an event that came of the work."""
@@ -101,7 +105,7 @@ class Work:
         self._caller = caller
         self._contexts = contexts
         self._seen = seen
-        self._boss = boss
+        self._boss: Boss = proxy(boss)  # which lives as long as it has work
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._timers: list[asyncio.TimerHandle] = []
         self._ticking: asyncio.TimerHandle | None = None
