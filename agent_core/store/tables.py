@@ -412,7 +412,6 @@ Index(
     hooks.c.receiver,
     hooks.c.number,
     sqlite_where=text("state = 'waiting'"),
-    postgresql_where=text("state = 'waiting'"),
 )
 Index("hooks_of_session", hooks.c.session)
 
