@@ -315,7 +315,9 @@ class JournalOwner(Protocol):
     """What a journal needs of the driver whose turn it is."""
 
     active_at: float
-    turn: Turn
+
+    @property
+    def turn(self) -> Turn: ...
 
     def write_soon(self) -> None:
         """Have what is noted written, without anything else that happens."""
