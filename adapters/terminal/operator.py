@@ -120,6 +120,10 @@ def status_lines(body: Table) -> list[str]:
         for one in tables(body.get("set_aside"))[:20]
     ]
     lines += [
+        f"Set aside, and not carried out: the schedule {one.get('schedule')}: {one.get('words')}"
+        for one in tables(body.get("schedules_set_aside"))[:20]
+    ]
+    lines += [
         f"🚨 Incident {one.get('incident')}: {one.get('fingerprint')}, {one.get('conversations')} conversations"
         for one in tables(body.get("incidents"))
     ]

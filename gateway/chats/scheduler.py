@@ -1,6 +1,9 @@
 """The one task that claims what is due. It decides nothing (`gateway.schedule.schedules` does) and keeps nothing: after a crash, or beside
 another node, whoever comes next sees in the database what is still to be claimed.
 
+Law: one schedule that cannot be read or claimed holds up no other. It is set aside, told of once, and tried again when it is another (its `rev`), or
+all that is stored was found sound.
+
 A claim is committed together with a command in the chat's inbox, which then goes the way of all commands. A node claims only
 for conversations that it owns or can own, so that what it claims is carried out by itself or by who takes over from it.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -18,7 +22,7 @@ from adapters.contract.chat import CallFailed, ChatAddress
 from agent_core.bell import Bell
 from agent_core.ports import Clock
 from agent_core.store.schedules.rows import ScheduleRow
-from agent_core.store.store import Conflict, Fenced, OwnedElsewhere, StorageUnavailable, Store
+from agent_core.store.store import Conflict, Damaged, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.commandintake import CommandIntake
 from gateway.config.schedule import Schedule, ScheduleEntry
 from gateway.people.access import PersonStanding
@@ -92,6 +96,8 @@ class Scheduler:
         """Configured entries whose rows are not as configured yet."""
         self._names = frozenset(self._unsynced)
         self._swept = False
+        self._aside: dict[str, tuple[int, int]] = {}
+        """What was set aside: its `rev`, and how often all had been found sound by then."""
         self._said: set[str] = set()
         """What was logged once and need not be again."""
         self._clocks = (clock.now_ms() / 1000, clock.monotonic())
@@ -121,16 +127,23 @@ class Scheduler:
         self._notice_jumps()
         await self._sync()
         for row in await self._store.schedules.due(self._clock.now_ms()):
+            if self._aside.get(row.schedule) == self._seen(row):
+                continue
             try:
                 await self._settle(row)
             except (Conflict, Fenced, OwnedElsewhere) as error:
                 log.info("schedule.not_claimed", schedule=row.schedule, why=str(error))
+            except Damaged as error:
+                await self._meet(row, error)
             except StorageUnavailable:
                 raise
             except Exception:
                 log.exception("schedule.failed", schedule=row.schedule)
         await self._sync()  # an entry with another rule gets it as soon as the old one is settled
-        next_at = await self._store.schedules.next_occurrence()
+        try:
+            next_at = await self._store.schedules.next_occurrence(self._aside)
+        except Damaged:  # what can be read was looked at, and is again
+            return RETRY_SECONDS
         if next_at is None:
             return LONGEST_SLEEP_SECONDS
         left = (next_at - self._clock.now_ms()) / 1000
@@ -156,8 +169,7 @@ class Scheduler:
         try:
             plan, rule = schedules.decode(row)
         except UnreadablePlan as error:
-            if self._first(f"unreadable {row.schedule}"):
-                log.warning("schedule.unreadable", schedule=row.schedule, error=str(error))
+            self._set_aside(row, str(error))
             return
         if row.kind == ScheduleKind.REMINDER and self._members.standing_of(plan.origin) is PersonStanding.STRANGER:
             await self._store.schedules.put(schedules.cancelled(row, self._clock.now_ms()))
@@ -190,6 +202,33 @@ class Scheduler:
                 count=claim.count, late_seconds=round(happening.late_ms / 1000), inbox=accepted.inbox_id,
             )  # fmt: skip
             row = found.schedule
+            if self._aside.pop(row.schedule, None) is not None:
+                self._accepting.aside.schedules.pop(row.schedule, None)
+
+    def _seen(self, row: ScheduleRow) -> tuple[int, int]:
+        return row.rev, self._accepting.aside.damage.sounds
+
+    async def _meet(self, row: ScheduleRow, error: Damaged) -> None:
+        """Rows that a claim needs cannot be read or written: its own, or its conversation's. Raises `Damaged` if everybody's cannot."""
+        aside = self._accepting.aside
+        aside.check()
+        if self._first(f"damaged {row.schedule} {aside.damage.sounds}"):
+            try:
+                await self._store.schedules.put(replace(row, rev=row.rev + 1, at=self._clock.now_ms()))
+            except Damaged:
+                pass
+            else:
+                await aside.put_key(row.session_key, error)
+                return  # it can be written, so it is the conversation: it happens in the one that begins in its place
+        self._set_aside(row, str(error))
+
+    def _set_aside(self, row: ScheduleRow, words: str) -> None:
+        self._aside[row.schedule] = self._seen(row)
+        try:
+            origin = schedules.decode(row)[0].origin
+        except UnreadablePlan:
+            origin = None
+        self._accepting.aside.schedule(row.schedule, words, origin)
 
     async def _own(self, key: SessionKey) -> None:
         """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
@@ -215,7 +254,11 @@ class Scheduler:
             wanted = {f"{schedules.CONFIGURED}{name}" for name in self._names}
             for row in rows.values():
                 if row.schedule not in wanted and row.next_at is not None:
-                    await self._store.schedules.put(schedules.cancelled(row, now))
+                    try:
+                        await self._store.schedules.put(schedules.cancelled(row, now))
+                    except Damaged as error:
+                        self._set_aside(row, str(error))
+                        continue
                     log.info("schedule.removed", schedule=row.schedule)
             self._swept = True
         for name, entry in list(self._unsynced.items()):
@@ -241,6 +284,10 @@ class Scheduler:
                     await self._store.schedules.put(row)
                 except Conflict:
                     continue  # another node was quicker, or an occurrence: look again
+                except Damaged as error:
+                    if self._first(f"damaged {name}"):
+                        self._set_aside(row, str(error))
+                    continue
                 log.info("schedule.configured", schedule=row.schedule, next_at=row.next_at)
             current = row or known
             if current is not None and current.rule == times.encode(rule):

@@ -86,6 +86,9 @@ class Look:
                 {"session": one.session, "chat": one.key, "words": one.words, "at": one.at}
                 for one in self.asides.known.values()
             ],
+            "schedules_set_aside": [
+                {"schedule": name, "words": words} for name, words in self.asides.schedules.items()
+            ],
             "soundness": self.soundness.status(),
             "cannot_be_set_aside": {**self.asides.stuck},
             "free_disk_bytes": self.health.free_bytes,

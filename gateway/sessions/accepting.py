@@ -110,6 +110,8 @@ class Accepting:
         try:
             accepted = await self.store.inbox.accept(message, opening)
         except Damaged as error:
+            if message.claim is not None:  # it may be the schedule's: whoever claims it finds out
+                raise
             accepted = await self.aside.accept_anew(message, error)
         log_accepted(message, accepted, self.tell)
         return accepted

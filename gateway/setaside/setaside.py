@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 import structlog
 
 from adapters.contract.base import FromChat, Inbound
+from adapters.contract.chat import ChatOrigin
 from agent_core.driver.closing import Closer, Closing, TurnIdentity, closing_of, ended_otherwise, unread
 from agent_core.failures.notices import DAMAGED, NotStarted
 from agent_core.ports import Clock, Ids
@@ -52,6 +53,10 @@ CANNOT = "the new one in its chat cannot be used either"
 WAITS = (
     "⚠️ I cannot go on just now: the storage of the gateway is damaged. What you sent is kept, and goes on when that is mended. Whoever runs the "
     "gateway is told."
+)
+NO_SCHEDULE = (
+    "⚠️ Something that was to happen here now did not: what is stored of it cannot be used, because the storage is damaged. Set it anew. Whoever "
+    "runs the gateway is told."
 )
 NO_MESSAGE_WHY = "what was stored of it cannot be read any more, because the storage is damaged"
 
@@ -95,6 +100,8 @@ class PutAside:
         """What was set aside, by session, the latest last."""
         self._told: set[str] = set()
         """Sessions whose chats were told that they wait."""
+        self.schedules: dict[str, str] = {}
+        """Schedules that cannot be read or claimed, with the reason: they are left alone, and the others go on."""
 
     @property
     def stuck(self) -> dict[str, str]:
@@ -163,6 +170,19 @@ class PutAside:
         if self._announce is not None:
             words = f"⚠️ A message in {whose.key} cannot be read, and stays unanswered: the storage is damaged. Run outspoken db check."
             self._announce(f"aside:message:{number}", words)
+
+    def schedule(self, name: str, words: str, chat: ChatOrigin | None) -> None:
+        """A schedule cannot be read or claimed: whoever runs the gateway is told, and its chat, if that is known."""
+        self.damage.times += 1
+        self.schedules[name] = words
+        while len(self.schedules) > KNOWN_MOST:
+            del self.schedules[next(iter(self.schedules))]
+        log.error("schedule.set_aside", schedule=name, error=words)
+        if chat is not None:
+            self._chats.tell_unstored(chat, NO_SCHEDULE)
+        if self._announce is not None:
+            said = f"⚠️ The schedule {name} cannot be carried out, and is left alone: {words} Run outspoken db check, or set it anew."
+            self._announce(f"aside:schedule:{name}", said)
 
     async def put_key(self, key: str, error: Exception) -> bool:
         """The same as `put`, of the conversation that has this key."""

@@ -15,11 +15,15 @@ import pytest
 
 from adapters.contract.base import FromChat, SessionKey
 from adapters.terminal.ask import GatewayRefused
-from adapters.terminal.operator import Remote, delivery_settled
+from adapters.terminal.operator import Remote, delivery_settled, status_lines
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
-from agent_core.store.store import open_store
+from agent_core.store.schedules.access import Schedules
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.store import Damaged, open_store
+from gateway.chats.commandintake import CommandIntake
+from gateway.chats.scheduler import RETRY_SECONDS
 from gateway.config.reading import CannotServe
 from gateway.queues.inbox import encode as encode_inbound
 from gateway.schedule.schedules import claimed as claimed_now
@@ -132,6 +136,62 @@ def entry(chat: str, **more: Any) -> str:
     return json.dumps(
         [{"name": "morning", "prompt": "say good morning", "chat": chat, "cron": f"{minute} * * * *", **more}]
     )
+
+
+async def test_a_schedule_that_cannot_be_read_is_set_aside_and_those_behind_it_go_on(telegram: TelegramHarness) -> None:
+    ada, ben = telegram.person("Ada"), telegram.person("Ben")
+    hers, his = telegram.private(ada), telegram.private(ben)
+    async with running(telegram):
+        telegram.command(hers, ada, "remind", "in 3 hours tea")
+        await answer(telegram, hers, "tea")
+        telegram.command(his, ben, "remind", "in 3 hours coffee")
+        await answer(telegram, his, "coffee")
+    put_back(telegram, "remind:%", 10 * HOUR_MS)
+    ((lost,),) = database(telegram, ("SELECT schedule FROM schedules ORDER BY next_at LIMIT 1", ()))
+    database(telegram, ("UPDATE schedules SET body = x'00ff' WHERE schedule = ?", (lost,)))
+    async with running(telegram) as up:
+        await answer(telegram, his, "Reminder: coffee")
+        aside = (await status(up.url))["schedules_set_aside"]
+        assert [one["schedule"] for one in aside] == [lost]
+        assert any(lost in line for line in status_lines(await status(up.url)))
+
+
+async def test_a_schedule_whose_rows_are_damaged_is_tried_once_told_of_and_holds_up_no_other(
+    telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, ben = telegram.person("Ada"), telegram.person("Ben")
+    hers, his = telegram.private(ada), telegram.private(ben)
+    async with running(telegram):
+        telegram.command(hers, ada, "remind", "in 3 hours tea")
+        await answer(telegram, hers, "tea")
+        telegram.command(his, ben, "remind", "in 3 hours coffee")
+        await answer(telegram, his, "coffee")
+    put_back(telegram, "remind:%", 10 * HOUR_MS)
+    ((lost,),) = database(telegram, ("SELECT schedule FROM schedules ORDER BY next_at LIMIT 1", ()))
+    take, put, tried = CommandIntake.take, Schedules.put, list[str]()
+
+    async def taken(self: CommandIntake, inbound: FromChat, command: Any, cursor: Any = None, claim: Any = None) -> Any:
+        if claim is not None and claim.schedule.schedule == lost:
+            tried.append(lost)
+            raise Damaged("planted", writing=True)
+        return await take(self, inbound, command, cursor, claim)
+
+    async def written(self: Schedules, schedule: ScheduleRow) -> None:
+        if schedule.schedule == lost:
+            raise Damaged("planted", writing=True)
+        await put(self, schedule)
+
+    monkeypatch.setattr(CommandIntake, "take", taken)
+    monkeypatch.setattr(Schedules, "put", written)
+    async with running(telegram) as up:
+        await answer(telegram, his, "Reminder: coffee")
+        await answer(telegram, hers, "what is stored of it cannot be used")
+        await asyncio.sleep(RETRY_SECONDS + 1)
+        assert tried == [lost]
+        assert [one["schedule"] for one in (await status(up.url))["schedules_set_aside"]] == [lost]
+        assert (await status(up.url))["set_aside"] == []
+        telegram.say(hers, ada, "say apricots")
+        await answer(telegram, hers, "apricots")
 
 
 async def test_a_scheduled_prompt_is_answered_in_its_chat_and_is_nobodys_words(telegram: TelegramHarness) -> None:

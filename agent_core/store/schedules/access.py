@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -40,9 +41,11 @@ class ScheduleReads(StoreReading):
         )
         return sorted(found, key=lambda row: (row.next_at or 0, row.schedule))
 
-    async def next_occurrence(self) -> int | None:
-        """When the next occurrence of all is due, ms; None if there is none."""
+    async def next_occurrence(self, besides: Collection[str] = ()) -> int | None:
+        """When the next occurrence of all is due but of those `besides`, ms; None if there is none."""
         query = select(func.min(t.schedules.c.next_at)).where(t.schedules.c.state == ScheduleState.ACTIVE.value)
+        if besides:
+            query = query.where(t.schedules.c.schedule.not_in(sorted(besides)))
         found = (await self._asks.all(query))[0][0]
         return None if found is None else int(found)
 
