@@ -338,12 +338,20 @@ class Gateway(Protocol):
         """Stop the turn of one message, or take it out of the queue."""
         ...
 
+    def client_left(self, ticket: Ticket, grace_seconds: float) -> None:
+        """Whoever followed this message has gone: it is stopped, unless somebody follows it when this time is over."""
+        ...
+
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         """Answer a request for approval. False if there is none (any more)."""
         ...
 
     async def response(self, session: str, inbox_id: int) -> KeptResponse | None:
         """A kept response; None if there is none, or none any more."""
+        ...
+
+    async def request(self, session: str, inbox_id: int) -> KeptResponse | None:
+        """Any request of the API that is still stored."""
         ...
 
     async def told_after(self, kept: KeptResponse) -> tuple[Message, ...] | None:

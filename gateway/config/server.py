@@ -55,8 +55,11 @@ class Server(Section):
         f"start. A service manager must wait for {BEYOND_DRAIN_SECONDS} s more before it kills (TimeoutStopSec, "
         "terminationGracePeriodSeconds, stop_grace_period, --stop-timeout).",
     )
-    disconnect: Disconnect = Disconnect.DETACH
-    """What happens to a turn whose API client goes away: detach lets it end and keeps its answer, cancel stops it."""
+    disconnect: Disconnect = Disconnect.GRACE
+    """What happens to a turn whose API client goes away: grace stops it if nobody has come back within disconnect_seconds, unless its request
+    has an Idempotency-Key or runs in the background; detach lets it end and keeps its answer, cancel stops it at once."""
+    disconnect_seconds: float = Field(default=10, ge=0, le=3600)
+    """Seconds in which a client that went away may come back."""
     errors: ErrorsAs = ErrorsAs.AUTO
     """How clients of the API are told of a turn that produced nothing: status is an HTTP error, words stand in the content of an answer,
     auto gives words to front ends of chats and a status to all others. A request's X-Outspoken-Errors header comes first."""

@@ -28,6 +28,7 @@ class SessionPolicy(StrEnum):
 class Disconnect(StrEnum):
     """What happens to a turn whose API client went away."""
 
+    GRACE = "grace"
     DETACH = "detach"
     CANCEL = "cancel"
 

@@ -68,6 +68,7 @@ async def open_doors(
             max_body_bytes=server.max_body_bytes,
             keep_alive_seconds=server.keep_alive_seconds,
             disconnect=server.disconnect.value,
+            disconnect_seconds=server.disconnect_seconds,
             cors_origins=server.cors_origins,
             errors=server.errors,
             thinking=server.thinking,

@@ -5,6 +5,8 @@ They hold no state of their own that could be lost: whatever they were last, the
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import field
 from types import TracebackType
 
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
@@ -63,6 +65,7 @@ class MessageFollower:
         self._told: Queued | None = None
 
     async def __aenter__(self) -> MessageFollower:
+        self._watching.following[self._ticket.inbox_id] += 1
         self._watching.queues.expect(self._ticket.session, self._bell)
         self._attach()
         return self
@@ -71,6 +74,10 @@ class MessageFollower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._detach_watcher()
+        following, message = self._watching.following, self._ticket.inbox_id
+        following[message] -= 1
+        if following[message] <= 0:
+            del following[message]
         self._watching.queues.expect_no_more(self._bell)
         if self._queue is not None:
             self._queue.watchers.pop(self._bell, None)
@@ -238,6 +245,8 @@ class Watching:
     queues: Queues
     runner: Runner
     clock: Clock
+    following: Counter[int] = field(default_factory=Counter[int])
+    """How many follow which message."""
 
     def follow(self, ticket: Ticket) -> MessageFollower:
         """See `adapters.contract.base.Gateway.follow`."""

@@ -42,6 +42,7 @@ from gateway.sessions.atonce import AtOnce
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.followers import MessageFollower, Watching, WholeSessionFollower
 from gateway.sessions.learning import Learning
+from gateway.sessions.leaving import ClientsGone
 from gateway.sessions.opening import Budgeting, HubSettings, TurnOpener
 from gateway.sessions.recall import PastRecall
 from gateway.sessions.responses import KeptByGateway
@@ -125,8 +126,8 @@ class Hub:
         self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock)
         self._responses = KeptByGateway(store, self.queues, self.stopping, settings.history_turns)
         self.watching = Watching(store, self.queues, self.runner, clock)
-        watch = (settings.watch_look_seconds, settings.watch_grace_seconds)
-        self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *watch)
+        self._gone = ClientsGone(self.stopping, self.watching.following, self._group, self._tasks)
+        self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *settings.watch)
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
         self.upkeep = self._housekeeping(rooms)
@@ -203,11 +204,17 @@ class Hub:
     async def stop_message(self, ticket: Ticket) -> StopOutcome:
         return await self.stopping.stop_message(ticket)
 
+    def client_left(self, ticket: Ticket, grace_seconds: float) -> None:
+        self._gone.left(ticket, grace_seconds)
+
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         return await self.stopping.approve(key, turn, call, verdict, by)
 
     async def response(self, session: str, inbox_id: int) -> KeptResponse | None:
         return await self._responses.find(session, inbox_id)
+
+    async def request(self, session: str, inbox_id: int) -> KeptResponse | None:
+        return await self._responses.request(session, inbox_id)
 
     async def told_after(self, kept: KeptResponse) -> tuple[Message, ...] | None:
         return await self._responses.told_after(kept)

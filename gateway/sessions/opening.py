@@ -93,6 +93,11 @@ class HubSettings:
     spool: Path | None = None
     """Copies of files on their way to chats."""
 
+    @property
+    def watch(self) -> tuple[float, float]:
+        """How often drivers are looked at, and how long one may be overdue."""
+        return self.watch_look_seconds, self.watch_grace_seconds
+
 
 def opened_event(
     inbounds: Sequence[Inbound],

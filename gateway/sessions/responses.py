@@ -31,11 +31,16 @@ class KeptByGateway:
 
     async def find(self, session: str, inbox_id: int) -> KeptResponse | None:
         """See `adapters.contract.base.Gateway.response`."""
+        found = await self.request(session, inbox_id)
+        return found if found is not None and found.inbound.response is not None else None
+
+    async def request(self, session: str, inbox_id: int) -> KeptResponse | None:
+        """See `adapters.contract.base.Gateway.request`."""
         row = await self.store.inbox.one(inbox_id)
         if row is None or row.session != session or row.account != "api":
             return None
         inbound = inbox.decode(row.body)
-        if not isinstance(inbound, FromApi) or inbound.response is None:
+        if not isinstance(inbound, FromApi):
             return None
         ticket = Ticket(inbox_id, session, duplicate=True)
         return KeptResponse(ticket, inbound, row.received_at, await self._is_latest(row))

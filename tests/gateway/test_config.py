@@ -65,7 +65,7 @@ def test_without_anything_every_default_holds_and_the_rehearsal_model_answers() 
     model = config.model
     assert (model.connect_seconds, model.first_content_seconds, model.stall_seconds) == (10, 120, 120)
     assert (model.turn_seconds, model.max_steps, model.attempts, model.retry_after_max_seconds) == (1800, 50, 4, 120)
-    assert (config.server.host, config.server.port, config.server.disconnect) == ("127.0.0.1", 8787, Disconnect.DETACH)
+    assert (config.server.host, config.server.port, config.server.disconnect) == ("127.0.0.1", 8787, Disconnect.GRACE)
     assert config.session.policy is SessionPolicy.QUEUE
 
 

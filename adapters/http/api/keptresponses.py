@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import orjson
 from aiohttp import web
 
 from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, Sight
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
+from adapters.http.api.completions import Completion
 from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import response_ref
-from adapters.http.api.spelling import ApiJob
+from adapters.http.api.spelling import ApiJob, Spelling
 from adapters.http.api.taking import NO_RESPONSE, is_theirs
 from adapters.http.common import CALLER, Problem, problem_response
 from adapters.http.errorsas import ErrorsAs
@@ -22,6 +26,7 @@ GLANCE_SECONDS = 0.05
 """How long a look at a response waits for something to see."""
 CANCEL_TRIES = 20
 MOST_ITEMS = 100
+_COMPLETION = re.compile(r"chatcmpl-(s_[0-9a-z]+)-([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,19 @@ class KeptResponses:
         kept = await self._kept(request)
         if isinstance(kept, Problem):
             return problem_response(kept)
-        spelling = ResponseSpelling(job_of(kept, stream=False))
+        return _json(await self._stopped(kept, ResponseSpelling(job_of(kept, stream=False))))
+
+    async def cancel_completion(self, request: web.Request) -> web.StreamResponse:
+        """The same of a chat completion that its client waits for in another connection."""
+        found = _COMPLETION.fullmatch(request.match_info["completion"])
+        kept = await self.gateway.request(found[1], int(found[2])) if found is not None else None
+        if kept is None or kept.inbound.key != request[CALLER].key:
+            words = "There is no such completion, or it is not kept any longer."
+            return problem_response(Problem(404, words, param="completion_id", code="completion_not_found"))
+        return _json(await self._stopped(kept, Completion(replace(job_of(kept, stream=False), errors=ErrorsAs.WORDS))))
+
+    async def _stopped(self, kept: KeptResponse, spelling: Spelling) -> dict[str, Json]:
+        """The object of a request that is stopped, if it has not ended before."""
         sight: Sight | None = None
         async with self.gateway.follow(kept.ticket) as follower:
             for _ in range(CANCEL_TRIES):  # a turn that is just being opened does not hear the first
@@ -58,8 +75,8 @@ class KeptResponses:
                 while (seen := await follower.next(GLANCE_SECONDS)) is not None:
                     sight = seen
                     if isinstance(sight, Ended):
-                        return _json(spelling.whole(sight))
-        return _json(spelling.unfinished(sight))
+                        return spelling.whole(sight)
+        return spelling.unfinished(sight)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Stop it, and forget it."""

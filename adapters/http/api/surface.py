@@ -1,8 +1,8 @@
 """The OpenAI-compatible surface: ``/v1/chat/completions``, ``/v1/responses`` (streaming and not) and ``/v1/models``.
 
 A request becomes a `FromApi`; what comes back is the view of its turn. This surface only appends: for every text bubble it
-remembers how much has gone out, and sends the rest. A client that goes away detaches from its turn, unless it or the configuration says
-``cancel``.
+remembers how much has gone out, and sends the rest. What becomes of the turn of a client that goes away
+is said by the client, else by the configuration.
 
 Sources: OpenAI's API reference; design notes in docs/architecture.md.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from math import inf
 
 import orjson
 import structlog
@@ -23,6 +24,7 @@ from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import COMPLETIONS
 from adapters.http.api.keptresponses import KeptResponses
 from adapters.http.api.responses import RESPONSES
+from adapters.http.api.retries import Served
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
 from adapters.http.api.truth import errors_as
@@ -44,7 +46,9 @@ class ApiSettings:
     max_body_bytes: int
     keep_alive_seconds: float
     disconnect: str
-    """``detach`` or ``cancel``."""
+    """``grace``, ``detach`` or ``cancel``."""
+    disconnect_seconds: float = 10.0
+    """How long the grace is."""
     cors_origins: tuple[str, ...] = ()
     errors: ErrorsAs = ErrorsAs.AUTO
     """How failures are told, where a request does not say."""
@@ -71,13 +75,14 @@ class OpenAiApi:
         self._settings = settings
         self._clock = clock
         self._ids = ids
-        self._taking = Taking(gateway, ids, settings.max_body_bytes)
+        self._taking = Taking(gateway, ids, clock, settings.max_body_bytes)
         self._answering = ApiAnswering(clock, ids, settings.keep_alive_seconds)
         self._kept = KeptResponses(gateway, self._answering)
 
     def routes(self) -> list[web.RouteDef]:
         return [
             web.post("/v1/chat/completions", self._guarded(self._asked(COMPLETIONS))),
+            web.post("/v1/chat/completions/{completion}/cancel", self._guarded(self._kept.cancel_completion)),
             web.post("/v1/responses", self._guarded(self._asked(RESPONSES))),
             web.get("/v1/responses/{response}", self._guarded(self._kept.get)),
             web.delete("/v1/responses/{response}", self._guarded(self._kept.delete)),
@@ -156,8 +161,8 @@ class OpenAiApi:
             request_id = request_id_of(request, self._ids)
             taken = await self._taking.take(request, endpoint, request_id)
             if not isinstance(taken, Problem):
-                job = self._job(request, request_id, *taken)
-                return await self._answer(request, job, endpoint)
+                asked, ticket, served = taken
+                return await self._answer(request, self._job(request, request_id, asked, ticket), endpoint, served)
             await self._refused(RefusedRequest(taken.status, _reason(taken), request_id, request[CALLER].key))
             response = problem_response(taken)
             response.headers["x-request-id"] = request_id
@@ -182,17 +187,40 @@ class OpenAiApi:
         style = asked.caller.terms.errors
         return self._settings.errors if style is None else ErrorsAs(style.value)
 
-    async def _answer(self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint) -> web.StreamResponse:
-        mode = request.headers.get("X-Outspoken-Disconnect", self._settings.disconnect)
+    async def _answer(
+        self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint, served: Served
+    ) -> web.StreamResponse:
         try:
             async with self._gateway.follow(job.ticket) as follower:
-                return await self._answering.answer(request, job, endpoint.spelling(job), follower)
+                answer = await self._answering.answer(request, job, endpoint.spelling(job), follower)
         except (ConnectionError, asyncio.CancelledError):
-            if mode == "cancel":
-                await asyncio.shield(self._gateway.stop_message(job.ticket))
-            else:
-                log.info("api.client_left", request=job.request_id, turn_goes_on=True)
+            self._taking.retries.left(served, self._clock.monotonic(), self._goes_on(request, job))
+            await self._left(request, job)
             raise
+        except BaseException:
+            self._taking.retries.answered(served)
+            raise
+        self._taking.retries.answered(served)
+        return answer
+
+    def _goes_on(self, request: web.Request, job: ApiJob) -> float:
+        """For how many seconds a request goes on whose client has gone before the end of its answer."""
+        match request.headers.get("X-Outspoken-Disconnect", self._settings.disconnect):
+            case "cancel":
+                return 0.0
+            case "detach":
+                return inf
+            case _:
+                return inf if job.keyed or job.asked.background else self._settings.disconnect_seconds
+
+    async def _left(self, request: web.Request, job: ApiJob) -> None:
+        """The client has gone before its answer came to an end."""
+        seconds = self._goes_on(request, job)
+        log.info("api.client_left", request=job.request_id, turn_goes_on=seconds == inf)
+        if not seconds:
+            await asyncio.shield(self._gateway.stop_message(job.ticket))
+        elif seconds < inf:
+            self._gateway.client_left(job.ticket, seconds)
 
 
 def _json(value: dict[str, Json]) -> web.Response:

@@ -10,13 +10,14 @@ from adapters.contract.base import Gateway, KeptResponse, SessionKey, Ticket
 from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.api.asked import ApiRequest
+from adapters.http.api.retries import Retries, Served, is_retry
 from adapters.http.api.spelling import ApiEndpoint
 from adapters.http.api.truth import ERRORS_HEADER
 from adapters.http.common import CALLER, Problem, refusal
 from adapters.http.consent import wish_with
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.tracecontext import traceparent_of
-from agent_core.ports import Ids
+from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
@@ -53,13 +54,15 @@ class Taking:
 
     gateway: Gateway
     ids: Ids
+    clock: Clock
     max_body_bytes: int
+    retries: Retries = field(default_factory=Retries)
     continued: set[SessionKey] = field(default_factory=set[SessionKey])
     """Sessions for which a request is being stored that goes on there."""
 
     async def take(
         self, request: web.Request, endpoint: ApiEndpoint, request_id: str
-    ) -> tuple[ApiRequest, Ticket] | Problem:
+    ) -> tuple[ApiRequest, Ticket, Served] | Problem:
         """The request, accepted; or why it is not."""
         body = await self._body(request)
         if isinstance(body, Problem):
@@ -78,14 +81,24 @@ class Taking:
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")
         trace = traceparent_of(request.headers.getall("traceparent", ()))
-        placed = await self._placed(asked)
+        mark = f"{asked.caller.key}/{asked.whose}/{asked.digest}"
+        named = KEYED in request.headers or any(request.headers.get(name) for name in TRACING)
+        retry = is_retry(request.headers) and not named
+        served = self.retries.begins(mark, key, self.clock.monotonic(), retry=retry)
+        placed = await self._placed(asked) if served.platform_key == key else asked
         if isinstance(placed, Problem):
+            self.retries.answered(served)
             return placed
+        taken = False
         try:
-            return placed, await self.gateway.accept(placed.inbound(key, trace, self.ids.new("x")))
+            ticket = await self.gateway.accept(placed.inbound(served.platform_key, trace, self.ids.new("x")))
+            taken = True
+            return placed, ticket, served
         except NotAccepted as refused:
             return refusal(refused)
         finally:
+            if not taken:
+                self.retries.answered(served)
             if placed.place is not None:
                 self.continued.discard(placed.place)
 

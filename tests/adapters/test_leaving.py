@@ -1,0 +1,129 @@
+"""Stop and come back: who closes a connection stops what was asked, after a grace in which they may come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+
+from gateway.daemon import Serving
+from tests.serving import served
+
+SLOW: list[Any] = [{"role": "user", "content": "count to 200 slowly"}]
+GRACE = 1.5
+
+
+@pytest.fixture
+async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
+    async with served(tmp_path, {"OUTSPOKEN_SERVER__DISCONNECT_SECONDS": str(GRACE)}) as serving:
+        yield serving
+
+
+async def exits(up: Serving, count: int, seconds: float = 40) -> list[str]:
+    """How the first turns ended, when so many have."""
+    async with asyncio.timeout(seconds):
+        while True:
+            rows = [row async for row in _turns(up)]
+            if len([one for one in rows if one]) >= count:
+                return rows
+            await asyncio.sleep(0.1)
+
+
+async def _turns(up: Serving) -> AsyncGenerator[str]:
+    from sqlalchemy import select
+
+    from agent_core.store import tables as t
+
+    rows = await up.hub._store.turns._asks.all(select(t.turns.c.exit).order_by(t.turns.c.turn))
+    for row in rows:
+        yield str(row[0] or "")
+
+
+async def left(up: Serving, headers: dict[str, str] | None = None, *, stream: bool = True, **more: Any) -> None:
+    """A client that hangs up when it has heard something."""
+    body = {"model": "outspoken", "messages": SLOW, "stream": stream, **more}
+    async with aiohttp.ClientSession() as http:
+        if stream:
+            async with http.post(f"{up.url}/v1/chat/completions", json=body, headers=headers) as response:
+                async for line in response.content:
+                    if b"content" in line:
+                        break
+                response.close()
+        else:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.6), http.post(f"{up.url}/v1/chat/completions", json=body, headers=headers):
+                    pass
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_what_nobody_waits_for_is_stopped_after_the_grace(up: Serving, stream: bool):
+    await left(up, stream=stream)
+    assert await exits(up, 1) == ["stopped"]
+
+
+@pytest.mark.parametrize("headers", [{"Idempotency-Key": "K"}, {"X-Outspoken-Disconnect": "detach"}])
+async def test_what_has_a_key_or_is_let_go_on_comes_to_its_end(up: Serving, headers: dict[str, str]):
+    await left(up, headers)
+    assert await exits(up, 1) == ["answered"]
+
+
+async def test_a_response_in_the_background_goes_on_when_its_stream_is_closed(up: Serving):
+    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client:
+        stream: Any = await client.responses.create(
+            model="outspoken", input="count to 200 slowly", background=True, stream=True
+        )
+        async for event in stream:
+            if event.type == "response.output_text.delta":
+                break
+        await stream.close()
+        assert await exits(up, 1) == ["answered"]
+
+
+async def test_who_comes_back_within_the_grace_is_put_on_again(up: Serving):
+    again = {"X-Request-Id": "mine"}
+    await left(up, again)
+    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client:
+        stream: Any = await client.chat.completions.create(
+            model="outspoken", messages=SLOW, stream=True, extra_headers=again
+        )
+        ends = [choice.finish_reason async for chunk in stream for choice in chunk.choices]
+    assert ends[-1] == "stop"
+    assert await exits(up, 1) == ["answered"]
+
+
+async def test_an_sdk_that_asks_again_joins_the_running_turn(up: Serving):
+    """The real SDK, whose patience ends before the answer comes: three requests, one turn."""
+    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=2, timeout=1.2) as client:
+        with pytest.raises(openai.APITimeoutError):
+            await client.chat.completions.create(model="outspoken", messages=SLOW)
+    assert await exits(up, 1) == ["stopped"]
+
+
+async def test_the_same_asked_twice_at_once_is_two_turns(up: Serving):
+    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client:
+        words: list[Any] = [{"role": "user", "content": "hello"}]
+        both = await asyncio.gather(
+            *(client.chat.completions.create(model="outspoken", messages=words) for _ in range(2))
+        )
+    assert len({one.id for one in both}) == 2
+
+
+async def test_a_chat_completion_is_cancelled_by_its_id_from_another_connection(up: Serving):
+    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client:
+        stream: Any = await client.chat.completions.create(model="outspoken", messages=SLOW, stream=True)
+        made, finish = "", ""
+        async for chunk in stream:
+            if not made:
+                made = chunk.id
+                cancelled: Any = await client.post(f"/chat/completions/{made}/cancel", cast_to=object)
+                assert cancelled["outspoken"]["exit"] == "stopped"
+            for choice in chunk.choices:
+                finish = choice.finish_reason or finish
+        assert finish == "length"
+        with pytest.raises(openai.NotFoundError):
+            await client.post("/chat/completions/chatcmpl-s_nothing-1/cancel", cast_to=object)

@@ -1,0 +1,73 @@
+"""What an SDK sends again joins the turn of the first; nothing else does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.http.api.retries import MOST, Retries, Served, is_retry
+
+marks = st.sampled_from(["a", "b"])
+steps = st.lists(
+    st.tuples(st.sampled_from(["begin", "retry", "answered", "left", "later"]), marks, st.integers(0, 5)), max_size=30
+)
+
+
+@given(steps)
+def test_a_retry_joins_what_is_served_or_has_just_been_left_and_nothing_else(taken: list[tuple[str, str, int]]):
+    retries, now, count = Retries(), 0.0, 0
+    open_: list[Served] = []
+    for step, mark, number in taken:
+        can = {one.platform_key for one in open_ if one.mark == mark and (one.until is None or one.until > now)}
+        match step:
+            case "begin" | "retry":
+                count += 1
+                served = retries.begins(mark, f"k{count}", now, retry=step == "retry")
+                if step == "retry" and can:
+                    assert served.platform_key in can
+                    left = {
+                        one.platform_key
+                        for one in open_
+                        if one.mark == mark and one.until is not None and one.until > now
+                    }
+                    assert not left or served.platform_key in left, "the one whose client has gone"
+                    gone = next(
+                        (one for one in open_ if one.platform_key == served.platform_key and one.until is not None),
+                        None,
+                    )
+                    if gone is not None:
+                        open_.remove(gone)
+                else:
+                    assert served.platform_key == f"k{count}"
+                open_.append(served)
+            case "answered" | "left" if open_:
+                one = open_[number % len(open_)]
+                if step == "answered":
+                    retries.answered(one)
+                    open_.remove(one)
+                elif one.until is None:
+                    retries.left(one, now, 10.0 * number)
+            case _:
+                now += 7.0
+
+
+def test_those_that_have_gone_are_remembered_up_to_a_number():
+    retries = Retries()
+    for number in range(MOST + 50):
+        retries.left(retries.begins(f"m{number}", f"k{number}", 0.0, retry=False), 0.0, 60.0)
+    assert retries.begins("m0", "new", 1.0, retry=True).platform_key == "new"
+    assert retries.begins(f"m{MOST + 49}", "new", 1.0, retry=True).platform_key == f"k{MOST + 49}"
+
+
+@given(st.text(max_size=20))
+def test_no_header_breaks_the_counter(value: str):
+    headers: Any = {"x-stainless-retry-count": value}
+    assert is_retry(headers) in (True, False)
+
+
+def test_the_first_time_is_no_retry():
+    assert not is_retry({})
+    assert not is_retry({"x-stainless-retry-count": "0"})
+    assert is_retry({"x-stainless-retry-count": "2"})
