@@ -17,6 +17,7 @@ import regex
 
 from agent_core.rules import promises
 from agent_core.rules.promising.language import languages
+from agent_core.text.patterns import LatePattern
 
 ROOT = Path(__file__).parents[1]
 CHARS = 16_000
@@ -68,6 +69,8 @@ def _modules() -> Iterator[tuple[str, Path]]:
 
 
 def _patterns(value: Any, depth: int = 0) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, LatePattern):
+        value = re.compile(value.pattern, value.given)
     if isinstance(value, re.Pattern | regex.Pattern):
         if isinstance(cast("Any", value).pattern, str):
             yield cast("re.Pattern[str]", value)  # both libraries have the same methods

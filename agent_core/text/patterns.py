@@ -12,27 +12,27 @@ from typing import Any, cast
 from weakref import WeakSet
 
 
-class _Late:
+class LatePattern:
     """Stands for a pattern. What is asked of it is kept, so that it costs nothing from the second time on."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
-        self._flags = flags
+        self.given = flags
         self._real: re.Pattern[str] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        self._real = self._real or re.compile(self.pattern, self._flags)
+        self._real = self._real or re.compile(self.pattern, self.given)
         found = getattr(self._real, name)
         setattr(self, name, found)
         return found
 
 
-_made = WeakSet[_Late]()
+_made = WeakSet[LatePattern]()
 
 
 def late(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """What `re.compile` would give, some time later."""
-    made = _Late(pattern, flags)
+    made = LatePattern(pattern, flags)
     _made.add(made)
     return cast("re.Pattern[str]", made)
 

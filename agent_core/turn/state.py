@@ -7,6 +7,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
+from typing_extensions import override
+
 from agent_core.causes import BreakCause
 from agent_core.failures.leftout import Suspect
 from agent_core.failures.remedies import Advice, AdviceItem, Failure, Put, Remedy
@@ -204,6 +206,10 @@ class ThoughtText:
         self.chars = 0
         self._pieces: list[str] = []
         self._paused = False
+
+    @override
+    def __repr__(self) -> str:
+        return f"ThoughtText({self.chars} characters)"
 
     def add(self, text: str) -> None:
         if self._paused and self._pieces:

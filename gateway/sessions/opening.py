@@ -246,7 +246,7 @@ class TurnOpener:
         prefs = Prefs() if asked else await prefs_of(self.store, queue)
         standing = self.standings.of(first, prefs.agent)
         driver = self.driver(turn, session, epoch, messages, queue, standing.name)
-        wished = "" if asked == standing.name else asked or prefs.model
+        wished = "" if asked and asked == standing.name else asked or prefs.model
         routes = standing.routes(await self.chain.routes(wished), wished)
         if not routes:
             raise NoWay(f"none of the models of {standing.name or standing.key} is there any more")

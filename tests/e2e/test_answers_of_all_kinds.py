@@ -81,9 +81,12 @@ async def test_sound_reaches_the_client_and_its_words_are_read(tmp_path: Path) -
 async def test_a_refusal_sources_and_probabilities_stand_in_their_fields(tmp_path: Path) -> None:
     token: dict[str, Any] = {"token": "No", "logprob": -0.25, "bytes": None, "top_logprobs": []}
     async with talking(tmp_path, _saying(chunk({"refusal": "I won't."}), chunk({}, "stop"))) as talk:
-        whole, streamed = await talk.ask(person("x")), await _streamed(talk, person("x"))
+        program = {"extra_headers": {"X-Outspoken-Errors": "status"}}
+        whole, streamed = await talk.ask(person("x"), **program), await _streamed(talk, person("x"), **program)
         assert (whole.choices[0].message.content, whole.choices[0].message.refusal) == (None, "I won't.")
         assert (streamed["content"], streamed["refusal"]) == ("", "I won't.")
+        people = await talk.ask(person("x"))
+        assert people.choices[0].message.content == "I won't.", "front ends do not show what stands in that field"
 
     async def probable(_: Any, response: web.StreamResponse, __: web.Request) -> None:
         body: dict[str, Any] = {

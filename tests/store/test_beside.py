@@ -95,7 +95,7 @@ async def test_a_log_that_is_cut_is_not_written_on_and_what_is_whole_of_it_stays
 ) -> None:
     database, log, _ = names(sqlite)
     async with opened(sqlite) as store:
-        for number in range(20):
+        for number in range(60):  # so many that the tables themselves stand in the first half of the log
             await told(store, f"m{number}")
         with closing(sqlite3.connect(as_left(sqlite, tmp_path))) as conn:
             assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)

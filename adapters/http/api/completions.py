@@ -21,6 +21,7 @@ from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.spoken import Spoken, TextPiece, left_words, text_of
 from adapters.http.api.truth import finish_of, refusal_of, shown
 from adapters.http.common import Problem, error_object
+from adapters.http.errorsas import ErrorsAs
 from adapters.http.openai_request import parse
 from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
@@ -81,7 +82,7 @@ class Completion:
         """What stands before the text in a chunk with text: such a chunk goes out many times a second."""
 
     def listening(self) -> Spoken:
-        return Spoken(data=self._job.data)
+        return Spoken(data=self._job.data, refusals=self._job.errors is ErrorsAs.STATUS)
 
     # ------------------------------------------------------------------ streaming
 

@@ -38,11 +38,12 @@ class Spoken:
 
     `data`: the client asked for data (JSON) and takes all that is said for it. Then nothing else is said: neither the gateway's words nor what the
     model says beside its tools. What does not look like data waits until it is known to be the answer. `apart`: each bubble has a place of its own,
-    so that none is a paragraph behind another; calls of tools have one as well, and what the gateway says has none unless it is `ours`.
+    so that none is a paragraph behind another; calls of tools have one as well, and what the gateway says has none unless it is `ours`. `refusals`: what the model refuses has a place that is for it; else it is text, which people read.
     """
 
-    def __init__(self, *, data: bool = False, apart: bool = False, ours: bool = True) -> None:
+    def __init__(self, *, data: bool = False, apart: bool = False, ours: bool = True, refusals: bool = False) -> None:
         self._data = data
+        self._refusals = refusals
         self._apart = apart
         said = TEXTS | _OURS if ours else TEXTS
         self._kinds = said | _ACTS if apart else said
@@ -67,7 +68,7 @@ class Spoken:
                     text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not latest)
                     if text:
                         words = self._paragraph(bubble.key, text) if begins else text
-                        pieces.append(TextPiece(words, key=bubble.key, refusal=bubble.refusal))
+                        pieces.append(TextPiece(words, key=bubble.key, refusal=self._refusals and bubble.refusal))
                 case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
                     latest, view
                 ):

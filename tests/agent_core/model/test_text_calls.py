@@ -328,6 +328,7 @@ def test_a_text_cut_inside_a_tag_never_shows_a_recognisable_half_of_it(text: str
 @given(st.text("<tolcai_>/ \n{x", max_size=30))
 def test_a_text_without_tags_is_shown_verbatim(text: str) -> None:
     assume(START_TAG not in text)
+    assume("<tool>" not in text)  # another family's
     assume(not any(text.endswith(tag[:length]) for tag in (START_TAG, END_TAG) for length in range(5, len(tag))))
     assert shown(read(text)) == text
 
