@@ -35,6 +35,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         "properties": [
             ["pytest", "-q", "--processes", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]
         ],
+        "the way in": [["pytest", "-q", "--processes", "2", "tests/chats/test_intake.py"]],
         "deployment": [["tests.deploy.real.run"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }
@@ -55,7 +56,7 @@ def main() -> None:
             continue
         print(f"== {name}", flush=True)
         began = time.monotonic()
-        everything = {**os.environ, "OUTSPOKEN_ALL_MUTANTS": "1"}
+        everything = {**os.environ, "OUTSPOKEN_ALL_MUTANTS": "1", "OUTSPOKEN_ALL_PLACES": "1"}
         running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]
         statuses = [process.wait() for process in running]
         if any(statuses):
