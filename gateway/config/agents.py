@@ -8,19 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from adapters.contract.settings import FromOutside, Section, Texts, complaint, parsed_json
+from adapters.contract.settings import FromOutside, Section, Texts, complaint
 from agent_core.limits.budgets import NANOS, Amount
 from gateway.config.limits import Money, Tokens
+from gateway.config.types import NamedTables, named_tables
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
-class AgentSection(Section):
+class AgentEntry(Section):
     """An agent: what it is told first, whom it asks, what it may use. What is not set is as for the gateway's own."""
 
+    name: str
+    """By what it is chosen; in [agents.NAME] the name there."""
     prompt: Annotated[str, FromOutside("prompt_file", secret=False)] = Field(
         default="", examples=["You are a careful programmer."]
     )
@@ -40,38 +43,43 @@ class AgentSection(Section):
     chats: Texts = Field(default=(), examples=[["telegram/12345678"]])
     """Chats, as PLATFORM/CHAT or PLATFORM/CHAT/THREAD, in which it answers if nobody there chose another by /agent."""
 
+    @field_validator("name")
+    @classmethod
+    def _can_be_chosen(cls, value: str) -> str:
+        if not _NAME.fullmatch(value) or value == PLAIN:
+            words = f"an agent's name has 1 to 40 letters, digits, dots, - or _, and is not {PLAIN}"
+            raise complaint("each", words, "Choose another name.")
+        return value
 
-class Agents(Section):
+
+class Agents(NamedTables):
     """Agents that can be chosen beside the gateway's own: by model in a request, by /agent in a chat. Each is a table [agents.NAME]."""
 
-    each: Annotated[Mapping[str, AgentSection], BeforeValidator(parsed_json)] = Field(
-        default_factory=dict[str, AgentSection],
-        examples=[{"coder": {"prompt": "You are a careful programmer.", "tools": ["read_file"]}}],
+    tables = "each"
+
+    each: Annotated[tuple[AgentEntry, ...], BeforeValidator(named_tables)] = Field(
+        default=(),
+        examples=[[{"name": "coder", "prompt": "You are a careful programmer.", "tools": ["read_file"]}]],
     )
-    """In the file: tables [agents.NAME] with prompt or prompt_file, models, tools, memory, day_tokens, day_money, chats. From the
-    environment: JSON."""
+    """The agents, each best in a table of its own, [agents.NAME], with prompt or prompt_file, models, tools, memory, day_tokens,
+    day_money, chats. From the environment: JSON."""
 
     @model_validator(mode="after")
-    def _sensible(self) -> Agents:
-        for name in self.each:
-            if not _NAME.fullmatch(name) or name in (PLAIN, "each"):
-                words = "an agent's name has 1 to 40 letters, digits, dots, - or _, and is not outspoken nor each"
-                raise complaint("each", words, "Choose another name.")
+    def _one_in_a_chat(self) -> Agents:
         taken: dict[str, str] = {}
-        for name, agent in self.each.items():
+        for agent in self.each:
             for chat in agent.chats:
-                if taken.setdefault(chat, name) != name:
-                    raise complaint(
-                        "each", f"{name} and {taken[chat]} are both to answer in one chat", "Take it out of one."
-                    )
+                if (other := taken.setdefault(chat, agent.name)) != agent.name:
+                    words = f"{agent.name} and {other} are both to answer in one chat"
+                    raise complaint("each", words, "Take it out of one.")
         return self
 
 
 def agents_of(agents: Agents) -> Mapping[str, Agent]:
     """The agents as the gateway takes them."""
     return {
-        name: Agent(
-            name,
+        one.name: Agent(
+            one.name,
             one.prompt,
             one.models,
             one.tools,
@@ -79,22 +87,23 @@ def agents_of(agents: Agents) -> Mapping[str, Agent]:
             Amount(one.day_tokens, round(one.day_money * NANOS)),
             one.chats,
         )
-        for name, one in agents.each.items()
+        for one in agents.each
     }
 
 
 def misfits(agents: Agents, models: Sequence[str], *, priced: bool) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """What agents name and is not there (`models` are the configured ones), as (place below ``agents``, what is wrong, what to do)."""
+    """What agents name and is not there (`models` are the configured ones), as (place in the list, what is wrong, what to do)."""
     if not agents.each:
         return
     from agent_core.tools.builtin import tool_names
 
     known: Sequence[str] = models if all(models) else ()
     tools = tool_names()
-    for name, agent in agents.each.items():
+    for place, agent in enumerate(agents.each):
+        name = agent.name
         if name in models:
             yield (
-                (name,),
+                (place,),
                 f"[agents.{name}] has the name of a model, so a request could not say which it means.",
                 "Choose another name.",
             )
@@ -102,13 +111,13 @@ def misfits(agents: Agents, models: Sequence[str], *, priced: bool) -> Iterator[
             for one in named:
                 if there and one not in there:
                     yield (
-                        (name, key),
+                        (place, key),
                         f"[agents.{name}] {key}: there is no {key[:-1]} called {one}.",
                         _hint(one, there, key),
                     )
         if agent.day_money and not priced:
             yield (
-                (name, "day_money"),
+                (place, "day_money"),
                 f"[agents.{name}] day_money is set, and no price, so nothing would ever count for it.",
                 "Set prices in [budgets].",
             )

@@ -30,14 +30,13 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource
 
-from adapters.contract.settings import listed, parsed_json
+from adapters.contract.settings import listed
 from agent_core.records import dataclass
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.agents import misfits
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.sections import Config, schema
 from gateway.config.sources import (
-    NAMED_TABLES,
     ConfigProblem,
     TomlFile,
     TomlPath,
@@ -108,16 +107,8 @@ class _Place:
     """Relative paths begin here."""
     file: Path | None
     """The file that it stands in."""
-
-    @property
-    def name(self) -> str:
-        """In words: ``[section]``, or which table of a list."""
-        section, *inner = self.path
-        if not inner:
-            return f"[{section}]"
-        return (
-            f"[{section}.{inner[1]}]" if isinstance(inner[1], str) else f"[{section}] {inner[0]}, number {inner[1] + 1}"
-        )
+    name: str
+    """In words: ``[section]``, or which table of it."""
 
     def at(self, *key: str) -> str:
         """Where one of its keys was set; without a key, where it begins."""
@@ -236,7 +227,9 @@ class _Reading:
                 what = f"there is no key {key} in [{section}]."
                 self._problems.append(ConfigProblem(source.at(section, key), what, self._nearest(section, key)))
             known = {key: value for key, value in keys.items() if key in docs}
-            layer[section] = self._settled([*docs.values()], known, _Place(source, (section,), base, file))
+            layer[section] = self._settled(
+                [*docs.values()], known, _Place(source, (section,), base, file, f"[{section}]")
+            )
         return layer
 
     def _settled(self, docs: Sequence[KeyDoc], given: Table, place: _Place) -> Table:
@@ -270,26 +263,25 @@ class _Reading:
     def _settled_each(self, doc: KeyDoc, value: object, place: _Place) -> object:
         """The same for each table of a list."""
         try:
-            by_name = isinstance(value, str) and value.lstrip().startswith("{")
-            items = parsed_json(value) if by_name else named_tables(value)
+            items = named_tables(value)
         except ValueError:
             return value  # not JSON: the validation complains about it
-        if isinstance(items, dict):
-            named = cast("dict[str, object]", items)
-            return {
-                name: self._settled(doc.table, cast("Table", item), replace(place, path=(*place.path, doc.key, name)))
-                if isinstance(item, dict)
-                else item
-                for name, item in named.items()
-            }
         if not isinstance(items, list):
             return value
-        return [
-            self._settled(doc.table, cast("Table", item), replace(place, path=(*place.path, doc.key, index)))
-            if isinstance(item, dict)
-            else item
-            for index, item in enumerate(cast("list[object]", items))
-        ]
+        settled: list[object] = []
+        for index, item in enumerate(cast("list[object]", items)):
+            if isinstance(item, dict):
+                table, path = cast("Table", item), (*place.path, doc.key, index)
+                inner = replace(place, path=path, name=self._name_of(doc.section, doc.key, index, place.source))
+                settled.append(self._settled(doc.table, table, inner))
+            else:
+                settled.append(item)
+        return settled
+
+    def _name_of(self, section: str, key: str, index: int, source: Variables | TomlFile | None) -> str:
+        """Which table of a list, in words. A name that was given as a value is not repeated."""
+        header = source.headers.get((section, key, index)) if isinstance(source, TomlFile) else None
+        return header or f"[{section}] {key}, number {index + 1}"
 
     def _absolute(self, value: object, base: Path, *, several: bool = False) -> object:
         """Paths of a place, made absolute; what is no path is left for the validation to complain about."""
@@ -379,14 +371,16 @@ class _Reading:
         key = str(rest[0]) if rest else str(context.get("key", ""))
         where = self._where(str(section), key, rest[1:])
         doc = next((doc for doc in self._docs if (doc.section, doc.key) == (section, key)), None)
+        table, inner = f"[{section}]", rest
+        if len(rest) > 1 and isinstance(rest[1], int):
+            source = self._toml if self._in_file(str(section), key) else None
+            table, inner = self._name_of(str(section), key, rest[1], source), rest[2:]
+        name = " ".join([table, *map(str, inner)])
         if detail["type"] == "outspoken":
             own = detail["msg"]
-            what = f"[{section}] {key} {own}." if own.startswith("must ") else f"[{section}] {own}."
+            what = f"{name} {own}." if own.startswith("must ") else f"{table} {own}."
             return ConfigProblem(where, what, str(context.get("fix", "")))
         if doc is None or len(rest) > 1:
-            name, inner = f"[{section}] {key}", rest[1:]
-            if NAMED_TABLES.get(str(section)) == key and inner:
-                name, inner = f"[{section}.{inner[0]}]", inner[1:]
             return ConfigProblem(where, *_inner_words(name, inner, doc, detail))
         article = "" if doc.type.startswith(("one of", "true", "text")) else "a "
         default = f" The default is {doc.default}." if doc.default not in {"", '""', "[]", "{}"} else ""
@@ -396,8 +390,11 @@ class _Reading:
         at = self._origins.get((section, key))
         if at is None:
             return next((near for path, near in self._origins.items() if path[0] == section), "configuration")
-        in_file = self._toml is not None and at == self._toml.at(section, key)
-        return self._toml.at(section, key, *inner) if self._toml and in_file else at
+        return self._toml.at(section, key, *inner) if self._toml and self._in_file(section, key) else at
+
+    def _in_file(self, section: str, key: str) -> bool:
+        """The file is the strongest place that says this key."""
+        return self._toml is not None and self._origins.get((section, key)) == self._toml.at(section, key)
 
 
 def _meant(name: str, known: Iterable[str], least: float = 0.6, called: Mapping[str, str] | None = None) -> str:
@@ -408,17 +405,14 @@ def _meant(name: str, known: Iterable[str], least: float = 0.6, called: Mapping[
 
 def _inner_words(name: str, rest: Sequence[str | int], doc: KeyDoc | None, detail: ErrorDetails) -> tuple[str, str]:
     """What is wrong inside a table or a list, and what to do."""
-    if rest and isinstance(rest[0], int):
-        name, rest = f"{name}, number {rest[0] + 1}", rest[1:]
-    name = " ".join([name, *map(str, rest)])
     if detail["type"] == "extra_forbidden":
         known = [inner.key for inner in doc.table] if doc else []
         fix = _meant(str(rest[-1]), known) or f"The keys are {', '.join(known)}."
         return f"{name}: there is no such key.", fix
     if detail["type"] == "model_type":
-        by_name = doc is not None and any(inner.file_key for inner in doc.table)
-        return f"{name}: must be {'the name of a model, or a table with its name' if by_name else 'a table'}.", ""
-    words = detail["msg"].replace("Input should be", "must be")
+        a_model = doc is not None and doc.section == "model"
+        return f"{name}: must be {'the name of a model, or a table with its name' if a_model else 'a table'}.", ""
+    words = detail["msg"].replace("Input should be", "must be").replace("a valid tuple", "a list")
     return f"{name}: {'must be a path' if detail['type'] == 'path_type' else words}.", ""
 
 

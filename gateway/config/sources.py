@@ -23,6 +23,7 @@ from typing_extensions import override
 from agent_core.records import dataclass
 from gateway.config.keys import describe
 from gateway.config.sections import schema
+from gateway.config.types import NamedTables, named_tables
 
 MAX_FILE_BYTES = 1_000_000
 """A configuration file, a key or a prompt that is larger than this is taken for the wrong file."""
@@ -156,7 +157,9 @@ class TomlFile(TomlConfigSettingsSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lines: Mapping[TomlPath, int] = {}
+        self._lines: dict[TomlPath, int] = {}
+        self.headers: dict[TomlPath, str] = {}
+        """Of tables with a name of their own, by where they stand in the configuration: as they are written."""
         super().__init__(schema(), toml_file=path)
 
     @override
@@ -173,13 +176,20 @@ class TomlFile(TomlConfigSettingsSource):
             raise UnreadableSource(place, what, 'Texts need quotation marks: name = "gpt-5".') from None
         except RecursionError:
             raise UnreadableSource(str(self.path), "is nested too deeply.") from None
-        self._lines = {_settled_path(path): line for path, line in toml_lines(text).items()}
-        for section, key in _sections_of_tables():
-            self._lines = _put_in_list(section, key, values, self._lines)
-        for section, key in NAMED_TABLES.items():
-            if isinstance(tables := values.get(section), dict) and key not in tables:
-                values[section] = {key: tables}
+        self._lines = toml_lines(text)
+        for section, key in _sections_of_tables().items():
+            for name, place in _put_in_list(section, key, values).items():
+                self.headers[section, key, place] = f"[{section}.{name}]"
+                self._move((section, name), (section, key, place))
         return values
+
+    def _move(self, old: TomlPath, new: TomlPath) -> None:
+        """What stands below `old` in the file stands below `new` in the configuration."""
+        below = {path: line for path, line in self._lines.items() if path[: len(old)] == old}
+        for path, line in below.items():
+            del self._lines[path]
+            self._lines.setdefault(new[:2], line)
+            self._lines[*new, *path[len(old) :]] = line
 
     @override
     def __call__(self) -> dict[str, object]:
@@ -194,47 +204,27 @@ class TomlFile(TomlConfigSettingsSource):
         return str(self.path)
 
 
-def _sections_of_tables() -> list[tuple[str, str]]:
+def _sections_of_tables() -> Mapping[str, str]:
     """Sections in which people write tables with a name each, ``[section.NAME]``, and the key that holds all of these."""
-    fields = schema().model_fields.items()
-    found = [(section, getattr(field.annotation, "tables", "")) for section, field in fields]
-    return [(section, key) for section, key in found if key]
+    kinds = ((section, field.annotation) for section, field in schema().model_fields.items())
+    return {section: kind.tables for section, kind in kinds if isinstance(kind, type) and issubclass(kind, NamedTables)}
 
 
-def _put_in_list(
-    section: str, key: str, values: dict[str, object], lines: Mapping[TomlPath, int]
-) -> dict[TomlPath, int]:
-    """Put the named tables of a section into the list of them, with their names, and the lines with them."""
+def _put_in_list(section: str, key: str, values: dict[str, object]) -> Mapping[str, int]:
+    """Put the named tables of a section into the list of them, with their names. Returns their places in it."""
     table = values.get(section)
     if not isinstance(table, dict):
-        return {**lines}
+        return {}
     here = cast("dict[str, object]", table)
-    named = {name: cast("dict[str, object]", one) for name, one in here.items() if isinstance(one, dict)}
-    listed = here.get(key, [])
+    tables = {name: one for name, one in here.items() if name != key}
+    named = {name: cast("dict[str, object]", one) for name, one in tables.items() if isinstance(one, dict)}
+    listed = named_tables(here.get(key, []))
     if not named or not isinstance(listed, list):
-        return {**lines}
+        return {}
     every = cast("list[object]", listed)
-    places = {name: len(every) + n for n, name in enumerate(named)}
-    tables = [{"name": name, **one} for name, one in named.items()]
-    values[section] = {name: one for name, one in here.items() if name not in named} | {key: [*every, *tables]}
-    moved: dict[TomlPath, int] = {}
-    for path, line in lines.items():
-        if len(path) >= 2 and path[0] == section and path[1] in places:
-            moved[section, key, places[str(path[1])], *path[2:]] = line
-            moved.setdefault((section, key), line)
-        else:
-            moved[path] = line
-    return moved
-
-
-NAMED_TABLES = {"agents": "each"}
-"""Sections whose tables have names of the operator's own, ``[agents.NAME]``, and the key that holds them."""
-
-
-def _settled_path(path: TomlPath) -> TomlPath:
-    """Where a key of the file stands in the configuration."""
-    key = NAMED_TABLES.get(str(path[0]))
-    return (path[0], key, *path[1:]) if key and len(path) > 1 and path[1] != key else path
+    rest = {name: one for name, one in here.items() if name not in named}
+    values[section] = rest | {key: [*every, *({"name": name, **one} for name, one in named.items())]}
+    return {name: len(every) + number for number, name in enumerate(named)}
 
 
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")

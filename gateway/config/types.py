@@ -6,12 +6,12 @@ import ipaddress
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, ClassVar, Self, TypeAlias, cast
 
-from pydantic import AfterValidator, BeforeValidator, JsonValue
+from pydantic import AfterValidator, BeforeValidator, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from adapters.contract.settings import Secret, listed, parsed_json
+from adapters.contract.settings import Secret, Section, complaint, listed, parsed_json
 
 PREFIX = "OUTSPOKEN_"
 """How the names of our environment variables begin."""
@@ -51,11 +51,31 @@ class LogFormat(StrEnum):
 
 
 def named_tables(value: object) -> object:
-    """A list of tables in which a plain name stands for a table with that name."""
-    items = listed(value)
+    """A list of tables with a name each: from tables by their names, or from a list in which a plain name stands for a table with it."""
+    items = parsed_json(value) if isinstance(value, str) and value.lstrip().startswith("{") else listed(value)
+    if isinstance(items, dict):
+        tables = cast("dict[str, object]", items).items()
+        return [
+            {"name": name, **cast("dict[str, object]", one)} if isinstance(one, dict) else one for name, one in tables
+        ]
     if not isinstance(items, list):
         return items
     return [{"name": item} if isinstance(item, str) else item for item in cast("list[object]", items)]
+
+
+class NamedTables(Section):
+    """A section in which people write tables with names of their own, ``[section.NAME]``. This is the one way to have such."""
+
+    tables: ClassVar[str]
+    """The key that holds all of them as a list (`named_tables`), each with its `name`."""
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        held = cast("tuple[Section, ...]", getattr(self, self.tables))
+        names = [str(getattr(one, "name", "")) for one in held]
+        if len(set(names)) < len(names):
+            raise complaint(self.tables, "two of its tables have the same name", "Give each one a name of its own.")
+        return self
 
 
 _LEVELS = {"warn": "warning", "critical": "error", "fatal": "error", "trace": "debug", "notice": "info"}

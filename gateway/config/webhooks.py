@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from adapters import platforms
 from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, complaint
 from agent_core.failures.exits import ExitCode
-from gateway.config.types import Secrets, named_tables
+from gateway.config.types import NamedTables, Secrets, named_tables
 from gateway.webhooks.events import FAILED, HookEvent, HookRule, Receiver
 from gateway.webhooks.prompting import HookDoor
 from gateway.webhooks.signing import key_of
@@ -112,10 +112,10 @@ def revealed(secret: SecretStr) -> str:
     return secret.get_secret_value()
 
 
-class Webhooks(Section):
+class Webhooks(NamedTables):
     """Other programs that are told what happens; see docs/webhooks.md."""
 
-    tables: ClassVar[str] = "receivers"
+    tables = "receivers"
 
     receivers: Annotated[tuple[WebhookEntry, ...], BeforeValidator(named_tables)] = Field(
         default=(),
@@ -132,13 +132,6 @@ class Webhooks(Section):
     )
     """Who is told, each best in a table of its own, [webhooks.NAME], with url and secret_files or secret_env; further events, exits,
     surfaces, chats, sessions, words, private, timeout_seconds, at_once. From the environment: JSON."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Webhooks:
-        names = [one.name for one in self.receivers]
-        if len(set(names)) < len(names):
-            raise complaint("receivers", "two webhooks have the same name", "Give each one a name of its own.")
-        return self
 
 
 class HookScheme(StrEnum):
@@ -202,10 +195,10 @@ class HookEntry(Section):
         )  # fmt: skip
 
 
-class HooksSection(Section):
+class HooksSection(NamedTables):
     """Calls by which other programs begin turns; see docs/webhooks.md."""
 
-    tables: ClassVar[str] = "entries"
+    tables = "entries"
 
     entries: Annotated[tuple[HookEntry, ...], BeforeValidator(named_tables)] = Field(
         default=(),
@@ -215,10 +208,3 @@ class HooksSection(Section):
     )
     """The calls, each best in a table of its own, [hooks.NAME], with prompt, chat or session, and secret_files or secret_env; further
     scheme, fields, body_chars, body_bytes, per_minute. From the environment: JSON."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> HooksSection:
-        names = [one.name for one in self.entries]
-        if len(set(names)) < len(names):
-            raise complaint("entries", "two hooks have the same name", "Give each one a name of its own.")
-        return self

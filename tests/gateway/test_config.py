@@ -533,6 +533,63 @@ def test_a_problem_inside_a_fallback_names_its_line(write: Write) -> None:
     assert problem.startswith(f"{file}:6: [model] fallbacks, number 2 temperature: must be")
 
 
+NAMED = """
+[webhooks.deploy]
+url = "https://example.org/hook"
+secret_files = ["deploy.secret"]
+
+[agents.coder]
+tools = 5
+
+[hooks.builds]
+prompt = "Say what failed."
+session = "builds"
+secret_files = ["deploy.secret"]
+body_chars = 1
+
+[webhooks.other]
+url = "https://example.org/other"
+"""
+
+FIX = 'Name a file that holds it, secret_files = ["hook.secret"], or a variable by secret_env.'
+
+
+def test_every_table_with_a_name_of_its_own_is_complained_of_by_its_name_and_line(write: Write) -> None:
+    file = write(NAMED, deploy__secret="whsec_" + "QUJD" * 10)
+    assert set(problems(file)) >= {
+        f"{file}:7: [agents.coder] tools: must be a list.",
+        f"{file}:13: [hooks.builds] body_chars: must be greater than or equal to 100.",
+        f"{file}:15: [webhooks.other] a webhook has no secret to sign its messages with. {FIX}",
+    }
+
+
+def test_where_the_environment_says_the_tables_the_names_in_the_file_are_not_theirs(write: Write) -> None:
+    file = write('[agents.coder]\nprompt = "You write code."\n')
+    (problem,) = problems(file, {"OUTSPOKEN_AGENTS__EACH": '{"writer": {"tools": 5}}'})
+    assert problem.startswith("environment variable OUTSPOKEN_AGENTS__EACH: [agents] each, number 1 tools: must be")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[agents.coder]\nprompt = "p"\n[agents.writer]\n',
+        '[[agents.each]]\nname = "coder"\nprompt = "p"\n[agents.writer]\n',
+        '[agents.each.coder]\nprompt = "p"\n[agents.writer]\n',
+    ],
+)
+def test_named_tables_and_the_list_of_them_say_the_same(write: Write, text: str) -> None:
+    assert [(one.name, one.prompt) for one in load(write(text), {}).config.agents.each] == [
+        ("coder", "p"),
+        ("writer", ""),
+    ]
+
+
+def test_two_tables_of_one_name_are_refused(write: Write) -> None:
+    file = write('[[agents.each]]\nname = "coder"\n[agents.coder]\n')
+    (problem,) = problems(file)
+    assert problem == (f"{file}:3: [agents] two of its tables have the same name. Give each one a name of its own.")
+
+
 # --- storage ---
 
 

@@ -24,6 +24,7 @@ from agent_core.limits.spend import Budget
 from agent_core.settings import Route
 from agent_core.tools.builtin import tool_names
 from agent_core.tools.builtin.notes import OF_MEMORY
+from gateway.config.agents import agents_of
 from gateway.config.reading import ConfigError, load
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 from gateway.limits.rates import MINUTE_MS, KeyRates
@@ -209,10 +210,11 @@ def test_agents_come_from_the_file_with_their_prompts_and_from_the_environment(t
     file.write_text('[agents.coder]\nprompt_file = "coder.md"\nmemory = "own"\nchats = ["telegram/7"]\n')
     (tmp_path / "coder.md").write_text("You write code.")
     config = load(file, {}, required=True).config
-    assert config.agents.each["coder"].prompt == "You write code."
-    assert config.agents.each["coder"].memory is AgentMemory.OWN
+    coder = agents_of(config.agents)["coder"]
+    assert coder.prompt == "You write code."
+    assert coder.memory is AgentMemory.OWN
     env = {"OUTSPOKEN_AGENTS__EACH": json.dumps({"writer": {"tools": []}})}
-    assert load(None, env).config.agents.each["writer"].tools == ()
+    assert agents_of(load(None, env).config.agents)["writer"].tools == ()
 
 
 def test_the_check_says_the_same(tmp_path: Path) -> None:
