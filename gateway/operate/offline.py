@@ -93,5 +93,9 @@ def nameable(config: Config) -> Nameable:
     """What the lists of a key may name, as far as the configuration says it."""
     chain = config.model.chain()
     names = [one.name for one in chain]
-    models = tuple(dict.fromkeys(["outspoken", *names, *config.agents.each])) if names and all(names) else ()
+    models = (
+        tuple(dict.fromkeys(["outspoken", *names, *(one.name for one in config.agents.each)]))
+        if names and all(names)
+        else ()
+    )
     return Nameable(models, tool_names())
