@@ -64,6 +64,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
     told = [sys.executable, "-m", "tests.kills.people", str(port), str(people_log), str(CONVERSATIONS), str(stop)]
     people = subprocess.Popen(told)
     opened: list[float] = []
+    patient = True
     try:
         while outcome.kills < kills:
             with living(env, home, port) as pid:
@@ -76,12 +77,15 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
             stop.touch()
             people.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
-        outcome.broken.append(f"some tasks had no end within {END_SECONDS:.0f} s of quiet")
+        patient = False
     finally:
         for process in (people, model):
             process.terminate()
             process.wait(10)
     heard = [json.loads(line) for line in people_log.read_text().splitlines()]
+    if not patient:
+        begun, ended = ({line["task"] for line in heard if line["what"] == what} for what in ("begin", "end"))
+        outcome.broken.append(f"no end within {END_SECONDS:.0f} s of quiet: {sorted(begun - ended)}")
     _compare(outcome, home, heard)
     _check_conversations(outcome, model_log)
     for what, found in (("word", outcome.waits), ("end", outcome.answers)):

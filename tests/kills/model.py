@@ -1,6 +1,7 @@
 """The model for the kills, a process of its own that is never killed: some calls of file tools, then an answer, all of it slowly.
 
-``python -m tests.kills.model PORT LOG`` writes one line of JSON for each request that it gets.
+``python -m tests.kills.model PORT LOG`` writes one line of JSON for each request that it gets. What the tools did to the file of a task that is
+killed by itself is looked at then, too: who is nobody has a workspace only as long as the turn is open, and while it asks the model it is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import json
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,15 @@ def _task_of(messages: list[dict[str, Any]]) -> tuple[str, int]:
     return name, returned
 
 
+def appended(home: Path, name: str) -> list[str]:
+    """The lines of a task, wherever its workspace lies; it can go while it is looked at."""
+    found: list[str] = []
+    for file in home.rglob(PATH):
+        with suppress(FileNotFoundError):
+            found += [line for line in file.read_text().split() if line.startswith(f"{name}.")]
+    return found
+
+
 def append_calls(name: str) -> list[tuple[str, dict[str, str]]]:
     """What is called for a task of the rounds that are killed one by one."""
     return [("append_file", {"path": PATH, "content": f"{name}.{step}\n"}) for step in range(STEPS)]
@@ -58,12 +69,15 @@ async def chat(request: web.Request, log: Path) -> web.StreamResponse:
     """One reply."""
     body = await request.json()
     name, returned = _task_of(body["messages"])
+    loaded = name[:1] in "os"
+    line = {"task": name, "returned": returned, "problems": problems(body["messages"])}
+    if not loaded:
+        line["lines"] = appended(log.parent, name)
     with log.open("a") as file:
-        line = {"task": name, "returned": returned, "problems": problems(body["messages"])}
         file.write(json.dumps(line) + "\n")
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    calls = load_calls(name) if name[:1] in "os" else append_calls(name)
+    calls = load_calls(name) if loaded else append_calls(name)
     if returned < len(calls):
         for word in ("Now ", "writing ", f"line {returned} ", f"of {name}."):
             await response.write(_event({"content": word}))

@@ -1,6 +1,6 @@
 """Sixteen conversations at once, in a process of their own that is never killed: each asks for one task after the other.
 
-``python -m tests.kills.people PORT LOG COUNT STOP`` writes a line of JSON for each first word and each end that it hears. Whoever loses
+``python -m tests.kills.people PORT LOG COUNT STOP`` writes a line of JSON for each task, each first word and each end that it hears. Whoever loses
 the connection asks again, with the same key, until there is an end. When the file STOP is there, nobody asks for anything new.
 
 Half of them are sessions with a workspace each; the others are stateless requests of one `user`, and share a workspace and the file that they
@@ -38,6 +38,7 @@ class Conversation:
             kind = "own" if self.number % 2 else "shared"
             name = f"{kind}{self.number}x{self._asked}"
             self._asked += 1
+            self._note(what="begin", task=name)
             code = said = ""
             tries = 0
             while not code:
@@ -58,8 +59,9 @@ class Conversation:
             body["user"] = "everybody"
         code, said = "", ""
         async with client.post(self._url, json=body, headers=headers) as response:
-            if response.status != 200:
-                return "", ""
+            if response.status != 200:  # not ready yet; or that is how it ended, see docs/api.md
+                told: dict[str, Any] = (await response.json()).get("outspoken", {})
+                return told.get("exit", ""), told.get("notice", "")
             async for line in response.content:
                 if not line.startswith(b"data: {"):
                     continue

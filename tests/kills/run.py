@@ -30,12 +30,13 @@ from gateway.config.reading import load
 from gateway.daemon import run_daemon
 from gateway.operate.context import configure_logs
 from gateway.sessions import atonce
-from tests.kills.model import PATH, STEPS
+from tests.kills.model import STEPS, appended
 from tests.ports import free_port
 
 SESSIONS = 4
 READY_SECONDS = 20.0
 END_SECONDS = 60.0
+MODEL_LOG = "model.log"
 
 
 @dataclass
@@ -128,14 +129,14 @@ def ending(port: int, name: str, number: int) -> tuple[str, str]:
     return code, said
 
 
-def _appended(home: Path) -> list[str]:
-    return [line for file in home.rglob(PATH) for line in file.read_text().split()]
+def _asked(home: Path) -> list[dict[str, Any]]:
+    """What the model was asked, and the lines of the task that stood in its file then."""
+    return [json.loads(line) for line in (home / MODEL_LOG).read_text().splitlines()]
 
 
 def kill_in_the_middle(port: int, pid: int, name: str, number: int, home: Path, draw: random.Random) -> str:
     """Send a message and kill the gateway at a drawn moment; which."""
     moment = draw.choice(("time", "text", "tool", "tool", "result"))
-    before = len(_appended(home))
     wanted = draw.randint(1, STEPS)
     stream = ask(port, name, number)
     sent = time.monotonic()
@@ -144,7 +145,7 @@ def kill_in_the_middle(port: int, pid: int, name: str, number: int, home: Path, 
         if moment == "text" and b"content" in stream.readline():
             time.sleep(draw.uniform(0.0, 0.2))
             break
-        if moment in ("tool", "result") and len(_appended(home)) >= before + wanted:
+        if moment in ("tool", "result") and len(appended(home, name)) >= wanted:
             time.sleep(0.0 if moment == "tool" else draw.uniform(0.001, 0.02))
             break
         time.sleep(0.0005)
@@ -157,7 +158,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
     """All rounds, and the comparison at the end."""
     draw = random.Random(seed)
     outcome = Outcome()
-    port, model_port, log = free_port(), free_port(), home / "model.log"
+    port, model_port, log = free_port(), free_port(), home / MODEL_LOG
     env = environment(home, port, model_port)
     model = subprocess.Popen([sys.executable, "-m", "tests.kills.model", str(model_port), str(log)])
     open_tasks: list[int] = []
@@ -174,7 +175,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
     finally:
         model.terminate()
         model.wait(10)
-    _compare(outcome, home, log, kills)
+    _compare(outcome, home, kills)
     return outcome
 
 
@@ -182,7 +183,8 @@ def _check_end(outcome: Outcome, port: int, number: int, home: Path) -> None:
     name = f"t{number}"
     code, said = ending(port, name, number)
     outcome.exits[code or "none"] += 1
-    lines = Counter(_appended(home))
+    lines = Counter([asked["lines"] for asked in _asked(home) if asked["task"] == name][-1])
+    outcome.lines += sum(lines.values())
     done = [lines[f"{name}.{step}"] for step in range(STEPS)]
     match code:
         case "answered":
@@ -194,14 +196,12 @@ def _check_end(outcome: Outcome, port: int, number: int, home: Path) -> None:
             outcome.broken.append(f"{name} ended with {code!r}: {said!r}")
 
 
-def _compare(outcome: Outcome, home: Path, log: Path, kills: int) -> None:
-    """What the model was sent, against what the tools did."""
-    lines = Counter(_appended(home))
-    outcome.lines = sum(lines.values())
-    outcome.broken += [f"line {line} was appended {count} times" for line, count in lines.items() if count > 1]
+def _compare(outcome: Outcome, home: Path, kills: int) -> None:
+    """What the model was sent, against what the tools did; and what is left in the end."""
+    left = Counter(line for number in range(kills) for line in appended(home, f"t{number}"))
+    outcome.broken += [f"line {line} was appended {count} times" for line, count in left.items() if count > 1]
     seen: dict[str, int] = {}
-    for line in log.read_text().splitlines():
-        request = json.loads(line)
+    for request in _asked(home):
         outcome.model_calls += 1
         outcome.broken += [f"invalid conversation for {request['task']}: {p}" for p in request["problems"]]
         if request["returned"] < seen.get(request["task"], 0):

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import subprocess
 import sys
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+from tests.kills.people import Conversation
+from tests.listening import listening
 
 LIMIT_SECONDS = 180
 """Beyond the limit of the process itself, which ends with what it started."""
@@ -23,3 +32,23 @@ def test_killed_gateways_lose_nothing_and_do_nothing_twice() -> None:
 
 def test_sixteen_conversations_with_file_tools_lose_nothing_and_do_nothing_twice_in_gateways_that_are_killed() -> None:
     assert "0 lost, 0 done twice" in said_by("load", 6)
+
+
+async def test_who_asks_again_hears_an_end_that_is_told_as_a_status(tmp_path: Path) -> None:
+    told = {"error": {}, "outspoken": {"exit": "internal_error", "notice": "This was set aside."}}
+
+    async def chat(_: web.Request) -> web.Response:
+        return web.json_response(told, status=500)
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", chat)
+    stop, log = tmp_path / "stop", tmp_path / "log"
+    async with listening(app) as address, aiohttp.ClientSession() as client:
+        asking = Conversation(1, int(address.rsplit(":", 1)[1]), log).run(client, stop)
+        running = asyncio.create_task(asking)
+        while not (log.exists() and '"end"' in log.read_text()):
+            await asyncio.sleep(0.01)
+        stop.touch()
+        await running
+    end = next(line for line in map(json.loads, log.read_text().splitlines()) if line["what"] == "end")
+    assert (end["exit"], end["said"]) == ("internal_error", "This was set aside.")
