@@ -81,8 +81,8 @@ def judge(reply: Answering, url: str, sign: LifeSign | None, holder: int | None,
         fix = "It may be starting, upgrading its database, busy or stopping: ask again. Or it has another [server] host or port than this configuration."
         return RunningGateway(trouble=f"{head}{f'; {last}' if last else ''}.", fix=fix, pid=pid)
     fix = (
-        f"It hangs. Restart it: systemctl restart outspoken, podman restart outspoken, or kill -9 {pid} and outspoken run. "
-        "What was open goes on, and the next start's log says where it hung (loop.was_held)."
+        f"It hangs. Restart it: systemctl restart outspoken, podman restart outspoken, or kill -ABRT {pid} and outspoken run. "
+        "What was open goes on, and the log says where it hung: loop.held, or after SIGABRT the next start's loop.was_held."
     )
     return RunningGateway(trouble=f"{head}: {last}.", fix=fix, pid=pid)
 

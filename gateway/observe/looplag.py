@@ -2,8 +2,12 @@
 
 Theory. A task of the loop beats twice a second; a thread looks whether it did. If the loop is late by a second, the thread writes the stack
 of the loop's thread into the log: once for each time that it is held, and its length when it is over. Python code and waiting calls are
-seen so. C code that keeps the interpreter's lock stops that thread as well; so the interpreter's own alarm (`faulthandler`), which
-needs no lock, writes the stack into a file, and the file is read when the loop goes on, or by the next process if it never did.
+seen while they hold it. C code that keeps the interpreter's lock stops that thread as well, which is first when the lock is let go: it
+then finds the loop's thread where it called that code.
+
+Law: nobody reads a stack without the interpreter's lock while the program runs. `faulthandler` can, from its alarm or from a signal, and
+where the stack moves meanwhile the process dies of it (https://github.com/python/cpython/issues/140815). So it only writes where the process
+dies anyway: of a fault in C, or of SIGABRT, which service managers send to what hangs. What it wrote is told by the next process.
 
 A stack is made of places in the program, never of values.
 """
@@ -34,6 +38,7 @@ HELD_SECONDS = 1.0
 FRAMES = 30
 """How many of the innermost calls are told."""
 MOST_CHARS = 100_000
+_CAUSE = re.compile(r"^Fatal Python error: (.{1,100})$", re.MULTILINE)
 _PLACE = re.compile(r'^  File "([^"\n]{1,500})", line (\d{1,9}) in (.{1,200})$')
 
 
@@ -59,37 +64,38 @@ class LoopWatch:
 
     @asynccontextmanager
     async def watching(self, notes: Path | None = None) -> AsyncGenerator[None]:
-        """Watch for the block. `notes`: the file for stacks that only the interpreter itself can write."""
+        """Watch for the block. `notes`: the file for the stack that a dying process leaves."""
         file = _opened(notes) if notes is not None else None
+        noting = not faulthandler.is_enabled()  # else somebody else wants it
+        if file is not None and noting:
+            faulthandler.enable(file, all_threads=False)
         self._due = time.monotonic() + BEAT_SECONDS
         self._over.clear()
         thread = threading.Thread(target=self._look, args=(threading.get_ident(),), name="loop lag", daemon=True)
         thread.start()
         try:
-            async with beside(self._beat(file), "loop lag"):
+            async with beside(self._beat(), "loop lag"):
                 yield
         finally:
             self._over.set()
             thread.join(1)
             if file is not None:
-                faulthandler.cancel_dump_traceback_later()
+                if noting:
+                    faulthandler.disable()
                 file.close()
 
-    async def _beat(self, file: TextIO | None) -> None:
+    async def _beat(self) -> None:
         worked = time.thread_time()
         while True:
             self._due = time.monotonic() + BEAT_SECONDS
-            if file is not None:
-                faulthandler.dump_traceback_later(BEAT_SECONDS + HELD_SECONDS, file=file)
             await asyncio.sleep(BEAT_SECONDS)
             late = max(0.0, time.monotonic() - self._due)
             self._observe(late)
             self.longest = max(self.longest, late)
             before, worked = worked, time.thread_time()
             if late >= HELD_SECONDS:
-                noted = _taken(file) if file is not None else ""
-                if not self._told:
-                    log.warning("loop.held", seconds=round(late, 1), frames=stack_of(noted, threading.get_ident()))
+                if not self._told:  # the whole process was stopped, and the loop was quicker
+                    log.warning("loop.held", seconds=round(late, 1), frames=[])
                 log.warning("loop.went_on", seconds=round(late, 1), cpu_seconds=round(worked - before, 1))
             self._told = False
 
@@ -112,17 +118,25 @@ def _frames(frame: FrameType | None) -> list[str]:
     return found
 
 
-def stack_of(noted: str, thread: int) -> list[str]:
-    """The places of one thread's stack in what `faulthandler` wrote, the innermost first. Pure."""
+def stack_of(noted: str) -> list[str]:
+    """The places of the last stack in what `faulthandler` wrote, the innermost first. Pure."""
     found: list[str] = []
-    mine = False
+    begun = False
     for line in noted.splitlines():
-        if "hread 0x" in line:
-            mine = f"hread {thread:#018x} " in line
-            found = [] if mine else found  # the last time that it was noted
-        elif mine and (place := _PLACE.match(line)) is not None and len(found) < FRAMES:
-            found.append(_place(place.group(1), int(place.group(2)), place.group(3)))
+        if line.endswith("(most recent call first):"):
+            begun = True
+        elif (place := _PLACE.match(line)) is not None:
+            if begun:
+                found, begun = [], False
+            if len(found) < FRAMES:
+                found.append(_place(place.group(1), int(place.group(2)), place.group(3)))
     return found
+
+
+def cause_of(noted: str) -> str:
+    """Of what the process died that wrote this; empty if somebody ended it. Pure."""
+    cause = _CAUSE.search(noted)
+    return "" if cause is None or cause.group(1) == "Aborted" else cause.group(1)
 
 
 def _place(file: str, line: int, function: str) -> str:
@@ -137,10 +151,10 @@ def _opened(notes: Path) -> TextIO | None:
         log.warning("loop.not_noted", error=error.strerror or type(error).__name__)
         return None
     left = _taken(file)
-    if left:
-        ids = re.findall(r"hread (0x[0-9a-f]{1,16}) ", left)
-        stacks = [stack for one in ids if (stack := stack_of(left, int(one, 16)))]
-        log.warning("loop.was_held", frames=stacks[-1] if stacks else [])
+    if left and (cause := cause_of(left)):
+        log.error("process.crashed", error=cause, frames=stack_of(left))
+    elif left:
+        log.warning("loop.was_held", frames=stack_of(left))
     return file
 
 

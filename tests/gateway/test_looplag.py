@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
 from gateway.observe.looplag import LoopWatch, stack_of
+
+ROOT = Path(__file__).parents[2]
 
 
 def waits() -> None:
@@ -99,12 +105,89 @@ async def test_a_place_that_cannot_be_written_is_told_and_the_rest_goes_on(tmp_p
     assert [line["event"] for line in lines] == ["loop.not_noted"]
 
 
-def test_only_the_stack_of_the_thread_that_is_asked_for_is_read():
+def test_the_last_stack_is_read():
     noted = (
         "Thread 0x0000000000000002 (most recent call first):\n"
         '  File "/x/other.py", line 1 in other\n\n'
         "Thread 0x0000000000000001 (most recent call first):\n"
-        '  File "/x/mine.py", line 2 in mine\n  File "/x/mine.py", line 3 in <module>\n'
+        '  File "/x/mine.py", line 2 in mine\n  File "/x/mine.py", line 3 in <module>\n\n'
+        'Current thread\'s C stack trace (most recent call first):\n  Binary file "/usr/lib/libc.so"\n'
     )
-    assert stack_of(noted, 1) == ["/x/mine.py:2:mine", "/x/mine.py:3:<module>"]
-    assert stack_of(noted, 3) == []
+    assert stack_of(noted) == ["/x/mine.py:2:mine", "/x/mine.py:3:<module>"]
+    assert stack_of("") == []
+
+
+HANGING = """
+import asyncio, os, re, sys, threading, time
+from pathlib import Path
+from gateway.observe.looplag import LoopWatch
+
+async def run():
+    async with LoopWatch(lambda late: None).watching(Path(sys.argv[1])):
+        await asyncio.sleep(0)
+        print("hangs", flush=True)
+        re.search("(a|a)*$", "a" * 60 + "b")
+
+asyncio.run(run())
+"""
+
+
+@pytest.mark.parametrize(("sent", "event"), [(signal.SIGABRT, "loop.was_held"), (signal.SIGSEGV, "process.crashed")])
+async def test_where_a_process_died_is_told_by_the_next_one(tmp_path: Path, sent: signal.Signals, event: str):
+    notes = tmp_path / "notes"
+    hanging = subprocess.Popen(
+        [sys.executable, "-c", HANGING, str(notes)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert hanging.stdout is not None
+    assert await asyncio.to_thread(hanging.stdout.readline) == b"hangs\n"
+    await asyncio.sleep(0.2)
+    hanging.send_signal(sent)
+    assert await asyncio.to_thread(hanging.wait) == -sent
+    hanging.stdout.close()
+    with capture_logs() as lines:
+        async with LoopWatch(lambda _: None).watching(notes):
+            pass
+    assert [line["event"] for line in lines] == [event]
+    assert any(":search" in str(frame) for frame in lines[0]["frames"])
+
+
+MOVING = """
+import asyncio, sys, threading, time
+from pathlib import Path
+from gateway.observe import looplag
+
+looplag.BEAT_SECONDS = looplag.HELD_SECONDS = 0.002
+
+def deep(n):
+    return deep(n - 1) + 1 if n else 0
+
+def others(end):
+    while time.monotonic() < end:
+        thread = threading.Thread(target=deep, args=(200,))
+        thread.start()
+        thread.join()
+
+async def run():
+    end = time.monotonic() + 4
+    threading.Thread(target=others, args=(end,)).start()
+    async with looplag.LoopWatch(lambda late: None).watching(Path(sys.argv[1])):
+        while time.monotonic() < end:
+            until = time.monotonic() + 0.02
+            while time.monotonic() < until:
+                [deep(n) for n in range(0, 300, 7)]
+            await asyncio.sleep(0.003)
+
+asyncio.run(run())
+"""
+
+
+async def test_a_busy_process_survives_being_looked_at(tmp_path: Path):
+    """Code that works on while its stack is read: one look in some hundred was its end, when nobody held the interpreter's lock."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", MOVING, str(tmp_path / "notes")],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

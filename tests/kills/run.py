@@ -183,7 +183,8 @@ def _check_end(outcome: Outcome, port: int, number: int, home: Path) -> None:
     name = f"t{number}"
     code, said = ending(port, name, number)
     outcome.exits[code or "none"] += 1
-    lines = Counter([asked["lines"] for asked in _asked(home) if asked["task"] == name][-1])
+    seen: list[list[str]] = [asked["lines"] for asked in _asked(home) if asked["task"] == name]
+    lines = Counter(seen[-1])
     outcome.lines += sum(lines.values())
     done = [lines[f"{name}.{step}"] for step in range(STEPS)]
     match code:
