@@ -20,7 +20,7 @@ WHOLE: frozenset[type] = frozenset({TurnSettings, LadderCounts, GuardCounts})
 
 
 def dumps(value: object) -> bytes:
-    """`value`, a dataclass instance with JSON-like fields, as JSON."""
+    """`value`, a dataclass instance with JSON-like fields or what holds such, as JSON."""
     return orjson.dumps(value, default=_fields, option=orjson.OPT_PASSTHROUGH_DATACLASS)
 
 
@@ -42,12 +42,13 @@ def _default(field: Field[Any]) -> object:
 
 def _fields(value: object) -> dict[str, object]:
     if isinstance(value, Exit):
-        facts = _facts(value)
-        return {"code": value.code, "facts": facts} if facts else {"code": value.code}
-    return _facts(value)
+        told = facts(value)
+        return {"code": value.code, "facts": told} if told else {"code": value.code}
+    return facts(value)
 
 
-def _facts(value: object) -> dict[str, object]:
+def facts(value: object) -> dict[str, object]:
+    """The fields of a dataclass instance that are written, by their keys."""
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
     written: dict[str, object] = {}

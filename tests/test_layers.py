@@ -44,6 +44,7 @@ PURE = (
     "agent_core/turn/transcript.py",
     "agent_core/explain/why.py",
     "agent_core/journal/export.py",
+    "agent_core/journal/ordinary.py",
     "agent_core/journal/replay.py",
     "agent_core/journal/replaywords.py",
     "agent_core/judging/compaction.py",

@@ -30,6 +30,7 @@ from dataclasses import field, fields, replace
 import orjson
 
 from agent_core.failures.exits import Exit, Stopped
+from agent_core.journal.ordinary import filled
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode, encode
 from agent_core.messages import InputMessage, text_of
@@ -64,10 +65,18 @@ def dump(head: Head, rows: Sequence[JournalRow]) -> str:
     first = {"outspoken_journal": FORMAT, **{f.name: getattr(head, f.name) for f in fields(Head)}}
     lines = [orjson.dumps(first)]
     lines += [
-        orjson.dumps({"seq": row.seq, "kind": row.kind, "at": row.at, "body": orjson.Fragment(row.body)})
+        orjson.dumps({"seq": row.seq, "kind": row.kind, "at": row.at, "body": orjson.Fragment(_whole(row))})
         for row in rows
     ]
     return b"\n".join([*lines, b""]).decode()
+
+
+def _whole(row: JournalRow) -> bytes:
+    """What a row says, with nothing left to a table of this program; one that cannot be read goes out as it is."""
+    try:
+        return filled(row.body) if row.kind == ev.TurnOpened.kind() else row.body
+    except ValueError:
+        return row.body
 
 
 def load(text: str) -> tuple[Head, list[JournalRow]]:

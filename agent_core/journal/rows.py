@@ -1,8 +1,9 @@
 """Events as rows of the journal, and back.
 
 A row's kind is the event's `kind()`; its body is the event's fields as JSON. Fields that an older program did not know take their defaults.
+As a row is stored, a turn's settings are told by what is otherwise with them (`ordinary`); an export has them whole.
 
-Law (tests/agent_core/test_journal.py): `decode(*encode(event)) == event` for every event.
+Law (tests/agent_core/test_journal.py): `decode(*encode(event)) == event` for every event, and so for the row that is stored of it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from agent_core import storedjson
 from agent_core.failures.errors import ProtocolError, UnreadableJournal
+from agent_core.journal.ordinary import filled, shortened
 from agent_core.records import dataclass
 from agent_core.store.turns.rows import JournalRow
 from agent_core.text.wellformed import storable
@@ -50,14 +52,21 @@ class WrittenEvent:
     at: int
 
 
-def encode(event: Event) -> WrittenEvent:
-    """The row for an event. What came from outside was made storable where it was read; should an event hold something all the same that
-    JSON cannot spell, a plain one takes its place: an end that cannot be stored is none."""
+def encode(event: Event, *, short: bool = False) -> WrittenEvent:
+    """An event as it is written, `short` for the database. What came from outside was made storable where it was read; should an event hold
+    something all the same that JSON cannot spell, a plain one takes its place: an end that cannot be stored is none."""
+    write = _shortly if short else storedjson.dumps
     try:
-        body = storedjson.dumps(event)
+        body = write(event)
     except (TypeError, ValueError):
-        body = storedjson.dumps(plain(event))
+        body = write(plain(event))
     return WrittenEvent(event.kind(), body, event.at)
+
+
+def _shortly(event: Event) -> bytes:
+    if isinstance(event, TurnOpened):
+        return storedjson.dumps({**storedjson.facts(event), "settings": shortened(event.settings)})
+    return storedjson.dumps(event)
 
 
 def plain(value: Any) -> Any:
@@ -101,7 +110,7 @@ def decode(kind: str, body: bytes) -> Event:
     if kind not in KINDS:
         raise UnreadableJournal(f"the journal holds an event of a kind that this version does not know: {kind}")
     try:
-        return _adapter(kind).validate_json(body)
+        return _adapter(kind).validate_json(filled(body) if kind == TurnOpened.kind() else body)
     except ValueError as error:
         raise UnreadableJournal(
             f"an event of kind {kind} in the journal cannot be read: {type(error).__name__}"
@@ -127,7 +136,7 @@ def merged(events: Iterable[Event]) -> list[Event]:
 
 def row_of(event: Event, seq: int) -> JournalRow:
     """An event as the row `seq` of a journal."""
-    written = encode(event)
+    written = encode(event, short=True)
     return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
 
 
