@@ -151,8 +151,9 @@ async def _log_growth(bench: Bench, turns: int) -> float:
         for _ in range(turns):
             await ask(bench.gateway.port, "bench tokens=1", stream=False)
         after = log.read_bytes()
-        changed = sum(after[i : i + 1048] != before[i : i + 1048] for i in range(32, len(after), 1048))
-        grown.append(changed * 1048 / turns / 1024)
+        frame = int.from_bytes(after[8:12]) + 24  # a page, and its head
+        changed = sum(after[i : i + frame] != before[i : i + frame] for i in range(32, len(after), frame))
+        grown.append(changed * frame / turns / 1024)
     return statistics.median(grown)
 
 

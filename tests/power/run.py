@@ -171,7 +171,8 @@ def run(cuts: int, seed: int, folder: Path) -> Totals:
         place.mkdir()
         recorder.ops = []
         # In every other recording the log is copied into the file every few turns, so that many cuts fall into that.
-        _set_pragma("wal_autocheckpoint", lines.CHECKPOINT_PAGES if totals.recordings % 2 else 150)
+        module: Any = lines
+        module.CHECKPOINT_BYTES = 4 * 1024 * 1024 if totals.recordings % 2 else 150 * 1024
         asyncio.run(_record(place, recorder, seed + totals.recordings))
         ops, recorder.ops = recorder.ops, []
         totals.recordings += 1

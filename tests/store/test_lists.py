@@ -33,12 +33,12 @@ async def test_one_reminder_that_cannot_be_read_hides_no_other_and_the_due_ones_
     async with opened(sqlite) as store:
         for number in range(MANY):
             await store.schedules.put(planned(number))
-    harmed(Path(sqlite), ("schedules", [f"remind:{number:03} words" for number in range(12, 30)]))
+    harmed(Path(sqlite), ("schedules", [f"remind:{number:03}" for number in range(12, 30)]))
     async with opened(sqlite) as store:
         for found in (await store.schedules.of("k/a/b//", "reminder"), await store.schedules.due(10_000)):
             names = [one.schedule for one in found]
             assert names == sorted(names)
-            assert MANY - 8 <= len(names) < MANY
+            assert MANY - 12 <= len(names) < MANY  # a page holds so many
             assert store.left_out("schedules")
         assert "remind:003" in names
         assert "remind:039" in names

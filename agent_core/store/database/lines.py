@@ -55,10 +55,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = structlog.get_logger("storage")
 
-PAGE_BYTES = 1024
-"""A commit writes whole pages, and a turn touches about twenty: small pages keep a plain turn under 32 KiB of log."""
-CHECKPOINT_PAGES = 4_096
-"""The log is copied into the file when it has grown by 4 MiB."""
+PAGE_BYTES = 512
+"""A commit writes whole pages, and a turn touches some thirty: the smaller they are, the less it writes. Large messages and long answers are
+written and read as quickly as with larger ones. A file that is there keeps the pages that it has."""
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""The log is copied into the file when it has grown by so much."""
 LOG_LIMIT_BYTES = 16 * 1024 * 1024
 CACHE_KIB = 8 * 1024
 BUSY_MS = 5_000
@@ -80,7 +81,6 @@ WRITER_PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
     f"PRAGMA busy_timeout = {BUSY_MS}",
-    f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}",
     f"PRAGMA journal_size_limit = {LOG_LIMIT_BYTES}",
     f"PRAGMA cache_size = -{CACHE_KIB}",
 )
@@ -361,6 +361,10 @@ def _sqlite_engine(path: Path) -> Engine:
     def prepare(conn: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         conn.isolation_level = None  # transactions are begun by `begin` below and by nobody else
         _run_pragmas(conn, WRITER_PRAGMAS)
+        cursor = conn.cursor()
+        (page,) = cursor.execute("PRAGMA page_size").fetchone()
+        cursor.execute(f"PRAGMA wal_autocheckpoint = {max(1, CHECKPOINT_BYTES // int(page))}")
+        cursor.close()
 
     def begin(conn: Connection) -> None:
         # IMMEDIATE: facts that are read inside are still true when they are acted on.
