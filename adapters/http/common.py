@@ -93,6 +93,10 @@ CALLER = web.RequestKey("caller", Caller)
 """Set in a request as soon as it is known who calls."""
 
 
+HEADERS = web.RequestKey("headers", dict[str, str])
+"""Set with it: what an answer has besides, for one that is written piece by piece."""
+
+
 def caller_of(
     request: web.Request, callers: Callers, allowed: Sequence[str] = (), own_host: str = ""
 ) -> Caller | Problem:
@@ -137,6 +141,19 @@ def cors_headers(request: web.Request, allowed: Sequence[str]) -> dict[str, str]
         "Access-Control-Expose-Headers": "x-request-id, retry-after, x-should-retry",
         "Vary": "Origin",
     }
+
+
+async def not_here(request: web.Request, known: str = "") -> web.Response:
+    """No route has this path, or none with this method. `known` says what there is."""
+    allowed: set[str] = set()
+    for resource in request.app.router.resources():
+        found, methods = await resource.resolve(request)
+        allowed |= methods if found is None else set()
+    if not allowed:
+        words = f"There is nothing at {request.method} {request.path[:200]}. {known}".rstrip()
+        return problem_response(Problem(404, words, code="unknown_url"))
+    words = f"{request.method} is not possible there. Possible is: {', '.join(sorted(allowed))}."
+    return problem_response(Problem(405, words, code="method_not_allowed"), {"Allow": ", ".join(sorted(allowed))})
 
 
 def no_budget(words: str, retry_after: int) -> Problem:

@@ -9,6 +9,8 @@ Whose tools may be used is what the request says, in this order:
 5. ``tools: []``: nobody's. It says that there are none.
 6. Nothing: the gateway's.
 
+``outspoken: {"approvals": "wait"}``, or the header ``X-Outspoken-Approvals: wait``, says that somebody will decide about calls that need approval.
+
 An errand is a small request that a front end makes for itself, on behalf of nobody. It is told by ``outspoken: {"task": …}``, by the header
 ``X-Outspoken-Task`` or Open WebUI's ``X-OpenWebUI-Task`` (its administrators set it to ``{{TASK}}``), and by the words that front ends send as
 they are installed. An errand has no tools and no memory, is asked for once more at most, and is no incident.
@@ -27,6 +29,8 @@ from agent_core.records import dataclass
 from agent_core.tools.offer import ToolsFrom
 
 TOOLS_HEADER = "X-Outspoken-Tools"
+APPROVALS_HEADER = "X-Outspoken-Approvals"
+WAIT = "wait"
 TASK_HEADERS = ("X-Outspoken-Task", "X-OpenWebUI-Task")
 NO_TOOLS = "none"
 _ERRANDS = (
@@ -50,6 +54,8 @@ class Wish:
     """It has said that no tool may be used: nothing else that it says changes that."""
     said: bool = False
     """It has said itself whose tools it wants."""
+    waits: bool = False
+    """A call that needs somebody's approval waits for it; else it is not run, as nobody is there to ask."""
 
 
 def wish_of(
@@ -62,7 +68,18 @@ def wish_of(
         return f"outspoken.tools must be one of: {', '.join(ToolsFrom)}"
     if task is not None and not isinstance(task, str):
         return "outspoken.task must be text"
-    errand = bool(task) or (not tools and _sounds_like_one(messages))
+    waits = own.get("approvals")
+    if waits not in (None, WAIT):
+        return f'outspoken.approvals must be "{WAIT}", or left out'
+    wish = _tools_wish(asked, tools, choice, errand=_is_errand(task, tools, messages), emptied=emptied)
+    return replace(wish, waits=waits is not None)
+
+
+def _is_errand(task: str | None, tools: Sequence[object], messages: Sequence[Message]) -> bool:
+    return bool(task) or (not tools and _sounds_like_one(messages))
+
+
+def _tools_wish(asked: Json, tools: Sequence[object], choice: Json, *, errand: bool, emptied: bool) -> Wish:
     forbidden = choice == NO_TOOLS
     if forbidden:
         return Wish(ToolsFrom.NONE, errand, forbidden=True)
@@ -79,6 +96,11 @@ def wish_with(wish: Wish, headers: Mapping[str, str]) -> Wish | Problem:
     """The wish with what headers say, where the body says nothing."""
     if any((task := headers.get(name, "").strip()) and not task.startswith("{{") for name in TASK_HEADERS):
         wish = replace(wish, errand=True, tools=wish.tools if wish.said else wish.tools.within(ToolsFrom.CLIENT))
+    if waits := headers.get(APPROVALS_HEADER, "").strip().lower():
+        if waits != WAIT:
+            words = f"{APPROVALS_HEADER} must be {WAIT}, or left out."
+            return Problem(400, words, param=APPROVALS_HEADER, code="invalid_header")
+        wish = replace(wish, waits=True)
     asked = headers.get(TOOLS_HEADER, "").strip().lower()
     if not asked:
         return wish

@@ -223,6 +223,8 @@ class ToolReturned(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAnswered(Happened):
+    """Somebody has said whether a call may run, or the time for it is over."""
+
     call: str
     verdict: Verdict
     by: str = ""

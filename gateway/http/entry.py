@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from typing_extensions import override
 
 from adapters.contract.pacing import worth_saying
-from adapters.http.common import Problem, problem_response
+from adapters.http.common import Problem, not_here, problem_response
 from adapters.http.entrance import NotJson, client_of, is_among, unreadable
 from agent_core.ports import Ids
 from agent_core.signals import RequestRefused, Tell
@@ -60,22 +60,9 @@ async def expects(request: web.Request) -> web.StreamResponse | None:
     return problem_response(Problem(417, "That cannot be expected here.", code="expectation_failed"))
 
 
-async def nothing_here(request: web.Request) -> web.StreamResponse:
-    """No route has this path, or none with this method."""
-    allowed: set[str] = set()
-    for resource in request.app.router.resources():
-        found, methods = await resource.resolve(request)
-        allowed |= methods if found is None else set()
-    if not allowed:
-        return problem_response(Problem(404, f"There is nothing at {request.path[:200]}.", code="unknown_url"))
-    response = problem_response(Problem(405, f"{request.method} is not possible there.", code="method_not_allowed"))
-    response.headers["Allow"] = ", ".join(sorted(allowed))
-    return response
-
-
 def expecting(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
     """The routes and one for all other paths, with an answer to whatever is expected."""
-    routes = [*routes, web.route("*", "/{path:.*}", nothing_here)]
+    routes = [*routes, web.route("*", "/{path:.*}", not_here)]
     return [
         web.RouteDef(route.method, route.path, route.handler, {**route.kwargs, "expect_handler": expects})
         for route in routes

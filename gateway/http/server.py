@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from adapters.http import sessions
 from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemIds
@@ -34,6 +36,9 @@ from gateway.people.keyring import Keyring
 from gateway.queues.refusals import Refusals
 from gateway.sessions.hub import Hub
 from gateway.version import program_version
+
+if TYPE_CHECKING:
+    from adapters.contract.sessions import SessionAccess
 
 SHUTDOWN_SECONDS = 3.0
 """How long the server waits at its end for those who still read."""
@@ -91,11 +96,25 @@ async def open_doors(
         operator_key,
         paths.state_dir / "outbox",
     )
-    served = [*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes]
+    served = [
+        *api.routes(sessions.served(partial(_sessions, hub), thinking=server.thinking)),
+        *page.routes(),
+        *admin.routes(),
+        *sending.routes(),
+        *chats.routes(),
+        *routes,
+    ]
     served += _hooks(config, hub, chats, clock).routes()
     served += _console(config, hub, store, clock, ids, chats).routes()
     app.add_routes(expecting(served))
     return await _listening(config, app, ids, hub.tell, stack)
+
+
+def _sessions(hub: Hub) -> SessionAccess:
+    """What programs do with stored conversations; loaded when one first does."""
+    from gateway.conversations.access import access_of
+
+    return access_of(hub.accepting, hub.stopping, hub.forgetting)
 
 
 def _hooks(config: Config, hub: Hub, chats: Platforms, clock: Clock) -> HookIntake:

@@ -22,7 +22,7 @@ from agent_core.limits.quotas import Full, QuotaKind, QuotaLedger, QuotaLimits, 
 from agent_core.records import dataclass
 from agent_core.store.budgets.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.errors import NoRoomToday
-from agent_core.store.keeping.forgetting import AGENT_MARK
+from agent_core.store.memory.rows import AGENT_MARK
 from gateway.limits.whose import UNNAMED, memory_of
 
 DAY_MS = 24 * 3600 * 1000

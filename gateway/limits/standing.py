@@ -16,7 +16,7 @@ from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Budget
 from agent_core.records import dataclass
 from agent_core.settings import Route
-from agent_core.store.keeping.forgetting import AGENT_MARK
+from agent_core.store.memory.rows import AGENT_MARK
 from agent_core.tools.builtin.notes import OF_MEMORY
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 

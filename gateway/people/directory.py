@@ -14,15 +14,11 @@ import structlog
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatKind, ChatOrigin
-from agent_core.failures.errors import UnreadableJournal
-from agent_core.journal.rows import decode
-from agent_core.messages import text_of
+from agent_core.journal.openings import first_words, opened_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow, Redeemed
-from agent_core.store.sessions.rows import ConversationRow, PlaceChange
+from agent_core.store.sessions.rows import PlaceChange
 from agent_core.store.store import Store
-from agent_core.text.shown import shortened
-from agent_core.turn.events import TurnOpened
 from gateway.people.linking import (
     CODE_LIFE_MS,
     LISTED,
@@ -139,7 +135,7 @@ class PeopleDirectory:
         places = [row.place for row in self._places.values() if (row.account, row.person) in mine]
         rows = await self._store.sessions.conversations(places, LISTED) if places else []
         self.unread = bool(places) and self._store.left_out("conversations")
-        found = tuple(Conversation(row.key, row.at, _first_words(row)) for row in rows)
+        found = tuple(Conversation(row.key, row.at, first_words(opened_of(row.kind, row.body))) for row in rows)
         self._listed.pop(own.text(), None)
         self._listed[own.text()] = tuple(one.place for one in found)
         while len(self._listed) > KNOWN_TRIES:
@@ -198,13 +194,3 @@ class PeopleDirectory:
         await self._store.people.unlink(account, person)
         log.info("people.unlinked", account=account, person=person)
         return await self.refresh()
-
-
-def _first_words(row: ConversationRow) -> str:
-    try:
-        opened = decode(row.kind, row.body)
-    except UnreadableJournal:
-        return "…"
-    if not isinstance(opened, TurnOpened):
-        return "…"
-    return shortened(" ".join(text_of(message.content) for message in opened.input if message.role == "user"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Protocol
 
 import orjson
@@ -18,10 +20,13 @@ class Prefs:
     model: str = ""
     policy: SessionPolicy | None = None
     agent: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What its client has attached to it."""
 
     def encode(self) -> str:
         """The stored form."""
         values = {"model": self.model, "policy": self.policy.value if self.policy else "", "agent": self.agent}
+        values = {**values, "metadata": dict(self.metadata)}
         return orjson.dumps({name: value for name, value in values.items() if value}).decode()
 
     @staticmethod
@@ -35,7 +40,14 @@ class Prefs:
             return Prefs()
         model, policy = str(values.get("model", "")), str(values.get("policy", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         agent = str(values.get("agent", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        return Prefs(model, SessionPolicy(policy) if policy in set(SessionPolicy) else None, agent)
+        policy = SessionPolicy(policy) if policy in set(SessionPolicy) else None
+        return Prefs(model, policy, agent, _texts(values.get("metadata")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def _texts(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    return {name: text for name, text in value.items() if isinstance(name, str) and isinstance(text, str)}  # pyright: ignore[reportUnknownVariableType]
 
 
 class HasPrefs(Protocol):

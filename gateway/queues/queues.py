@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from agent_core.bell import Bell
 from gateway.queues.pasts import Pasts
+from gateway.queues.prefs import Prefs
 from gateway.queues.queue import Running, SessionQueue
 
 
@@ -62,6 +63,13 @@ class Queues:
         """Whether the queue's session is this process's is not known any more."""
         self._by_session.pop(queue.session, None)
         queue.session, queue.epoch, queue.memory_loaded, queue.prefs_loaded = "", 0, False, False
+
+    def let_go(self, queue: SessionQueue) -> None:
+        """The queue's session is gone, and nothing of it is known any more; the next message begins another one."""
+        self._by_session.pop(queue.session, None)
+        self.pasts.drop(queue.key)
+        queue.begin_anew("", 0)
+        queue.recent, queue.prefs, queue.prefs_loaded = [], Prefs(), False
 
     def point(self, queue: SessionQueue, session: str, epoch: int) -> None:
         """From now on the queue is another session's."""

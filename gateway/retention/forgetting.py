@@ -15,7 +15,7 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,7 +31,13 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.keeping import forgetting as steps
-from agent_core.store.keeping.forgetting import Account, ForgettingJob
+from agent_core.store.keeping.forgetting import (
+    CONVERSATION,
+    CONVERSATION_KEY,
+    Account,
+    ForgettingJob,
+    TheirSession,
+)
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
 from agent_core.store.store import StorageUnavailable, Store
@@ -49,6 +55,10 @@ LATER_SECONDS = 600.0
 AGAIN_SECONDS = 2.0
 """So long after a step in which one of their turns was still open it is looked again."""
 ATTACHED = re.compile(r"; it is in your workspace as ([^\n]{1,200})\.\]")
+DELETED = "deleted by its client"
+"""Why the journal of a turn is gone that a client has deleted, as it is stored."""
+GONE = "api/gone/{}//"
+"""The key of a conversation that is being deleted; no message ever has it."""
 QUICK_BYTES = 256 * 2**20
 """A SQLite file up to this size is written anew while the gateway runs: nobody writes meanwhile, for some seconds."""
 
@@ -151,6 +161,13 @@ class Forgetting:
         await self.store.deliveries.act(AuditRow(self.ids.new("a"), job.at, by, "forget", "/".join(who), words))
         return job
 
+    async def begin_conversation(self, session: str, key: str, gone: str) -> ForgettingJob:
+        """The same of a conversation in which nothing runs or waits; its name is free when this returns. Whoever begins it ends it (`finish`)."""
+        who = ((CONVERSATION, session), (CONVERSATION_KEY, key))
+        job = ForgettingJob(self.ids.new("f"), who, self.clock.now_ms(), None)
+        await self.store.keeping.remove(steps.begin_conversation(job, gone))
+        return job
+
     async def finish_all(self) -> None:
         """Do what is not done yet."""
         try:
@@ -162,10 +179,36 @@ class Forgetting:
 
     async def finish(self, job: ForgettingJob) -> ForgettingResult:
         """Do it, from the beginning."""
-        async with self._lock:
-            self.last = await self._finish(job)
-        log.info("forget.done", forget=job.forget, turns=self.last.turns, messages=self.last.messages)
-        return self.last
+        if job.conversation is not None:
+            done = await self._finish_conversation(job, *job.conversation)
+        else:
+            async with self._lock:
+                done = self.last = await self._finish(job)
+        log.info("forget.done", forget=job.forget, turns=done.turns, messages=done.messages)
+        return done
+
+    async def _finish_conversation(self, job: ForgettingJob, session: str, key: str) -> ForgettingResult:
+        turns, folders, number = 0, 0, 0
+        while rows := await self.store.turns.behind(session, number, LOOKED_AT_ONCE // 10):
+            number = rows[-1].number
+            for row in rows:
+                folders += await self._files_of(row.turn, session)
+            names = [row.turn for row in rows]
+            turns += await self._in_batches(names, lambda some: steps.remove_turns(some, DELETED))
+        one = TheirSession(session, key, alone=True)
+        if await self.store.sessions.by_key(key) is not None:
+            one = replace(one, key=GONE.format(session))  # after a restart: what has its name now is another one
+        messages, left = await self._remove_own(one, job.at)
+        folders += await self._folder(folder_name(one.key))
+        await self.store.keeping.remove(steps.end(job, self.clock.now_ms()))
+        return ForgettingResult(turns + left, messages, 1, 0, folders, rewritten=True)
+
+    async def _remove_own(self, one: TheirSession, at: int) -> tuple[int, int]:
+        """What is left of a conversation of theirs alone: how many messages, how many turns."""
+        messages, turns = await self._blank(steps.of_session(one.session, at)), 0
+        while left := (await self._pausing(steps.remove_session(one, at))).count:
+            turns += left
+        return messages, turns
 
     async def _finish(self, job: ForgettingJob) -> ForgettingResult:
         await self._name_writers()
@@ -182,9 +225,8 @@ class Forgetting:
         sessions = await self.store.forgotten.sessions(job.who, await self.store.forgotten.keys_of(job.who))
         own = [one for one in sessions if one.alone]
         for one in own:
-            messages += await self._blank(steps.of_session(one.session, job.at))
-            while left := (await self._pausing(steps.remove_session(one, job.at))).count:
-                turns += left
+            blanked, left = await self._remove_own(one, job.at)
+            messages, turns = messages + blanked, turns + left
             folders += await self._folder(folder_name(one.key))
         for one in sessions:
             if not one.alone:

@@ -13,11 +13,9 @@ from agent_core.store.keeping.retaining import empty_message, remove_journals
 from agent_core.store.store import Store
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
+from gateway.retention.forgetting import DELETED
 from gateway.sessions.recall import closed_turn, told_of
 from gateway.sessions.stopping import TurnStopping
-
-DELETED = "deleted by its client"
-"""Why the journal of a turn is gone, as it is stored."""
 
 
 @dataclass(frozen=True, slots=True)

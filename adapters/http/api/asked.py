@@ -103,6 +103,7 @@ class ApiRequest:
             client_tools=self.tools if self.wish.tools.clients else (),
             tools_from=self.wish.tools,
             errand=self.wish.errand,
+            can_approve=self.wish.waits and not self.wish.errand,
             model=self.model,
             key=self.caller.key,
             client_output_limit=self.client_output_limit,

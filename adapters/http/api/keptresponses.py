@@ -161,12 +161,12 @@ def input_items(inbound: FromApi, mark: str) -> list[dict[str, Json]]:
     messages = [*(inbound.own_history or ()), *(message.to_message() for message in inbound.input)]
     items: list[dict[str, Json]] = []
     for message in messages:
-        for item in _items_of(message):
+        for item in items_of(message):
             items.append({"id": f"in_{mark}_{len(items)}", **item})
     return items
 
 
-def _items_of(message: Message) -> list[dict[str, Json]]:
+def items_of(message: Message) -> list[dict[str, Json]]:
     words, calls = text_of(message.get("content")), message.get("tool_calls")
     if message["role"] == "tool":
         call = message.get("tool_call_id")

@@ -10,7 +10,7 @@ Sources: OpenAI's API reference; design notes in docs/architecture.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 
 import orjson
@@ -28,8 +28,9 @@ from adapters.http.api.retries import Served
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
 from adapters.http.api.truth import errors_as
-from adapters.http.common import CALLER, Problem, caller_of, cors_headers, problem_response
+from adapters.http.common import CALLER, HEADERS, Problem, caller_of, cors_headers, not_here, problem_response
 from adapters.http.errorsas import ErrorsAs
+from adapters.http.routes import Handler, HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
@@ -79,17 +80,23 @@ class OpenAiApi:
         self._answering = ApiAnswering(clock, ids, settings.keep_alive_seconds)
         self._kept = KeptResponses(gateway, self._answering)
 
-    def routes(self) -> list[web.RouteDef]:
+    def routes(self, beside: Mapping[HttpRoute, Handler] | None = None) -> list[web.RouteDef]:
+        """`beside` is what others serve below the same root, for the same callers."""
+        served: dict[HttpRoute, Handler] = {
+            HttpRoute.COMPLETE: self._asked(COMPLETIONS),
+            HttpRoute.CANCEL_COMPLETION: self._kept.cancel_completion,
+            HttpRoute.RESPOND: self._asked(RESPONSES),
+            HttpRoute.GET_RESPONSE: self._kept.get,
+            HttpRoute.DELETE_RESPONSE: self._kept.delete,
+            HttpRoute.CANCEL_RESPONSE: self._kept.cancel,
+            HttpRoute.LIST_INPUT_ITEMS: self._kept.items,
+            HttpRoute.LIST_MODELS: self._models,
+            HttpRoute.GET_MODEL: self._model,
+            **(beside or {}),
+        }
+        routes = [route.served(self._guarded(handler)) for route, handler in served.items()]
         return [
-            web.post("/v1/chat/completions", self._guarded(self._asked(COMPLETIONS))),
-            web.post("/v1/chat/completions/{completion}/cancel", self._guarded(self._kept.cancel_completion)),
-            web.post("/v1/responses", self._guarded(self._asked(RESPONSES))),
-            web.get("/v1/responses/{response}", self._guarded(self._kept.get)),
-            web.delete("/v1/responses/{response}", self._guarded(self._kept.delete)),
-            web.post("/v1/responses/{response}/cancel", self._guarded(self._kept.cancel)),
-            web.get("/v1/responses/{response}/input_items", self._guarded(self._kept.items)),
-            web.get("/v1/models", self._guarded(self._models)),
-            web.get("/v1/models/{model:.+}", self._guarded(self._model)),
+            *routes,
             web.options("/v1/{path:.*}", self._preflight),
             web.route("*", "/v1/{path:.*}", self._guarded(self._nothing_here)),
         ]
@@ -103,7 +110,7 @@ class OpenAiApi:
             settings = self._settings
             caller = caller_of(request, settings.callers, settings.cors_origins, settings.own_host)
             if not isinstance(caller, Problem):
-                request[CALLER] = caller
+                request[CALLER], request[HEADERS] = caller, cors_headers(request, settings.cors_origins)
                 try:
                     response = await handler(request)
                 except (ConnectionError, web.HTTPException, StorageUnavailable):
@@ -128,9 +135,8 @@ class OpenAiApi:
         return web.Response(status=204, headers=cors_headers(request, self._settings.cors_origins))
 
     async def _nothing_here(self, request: web.Request) -> web.StreamResponse:
-        known = "POST /v1/chat/completions, POST /v1/responses, GET /v1/models"
-        words = f"There is nothing at {request.method} {request.path[:200]}. There is: {known}."
-        return problem_response(Problem(404, words, code="unknown_url"))
+        known = "POST /v1/chat/completions, POST /v1/responses, GET /v1/models, and what /openapi.json lists"
+        return await not_here(request, f"There is: {known}.")
 
     # ------------------------------------------------------------------ models
 

@@ -21,15 +21,12 @@ from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
 from agent_core.store.keeping.retaining import drop_journals
 from agent_core.store.keeping.rows import ForgetRow
+from agent_core.store.memory.sql import of_scope
 from agent_core.store.people.rows import PersonState
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
 
 Account = tuple[str, str]
 """(account, the person's id in it)"""
-LISTS = "todo"
-"""The kind of the to-do lists, whose scopes are a memory's scope and the name of a workspace."""
-AGENT_MARK = "\x1f"
-"""What stands in a memory's scope between whose it is and the agent that keeps it for itself."""
 SUMMARY = "Earlier turns were removed, because somebody wanted to be forgotten."
 DROPPED = "its person is forgotten"
 """Why a message was dropped that has no words any more."""
@@ -42,14 +39,24 @@ _NAMED = rb'"(?:id|user|user_id|from|author|person)"\s*:\s*"?'
 _u, _s, _j, _i, _d, _h = t.turns.c, t.sessions.c, t.journal.c, t.inbox.c, t.deliveries.c, t.hooks.c
 
 
+CONVERSATION, CONVERSATION_KEY = "conversation", "conversation-key"
+"""What stands in an account's place where it is no person but a conversation: its id, and the key that it had."""
+
+
 @dataclass(frozen=True, slots=True)
 class ForgettingJob:
-    """Somebody is to be forgotten."""
+    """Somebody is to be forgotten, or a conversation."""
 
     forget: str
     who: tuple[Account, ...]
     at: int
     done_at: int | None
+
+    @property
+    def conversation(self) -> tuple[str, str] | None:
+        """The conversation's id and the key that it had, if it is one."""
+        named = dict(self.who)
+        return (named[CONVERSATION], named[CONVERSATION_KEY]) if CONVERSATION in named else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +196,18 @@ def begin(job: ForgettingJob) -> Callable[[Connection], None]:
     return body
 
 
+def begin_conversation(job: ForgettingJob, gone: str) -> Callable[[Connection], None]:
+    """The same of a conversation: from now on it has the key `gone`, so that its name is free, and no settings."""
+
+    def doing(conn: Connection) -> None:
+        begin(job)(conn)
+        if job.conversation is not None:
+            mine = _s.session == job.conversation[0]
+            conn.execute(update(t.sessions).where(mine).values(key=gone, policy=None))
+
+    return doing
+
+
 def blank_askers(turns: Collection[str]) -> Callable[[Connection], int]:
     """Nobody knows any more who asked these turns."""
     return lambda conn: conn.execute(update(t.turns).where(_u.turn.in_(turns)).values(people="")).rowcount
@@ -217,7 +236,7 @@ def name_writers(found: Sequence[tuple[int, str, str, str]]) -> Callable[[Connec
     return body
 
 
-def remove_turns(turns: Sequence[str]) -> Callable[[Connection], int]:
+def remove_turns(turns: Sequence[str], why: str = FORGOTTEN) -> Callable[[Connection], int]:
     """Everything about these turns but that they were there, when, and what they used."""
 
     def body(conn: Connection) -> int:
@@ -229,7 +248,7 @@ def remove_turns(turns: Sequence[str]) -> Callable[[Connection], int]:
             conn.execute(delete(t.deliveries).where(_d.origin.in_(keys)))
             of_them = select(_u.session).where(_u.turn.in_(keys))
             conn.execute(delete(t.hooks).where(_h.session.in_(of_them), _h.turn.in_(keys)))
-            conn.execute(update(t.turns).where(_u.turn.in_(keys)).values(removed=FORGOTTEN, undone=1))
+            conn.execute(update(t.turns).where(_u.turn.in_(keys)).values(removed=why, undone=1))
         return len(found)
 
     return body
@@ -288,7 +307,7 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         conn.execute(delete(t.budgets).where(_known_files("/".join(one.key.split("/")[:3]), conn.dialect.name)))
         conn.execute(
             delete(t.memory).where(
-                or_(*(_of_scope(scope, conn.dialect.name) for scope in (one.key, f"session/{one.key}")))
+                or_(*(of_scope(scope, conn.dialect.name) for scope in (one.key, f"session/{one.key}")))
             )
         )
         shown = func.substr(t.audit.c.object, 1, len(one.key)) == literal(one.key)
@@ -299,15 +318,6 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         return 0
 
     return body
-
-
-def _of_scope(scope: str, dialect: str) -> ColumnElement[bool]:
-    """What is remembered under a scope, and the lists in each of its workspaces. (A name may hold a slash, a workspace's does not.)"""
-    m = t.memory.c
-    workspace = func.substr(m.scope, len(scope) + 2)
-    below = and_(begins(m.scope, f"{scope}/", dialect), ~workspace.contains("/"))
-    agents = begins(m.scope, f"{scope}{AGENT_MARK}", dialect)
-    return or_(m.scope == scope, agents, and_(m.kind == LISTS, below))
 
 
 def _known_files(holder: str, dialect: str) -> ColumnElement[bool]:
@@ -341,7 +351,7 @@ def remove_the_rest(who: Sequence[Account]) -> Callable[[Connection], None]:
         for account, person in who:
             door = account if account in ("api", "web") else ""
             if door:
-                conn.execute(delete(t.memory).where(_of_scope(f"{door}/{person}", conn.dialect.name)))
+                conn.execute(delete(t.memory).where(of_scope(f"{door}/{person}", conn.dialect.name)))
                 conn.execute(delete(t.budgets).where(_known_files(f"{door}/{person}", conn.dialect.name)))
             for table in (t.links, t.link_codes, t.places):
                 conn.execute(delete(table).where(table.c.account == account, table.c.person == person))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import and_, case, func, or_, select, tuple_
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
+from agent_core.store.database.keys import among
 from agent_core.store.database.node import Writing
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions import upkeep
 from agent_core.store.sessions.ops import Claim, Respond
-from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionRow
+from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionFigures, SessionRow
+from agent_core.store.turns.rows import TurnState
 
 
 class SessionReads(StoreReading):
@@ -57,6 +59,50 @@ class SessionReads(StoreReading):
         rows = await self._asks.all(query)
         bodies = await self._asks.whole([bytes(row[4]) for row in rows])
         return [ConversationRow(r[0], r[1], r[2], r[3], body) for r, body in zip(rows, bodies, strict=True)]
+
+    async def named(
+        self, prefixes: Sequence[str], ending: str, limit: int, after: tuple[int, str] | None, *, newest_first: bool
+    ) -> list[SessionRow]:
+        """Sessions whose keys begin with one of `prefixes` and have this `ending`, in the order in which they were made, behind the one that
+        was made then. What makes their order never changes, so that nobody who goes through them meets one twice."""
+        c = t.sessions.c
+        ends = func.substr(c.key, func.length(c.key) - len(ending) + 1) == ending
+        query = t.SESSION.query.where(or_(*(self._asks.begins(c.key, one) for one in prefixes)), ends)
+        place = tuple_(c.created_at, c.session)
+        if after is not None:
+            query = query.where(place < tuple_(*after) if newest_first else place > tuple_(*after))
+        order = (c.created_at.desc(), c.session.desc()) if newest_first else (c.created_at, c.session)
+        return [t.SESSION.make(row) for row in await self._asks.all(query.order_by(*order).limit(limit))]
+
+    async def figures(self, sessions: Sequence[str]) -> dict[str, SessionFigures]:
+        """What is known of each by its turns; a session without any is missing."""
+        u, s = t.turns.c, t.sessions.c
+        is_open = u.state == TurnState.OPEN.value
+        told = and_(u.number > s.since, u.undone == 0, u.removed == "")
+        query = (
+            select(
+                u.session,
+                func.sum(case((or_(told, is_open), 1), else_=0)),
+                func.coalesce(func.sum(u.input_tokens), 0),
+                func.coalesce(func.sum(u.output_tokens), 0),
+                func.max(case((is_open, u.turn), else_="")),
+                func.min(case((told, u.number))),
+                func.max(case((or_(told, is_open), u.number))),
+            )
+            .join(t.sessions, s.session == u.session)
+            .where(u.session.in_(sessions))
+            .group_by(u.session)
+        )
+        rows = await self._asks.all(query)
+        ends = [(str(row[0]), number) for row in rows for number in row[5:7] if number is not None]
+        named = select(u.session, u.number, u.turn).where(among((u.session, u.number), ends))
+        turns = {(str(r[0]), int(r[1])): str(r[2]) for r in await self._asks.all(named)} if ends else {}
+        return {
+            str(r[0]): SessionFigures(
+                int(r[1]), int(r[2]), int(r[3]), str(r[4]), turns.get((r[0], r[5]), ""), turns.get((r[0], r[6]), "")
+            )
+            for r in rows
+        }
 
     async def of_place(self, prefix: str) -> list[SessionRow]:
         """The sessions whose keys begin with `prefix`, and those that go on in such places."""
@@ -104,6 +150,12 @@ class Sessions(SessionReads, Writing):
     async def change(self, session: str, epoch: int, change: SessionChange) -> None:
         """Promises: the session is changed like this."""
         await self._writer.submit(Respond(session, epoch, 0, change, ()))
+
+    async def make(self, session: str, key: str, policy: str) -> bool:
+        """Promises: there is a session with this key, which is this node's under epoch 1, and holds nothing. False if there was one before."""
+        self._node.must_live()
+        at = self._node.clock.now_ms()
+        return await self._writer.alone(upkeep.make(session, key, policy, at, self._node.who.node))
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""

@@ -71,3 +71,19 @@ class SessionChange:
     """The session's settings, as the gateway encodes them."""
     place: PlaceChange | None = None
     """What goes on in the chat where the command was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFigures:
+    """What is known of a session by its turns."""
+
+    turns: int
+    """Those that are still told, or are open."""
+    input_tokens: int
+    """Of all turns that there ever were."""
+    output_tokens: int
+    open_turn: str
+    """Empty if none is open."""
+    first: str
+    """The first turn that is still told; empty if there is none."""
+    last: str

@@ -1,4 +1,4 @@
-"""The transactions that stand alone: a node's arrival, taking over what a dead node left, a chat that moves.
+"""The transactions that stand alone: a node's arrival, taking over what a dead node left, a chat that moves, a session that is made empty.
 
 Each returns a body for `Writer.alone`, and each body is repeatable: if its commit's answer was lost, running it again finds its
 own work and gives the same answer.
@@ -91,5 +91,20 @@ def move_chat(account: str, old: str, new: str) -> Callable[[Connection], None]:
             if table is t.schedules:  # whoever saw it under the old name must look again
                 values["rev"] = t.schedules.c.rev + 1
             conn.execute(update(table).where(matches).values(values))
+
+    return body
+
+
+def make(session: str, key: str, policy: str, at: int, node: int) -> Callable[[Connection], bool]:
+    """A session that holds nothing; False if there is one with its key."""
+
+    def body(conn: Connection) -> bool:
+        c = t.sessions.c
+        found = conn.execute(select(c.session).where(c.key == key)).first()
+        if found is not None:
+            return bool(found[0] == session)  # the commit of an earlier attempt took place after all
+        made = {"session": session, "key": key, "owner": node, "epoch": 1, "policy": policy or None}
+        conn.execute(insert(t.sessions).values(**made, created_at=at, last_at=at))
+        return True
 
     return body

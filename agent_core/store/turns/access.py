@@ -54,6 +54,20 @@ class TurnReads(StoreReading):
             query = query.where(t.turns.c.number < number)
         return (await self._asks.made(query, t.TURN.make))[::-1]
 
+    async def behind(self, session: str, number: int, limit: int, *, newest_first: bool = False) -> list[TurnRow]:
+        """The next turns of `session` behind that number, in this order."""
+        c = t.turns.c
+        mine = t.TURN.query.where(c.session == session, c.number < number if newest_first else c.number > number)
+        order = c.number.desc() if newest_first else c.number
+        return await self._asks.made(mine.order_by(order).limit(limit), t.TURN.make)
+
+    async def openings(self, turns: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+        """Kind and body of the first event of each; a turn whose journal is gone is missing."""
+        j = t.journal.c
+        rows = await self._asks.all(select(j.turn, j.kind, j.body).where(j.turn.in_(turns), j.seq == 0))
+        bodies = await self._asks.whole([bytes(row[2]) for row in rows])
+        return {str(row[0]): (str(row[1]), body) for row, body in zip(rows, bodies, strict=True)}
+
     async def calls(self, turn: str) -> list[ToolCallRow]:
         query = t.CALL.query.where(t.tool_calls.c.turn == turn).order_by(t.tool_calls.c.call)
         return await self._asks.made(query, t.CALL.make)

@@ -1,0 +1,39 @@
+"""Conversations and approvals for programs: OpenAI's Conversations API, and beside it what that has not. Loaded when it is first asked for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from adapters.http.routes import Handler, HttpRoute
+
+if TYPE_CHECKING:
+    from adapters.contract.sessions import SessionAccess
+
+ROUTES = (
+    HttpRoute.CREATE_CONVERSATION, HttpRoute.GET_CONVERSATION, HttpRoute.UPDATE_CONVERSATION, HttpRoute.DELETE_CONVERSATION, HttpRoute.LIST_ITEMS,
+    HttpRoute.GET_ITEM, HttpRoute.LIST_SESSIONS, HttpRoute.RESET_SESSION, HttpRoute.EXPORT_SESSION, HttpRoute.LIST_APPROVALS, HttpRoute.DECIDE,
+)  # fmt: skip
+
+
+def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[HttpRoute, Handler]:
+    """What serves them. `thinking`: callers are shown what models think, where their key does not say otherwise."""
+
+    @functools.cache
+    def handlers() -> Mapping[HttpRoute, Handler]:
+        from adapters.http.sessions.conversations import Conversations
+        from adapters.http.sessions.managed import ManagedSessions
+
+        made = access()
+        return ManagedSessions(made, Conversations(made, thinking)).routes()
+
+    def later(route: HttpRoute) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await handlers()[route](request)
+
+        return handle
+
+    return {route: later(route) for route in ROUTES}

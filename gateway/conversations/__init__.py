@@ -1,0 +1,1 @@
+"""Stored conversations, as programs list, read, change and delete them, and the approvals that wait in them."""

@@ -1,0 +1,197 @@
+"""Implements `adapters.contract.sessions.SessionAccess`: what programs do with stored conversations, by the operations that commands in chats use.
+
+Beginning anew is what ``/new`` does; deleting is forgetting, of one conversation; approvals go the way of buttons.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from adapters.contract.base import SessionKey
+from adapters.contract.sessions import (
+    CHAINED,
+    NAMED,
+    BusyElsewhere,
+    Decision,
+    OpenApproval,
+    SessionFile,
+    SessionSight,
+    SessionTurn,
+    StillRunning,
+)
+from agent_core.jsonvalue import Json
+from agent_core.ports import Ids
+from agent_core.records import dataclass
+from agent_core.store.sessions.rows import SessionChange, SessionRow
+from agent_core.store.store import Fenced, LeaseLost, OwnedElsewhere, Store
+from agent_core.turn.events import Verdict
+from gateway.conversations.deciding import Deciding
+from gateway.conversations.sights import SessionSights
+from gateway.limits.whose import folder_name
+from gateway.queues.prefs import Prefs
+from gateway.queues.queue import SessionQueue
+from gateway.retention.forgetting import GONE, Forgetting
+from gateway.sessions.accepting import Accepting
+from gateway.sessions.stopping import TurnStopping
+
+API = "api"
+MOST_FILES = 10_000
+OVER_LOOKS, OVER_SECONDS = 100, 0.1
+"""How often it is looked whether a turn that was stopped is over, and how long apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySessions:
+    """Every method raises `StorageUnavailable`."""
+
+    store: Store
+    accepting: Accepting
+    stopping: TurnStopping
+    forgetting: Forgetting
+    sights: SessionSights
+    deciding: Deciding
+    ids: Ids
+    workspaces: Path
+
+    # ------------------------------------------------------------------ looking
+
+    async def page(
+        self, realm: str, after: SessionSight | None, limit: int, *, newest_first: bool
+    ) -> list[SessionSight]:
+        ending = SessionKey("", "", "", person=realm).text()[len("//") :]
+        behind = (after.created_at, after.session) if after is not None else None
+        prefixes = [f"{API}/{account}/" for account in (NAMED, CHAINED)]
+        rows = await self.store.sessions.named(prefixes, ending, limit, behind, newest_first=newest_first)
+        return await self.sights.of(rows)
+
+    async def find(self, realm: str, name: str) -> SessionSight | None:
+        row = await self._row(realm, name)
+        return (await self.sights.of([row]))[0] if row is not None else None
+
+    async def _row(self, realm: str, name: str) -> SessionRow | None:
+        row = await self.store.sessions.by_key(_named(realm, name).text())
+        if row is not None or not name.startswith("s_"):
+            return row
+        row = await self.store.sessions.one(name)
+        if row is None or row.key.count("/") != 4:
+            return None
+        key = SessionKey.of(row.key)
+        theirs = key.platform == API and key.account in (NAMED, CHAINED) and key.person == realm
+        return row if theirs else None
+
+    async def turns(self, sight: SessionSight, number: int, limit: int, *, newest_first: bool) -> list[SessionTurn]:
+        return await self.sights.turns(sight.session, number, limit, newest_first=newest_first)
+
+    async def remembered(self, sight: SessionSight) -> Mapping[str, Json]:
+        found: dict[str, list[Json]] = {}
+        for row in await self.store.memory.of_session(sight.key.text()):
+            entry: Json = {"name": row.name, "value": row.value.decode(), "at": row.at // 1000}
+            found.setdefault(row.kind, []).append(entry)
+        return {kind: list(entries) for kind, entries in found.items()}
+
+    async def files(self, sight: SessionSight) -> list[SessionFile]:
+        return await asyncio.to_thread(_files_in, self.workspaces / folder_name(sight.key.text()))
+
+    # ------------------------------------------------------------------ changing
+
+    async def make(self, realm: str, metadata: Mapping[str, str]) -> SessionSight:
+        name = self.ids.new("conv")
+        policy = Prefs(metadata=metadata).encode() if metadata else ""
+        await self.store.sessions.make(self.ids.new("s"), _named(realm, name).text(), policy)
+        found = await self.find(realm, name)
+        assert found is not None
+        return found
+
+    async def describe(self, sight: SessionSight, metadata: Mapping[str, str]) -> SessionSight:
+        async with self._owned(sight) as queue:
+            row = await self.store.sessions.one(sight.session)
+            prefs = replace(Prefs.decode(row.policy if row is not None else None), metadata=metadata)
+            change = SessionChange(policy=prefs.encode())
+            await self.store.sessions.change(sight.session, queue.epoch, change)
+            queue.prefs, queue.prefs_loaded = prefs, True
+        return replace(sight, metadata=metadata)
+
+    async def reset(self, sight: SessionSight) -> SessionSight:
+        key = sight.key
+        await self.stopping.stop(key)
+        async with self._owned(sight) as queue:
+            await self.store.sessions.change(sight.session, queue.epoch, SessionChange(forget=True))
+            self.stopping.queues.forget_memory(key.text())
+        row = await self.store.sessions.one(sight.session)
+        return (await self.sights.of([row]))[0] if row is not None else sight
+
+    async def delete(self, sight: SessionSight) -> None:
+        async with self._owned(sight) as queue:
+            for message in [*queue.waiting]:  # before the running one: the next would begin when that ends
+                await self.stopping.stop_message(queue.ticket_of(message))
+            await self.stopping.stop(sight.key)
+            if not await self._over(queue):
+                raise StillRunning
+            key, gone = sight.key.text(), GONE.format(sight.session)
+            job = await self.forgetting.begin_conversation(sight.session, key, gone)
+            self.stopping.queues.let_go(queue)
+            await self.forgetting.finish(job)
+
+    @asynccontextmanager
+    async def _owned(self, sight: SessionSight) -> AsyncGenerator[SessionQueue]:
+        """The conversation's queue, which is this process's while the block runs; no message is taken in meanwhile. Raises `BusyElsewhere`."""
+        queues, key = self.stopping.queues, sight.key.text()
+        queue = queues.at(key)
+        try:
+            async with queue.accepting:
+                yield await self.accepting.owned(key, sight.session)
+        except (OwnedElsewhere, LeaseLost, Fenced) as error:
+            raise BusyElsewhere from error
+        finally:
+            queues.release(queue)
+
+    async def _over(self, queue: SessionQueue) -> bool:
+        """Whether nothing of it runs any more, and its end is stored."""
+        for _ in range(OVER_LOOKS):
+            busy = queue.running is not None or queue.task is not None or queue.waiting
+            if not busy and not await self.store.left.turns(queue.session):
+                return True
+            await asyncio.sleep(OVER_SECONDS)
+        return False
+
+    # ------------------------------------------------------------------ approvals
+
+    async def approvals(self, realm: str) -> list[OpenApproval]:
+        return await self.deciding.open(realm)
+
+    async def decide(self, realm: str, turn: str, call: str, verdict: Verdict, by: str) -> Decision:
+        return await self.deciding.decide(realm, turn, call, verdict, by)
+
+
+def access_of(accepting: Accepting, stopping: TurnStopping, forgetting: Forgetting) -> GatewaySessions:
+    """What programs do with the conversations of this gateway."""
+    store = forgetting.store
+    sights = SessionSights(store, stopping.queues, forgetting.clock)
+    deciding = Deciding(store, stopping, sights)
+    return GatewaySessions(
+        store, accepting, stopping, forgetting, sights, deciding, forgetting.ids, forgetting.workspaces
+    )
+
+
+def _named(realm: str, name: str) -> SessionKey:
+    return SessionKey(API, NAMED, name, person=realm)
+
+
+def _files_in(root: Path) -> list[SessionFile]:
+    found: list[SessionFile] = []
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(folder, name)
+            if len(found) >= MOST_FILES:
+                return found
+            try:
+                found.append(SessionFile(path.relative_to(root).as_posix(), path.lstat().st_size))
+            except OSError:
+                continue  # it has just gone
+    return found

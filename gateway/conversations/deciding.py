@@ -1,0 +1,128 @@
+"""Approvals, as programs give and deny them: what waits, and what became of an answer.
+
+An answer goes the way of a button in a chat (`TurnStopping.approve`), and is told when it stands in the journal. So it can be asked for again:
+the same answer gets the same, also after the turn is over, and another one is told what was decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from adapters.contract.base import FromApi, SessionKey
+from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, SessionSight
+from adapters.delivery.parts import call_mark
+from agent_core.failures.errors import UnreadableJournal
+from agent_core.journal.rows import decode
+from agent_core.records import dataclass
+from agent_core.store.store import Store
+from agent_core.store.turns.rows import TurnState
+from agent_core.tools.asked import question, whole
+from agent_core.turn.events import ApprovalAnswered, ApprovalAsked, Verdict
+from agent_core.turn.state import Activity, ActivityState
+from gateway.conversations.sights import SessionSights
+from gateway.queues.queue import Running
+from gateway.sessions.stopping import TurnStopping
+
+STORED_SECONDS = 10.0
+"""So long it is waited for an answer to be in the journal."""
+LOOK_SECONDS = 0.02
+API = "api"
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """Every method raises `StorageUnavailable`."""
+
+    store: Store
+    stopping: TurnStopping
+    sights: SessionSights
+
+    async def open(self, realm: str) -> list[OpenApproval]:
+        """See `adapters.contract.sessions.SessionAccess.approvals`."""
+        found: list[OpenApproval] = []
+        for running in self.stopping.queues.running():
+            if (activity := _asking(running)) is None or not _is_of(running, realm):
+                continue
+            row = await self.store.sessions.one(running.driver.identity.session)
+            if row is not None:
+                sight = (await self.sights.of([row]))[0]
+                found.append(_open(sight, running, activity))
+        return sorted(found, key=lambda one: (one.asked_at, one.turn))
+
+    async def decide(self, realm: str, turn: str, mark: str, verdict: Verdict, by: str) -> Decision:
+        """See `adapters.contract.sessions.SessionAccess.decide`."""
+        row = await self.store.turns.one(turn)
+        session = await self.store.sessions.one(row.session) if row is not None else None
+        key = SessionKey.of(session.key) if session is not None and session.key.count("/") == 4 else None
+        if key is None or key.platform != API or key.person != realm:
+            return Decision(DecisionFate.UNKNOWN)
+        call, decided = await self._in_journal(turn, mark)
+        if not call:
+            return Decision(DecisionFate.UNKNOWN)
+        if decided is None:
+            told = await self.stopping.approve(key, turn, call, verdict, by)
+            decided = await self._stored(turn, mark) if told else (await self._in_journal(turn, mark))[1]
+        if decided is not None:
+            return _decision(decided, verdict)
+        row = await self.store.turns.one(turn)
+        is_open = row is not None and row.state is TurnState.OPEN
+        return Decision(DecisionFate.ELSEWHERE if is_open else DecisionFate.OVER)
+
+    async def _stored(self, turn: str, mark: str) -> ApprovalAnswered | None:
+        """The answer as the journal has it, as soon as it has one."""
+        clock = self.stopping.clock
+        until = clock.monotonic() + STORED_SECONDS
+        while True:
+            decided = (await self._in_journal(turn, mark))[1]
+            row = None if decided is not None else await self.store.turns.one(turn)
+            if decided is not None or row is None or row.state is TurnState.CLOSED or clock.monotonic() > until:
+                return decided
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _in_journal(self, turn: str, mark: str) -> tuple[str, ApprovalAnswered | None]:
+        """The call with this mark for which somebody was asked (empty if there is none), and what was answered."""
+        call, decided = "", None
+        for row in await self.store.turns.journal(turn):
+            if row.kind not in (ApprovalAsked.kind(), ApprovalAnswered.kind()):
+                continue
+            try:
+                event = decode(row.kind, row.body)
+            except UnreadableJournal:
+                continue
+            if isinstance(event, ApprovalAsked | ApprovalAnswered) and call_mark(event.call) == mark:
+                call = event.call
+                decided = event if isinstance(event, ApprovalAnswered) else decided
+        return call, decided
+
+
+def _decision(decided: ApprovalAnswered, verdict: Verdict) -> Decision:
+    fate = DecisionFate.DECIDED if decided.verdict is verdict else DecisionFate.OTHERWISE
+    if decided.verdict is Verdict.EXPIRED:
+        fate = DecisionFate.OVER
+    return Decision(fate, decided.verdict, decided.by, decided.at)
+
+
+def _is_of(running: Running, realm: str) -> bool:
+    first = running.messages[0].inbound if running.messages else None
+    return isinstance(first, FromApi) and first.session.platform == API and first.session.person == realm
+
+
+def _asking(running: Running) -> Activity | None:
+    """The call that waits for somebody, if it is stored that it does."""
+    if running.driver.over or running.driver.seen.committing:
+        return None
+    calls = [one for one in running.driver.turn.timeline if isinstance(one, Activity)]
+    return next((one for one in calls if one.state is ActivityState.APPROVAL), None)
+
+
+def _open(sight: SessionSight, running: Running, activity: Activity) -> OpenApproval:
+    return OpenApproval(
+        session=sight,
+        turn=running.driver.identity.turn,
+        call=activity.call,
+        tool=activity.name,
+        question=whole(activity.name, activity.arguments) or question(activity.name, activity.arguments),
+        arguments=activity.arguments,
+        asked_at=activity.since,
+        until=activity.approval_deadline,
+    )
