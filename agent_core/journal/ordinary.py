@@ -82,7 +82,13 @@ ORDINARY: Mapping[int, Mapping[str, Json]] = {
 NEWEST = max(ORDINARY)
 _NAMES = tuple(field.name for field in fields(TurnSettings))
 _MARK = f'"{SAME_AS}":'.encode()
-_KNOWN_MOST = 512
+_KNOWN_MOST = 64
+
+
+@lru_cache(_KNOWN_MOST)
+def short(settings: TurnSettings) -> bytes:
+    """The same as it is written. Most turns of a gateway have the same."""
+    return storedjson.dumps(shortened(settings))
 
 
 def shortened(settings: TurnSettings) -> dict[str, object]:
@@ -95,7 +101,7 @@ def shortened(settings: TurnSettings) -> dict[str, object]:
     return told
 
 
-@lru_cache(_KNOWN_MOST)
+@lru_cache(8 * _KNOWN_MOST)
 def is_ordinary(name: str, value: object) -> bool:
     """Written out it is what the table says, to the last field."""
     return name in ORDINARY[NEWEST] and orjson.loads(storedjson.dumps(value)) == ORDINARY[NEWEST][name]

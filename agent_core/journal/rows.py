@@ -15,9 +15,12 @@ from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+import orjson
+
 from agent_core import storedjson
 from agent_core.failures.errors import ProtocolError, UnreadableJournal
-from agent_core.journal.ordinary import filled, shortened
+from agent_core.journal.ordinary import filled
+from agent_core.journal.ordinary import short as short_settings
 from agent_core.records import dataclass
 from agent_core.store.turns.rows import JournalRow
 from agent_core.text.wellformed import storable
@@ -65,7 +68,9 @@ def encode(event: Event, *, short: bool = False) -> WrittenEvent:
 
 def _shortly(event: Event) -> bytes:
     if isinstance(event, TurnOpened):
-        return storedjson.dumps({**storedjson.facts(event), "settings": shortened(event.settings)})
+        return storedjson.dumps(
+            {**storedjson.facts(event), "settings": orjson.Fragment(short_settings(event.settings))}
+        )
     return storedjson.dumps(event)
 
 

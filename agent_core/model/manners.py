@@ -121,7 +121,8 @@ class Manners:
 
     def kept(self) -> Manners:
         """What holds for later calls as well."""
-        return replace(self, forget_thoughts=False, unlimited=False)
+        this_time = self.forget_thoughts or self.unlimited
+        return replace(self, forget_thoughts=False, unlimited=False) if this_time else self
 
 
 POLITE = Manners()

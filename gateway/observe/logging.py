@@ -39,6 +39,9 @@ TEXT_KEYS = frozenset({"text", "prompt", "content", "arguments", "result", "repl
 MAX_CHARS = 16_000
 """A longer text is cut in the middle, so that the beginning and the end of a traceback stay."""
 
+KNOWN_AGAIN_CHARS = 64
+"""A text that is not longer is looked at once while it is among the last thousand: the same come with every line."""
+
 DEEPEST = 8
 """Levels of nesting that are written."""
 
@@ -73,8 +76,9 @@ class Cleaner:
     def __init__(self, redactor: Redactor, *, show_text: bool) -> None:
         self._redactor = redactor
         self._show_text = show_text
-        # Names of facts are few and come again with every event.
+        # Names of facts are few and come again with every event; so do models, endpoints, ids.
         self._name = lru_cache(1024)(self._cleaned_name)
+        self._short = lru_cache(1024)(self._cleaned)
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         return {
@@ -85,6 +89,9 @@ class Cleaner:
         return escaped(self._text(name))
 
     def _text(self, text: str) -> str:
+        return self._short(text) if len(text) <= KNOWN_AGAIN_CHARS else self._cleaned(text)
+
+    def _cleaned(self, text: str) -> str:
         text = shortened(self._redactor.redact(text))
         if text.isascii() and "\x7f" not in text:
             return text
@@ -98,6 +105,8 @@ class Cleaner:
             return MASK
         if key in TEXT_KEYS and not self._show_text:
             return _length(value)
+        if type(value) is str:
+            return self._text(value)
         if isinstance(value, Enum):
             return self._value(key, value.value, deeper)
         if isinstance(value, str):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 import structlog
@@ -29,7 +30,7 @@ from agent_core.limits.retention import Keep
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient
 from agent_core.records import dataclass
-from agent_core.settings import Route, TurnSettings
+from agent_core.settings import Route, ToolFacts, TurnSettings
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Conflict, Damaged, StorageUnavailable, Store
@@ -58,6 +59,7 @@ from gateway.setaside.unclaimed import Unclaimed
 
 log = structlog.get_logger("gateway")
 
+SETTINGS_KNOWN = 64
 ERRAND_CALLS = 2
 """A front end's own errand is asked for once, and once more."""
 
@@ -116,25 +118,46 @@ def opened_event(
     source, brought = tools_from(first), request.client_tools if request is not None else ()
     theirs = client_tools(brought).names if source.clients else ()
     withheld = withheld_from(first) | set(theirs) | standing.withheld([tool.name for tool in settings.turn.tools])
-    turn = replace(
+    turn = _settings(
         settings.turn,
-        routes=routes,
-        tools=tuple(t for t in settings.turn.tools if t.name not in withheld) if source.gateways else (),
-        client_tools=theirs,
-        most_calls=ERRAND_CALLS if request is not None and request.errand else 0,
+        routes,
+        tuple(t for t in settings.turn.tools if t.name not in withheld) if source.gateways else (),
+        theirs,
+        ERRAND_CALLS if request is not None and request.errand else 0,
         can_approve=first.can_approve,
         client_output_limit=request is not None and request.client_output_limit,
     )
     asked = tuple(message for inbound in inbounds for message in inbound.input)
     said = [message.to_message() for message in asked]
-    opened = TurnOpened(
+    return TurnOpened(
         at=at, input=asked, settings=turn, seed=seed, surface=first.surface, known=known if not turn.most_calls else Known(),
         left_out=looked_at(left_out, said), agent=standing.name, key=standing.key,
+        own_history=request.own_history if request is not None else None,
+        request=request.request if request is not None else {},
+        client_tools=brought if theirs else (),
     )  # fmt: skip
-    if request is None:
-        return opened
+
+
+@lru_cache(SETTINGS_KNOWN)
+def _settings(
+    template: TurnSettings,
+    routes: tuple[Route, ...],
+    tools: tuple[ToolFacts, ...],
+    client_tools: tuple[str, ...],
+    most_calls: int,
+    *,
+    can_approve: bool,
+    client_output_limit: bool,
+) -> TurnSettings:
+    """The settings of a turn. Most turns of a gateway have the same: they are made once."""
     return replace(
-        opened, own_history=request.own_history, request=request.request, client_tools=brought if theirs else ()
+        template,
+        routes=routes,
+        tools=tools,
+        client_tools=client_tools,
+        most_calls=most_calls,
+        can_approve=can_approve,
+        client_output_limit=client_output_limit,
     )
 
 

@@ -29,6 +29,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 
+from agent_core.store.database import direct
 from agent_core.store.database.beside import (
     COMPANIONS,
     LOG,
@@ -368,7 +369,7 @@ def _sqlite_engine(path: Path) -> Engine:
 
     def begin(conn: Connection) -> None:
         # IMMEDIATE: facts that are read inside are still true when they are acted on.
-        conn.exec_driver_sql("BEGIN IMMEDIATE")
+        direct.ask(conn, "BEGIN IMMEDIATE", [()])
 
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)

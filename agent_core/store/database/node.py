@@ -54,6 +54,8 @@ async def packed(body: bytes) -> Packed:
 
 async def packed_rows(rows: Sequence[JournalRow]) -> tuple[list[JournalRow], tuple[Piece, ...]]:
     """The same of a journal's rows, and what was cut out of all of them."""
+    if all(len(row.body) < LOOKED_AT_BYTES for row in rows):
+        return list(rows), ()
     found = [await packed(row.body) for row in rows]
     made = [replace(row, body=one.body) for row, one in zip(rows, found, strict=True)]
     return made, tuple(piece for one in found for piece in one.pieces)

@@ -123,10 +123,13 @@ class Inbox(InboxReads, Writing):
         session is ours as it says, without an open turn; the answer tells.
         """
         stored, claims = await packed(message.body), self._node.ownership.lease_ok()
-        message, pieces = replace(message, body=stored.body), stored.pieces
+        pieces = stored.pieces
+        if pieces:
+            message = replace(message, body=stored.body)
         if opening is not None:
             rows, more = await packed_rows(opening.rows)
-            opening, pieces = replace(opening, rows=tuple(rows)), pieces + more
+            if more:
+                opening, pieces = replace(opening, rows=tuple(rows)), pieces + more
         return await self._writer.submit(Accept(message, claims, pieces, opening if claims else None))
 
     async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:
