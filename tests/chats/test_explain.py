@@ -55,8 +55,9 @@ async def _settled(database: Path, said: set[str]) -> None:
     for _ in range(200):
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
             stored = {row[0] for row in conn.execute("SELECT platform_key FROM inbox")}
-            (new,) = conn.execute("SELECT count(*) FROM inbox WHERE state IN ('new', 'taken')").fetchone()
-        if said <= stored and not new:
+            (new,) = conn.execute("SELECT count(*) FROM inbox WHERE state = 'new'").fetchone()
+            (running,) = conn.execute("SELECT count(*) FROM turns WHERE state = 'open'").fetchone()
+        if said <= stored and not new and not running:
             return
         await asyncio.sleep(0.5)
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, bindparam, create_engine, select
+from sqlalchemy import Connection, bindparam, create_engine, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from agent_core.store import tables as t
@@ -19,9 +19,14 @@ from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.trouble import Blame, blame
 from agent_core.store.inbox.rows import InboxState
-from agent_core.store.inbox.sql import _BY_ID, _BY_KEY, _DONE, _HIGHEST_ID
+from agent_core.store.inbox.sql import _BY_ID, _BY_KEY, _HIGHEST_ID
 from agent_core.store.turns.sql import _TURNS
 
+DONE = (
+    update(t.inbox)
+    .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
+    .values(state=InboxState.DONE.value)
+)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
 VALUES = st.tuples(TEXTS, TEXTS, st.binary(max_size=5), st.none() | TEXTS, st.integers(-(2**63), 2**63 - 1))
 
@@ -95,7 +100,7 @@ def test_a_change_writes_what_it_names_and_what_is_always_the_same(conn: Connect
     with conn.begin() as now:
         direct.do(conn, t.MESSAGE.insert, [message(n, ("a", "k", b"", None, n)) for n in (1, 2)])
         direct.do(conn, t.INPUT.insert, [{"inbox": 2, "turn": "t"}])
-        direct.do(conn, _DONE, [{"which": "t"}])
+        direct.do(conn, DONE, [{"which": "t"}])
         direct.do(
             conn, t.MESSAGE.update(("reason", "suspicion")), [{"which_id": 1, "new_reason": "r", "new_suspicion": 3}]
         )

@@ -95,7 +95,6 @@ class Facts:
     pointed: dict[str, str | None] = field(default_factory=dict[str, str | None])
     """By place: what goes on there from now on."""
     unlinked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    closed_turns: list[str] = field(default_factory=list[str])
     memory_gone: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     hooks_settled: dict[str, HookRow] = field(default_factory=dict[str, HookRow])
     """By message: what became of it."""

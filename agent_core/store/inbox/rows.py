@@ -18,7 +18,7 @@ class InboxState(StrEnum):
     TAKEN = "taken"
     """Part of an open turn."""
     DONE = "done"
-    """Its turn is closed."""
+    """Its turn is closed. Stored only where no turn has taken it; elsewhere the turn tells it."""
     DROPPED = "dropped"
     """Will never be part of a turn; `reason` says why."""
 

@@ -1,8 +1,12 @@
-"""Messages of a batch, read and written."""
+"""Messages of a batch, read and written.
+
+What became of a message that a turn has taken stands with the turn: whoever reads the one looks at the other. So the end of a turn does not
+write its messages again. (Those of earlier versions have it written; that means the same.)
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, and_, bindparam, case, func, select, text
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs
@@ -10,9 +14,16 @@ from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
 from agent_core.store.inbox.rows import InboxState
+from agent_core.store.turns.rows import TurnState
 
-MESSAGES = t.MESSAGE.query.add_columns(t.turn_inputs.c.turn).select_from(
-    t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id)
+_over = and_(t.inbox.c.state == InboxState.TAKEN.value, t.turns.c.state == TurnState.CLOSED.value)
+_state = case((_over, InboxState.DONE.value), else_=t.inbox.c.state)
+MESSAGES = select(
+    *(_state.label("state") if name == "state" else t.inbox.c[name] for name in t.MESSAGE.names), t.turn_inputs.c.turn
+).select_from(
+    t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id).outerjoin(
+        t.turns, t.turns.c.turn == t.turn_inputs.c.turn
+    )
 )
 """All messages, each with the turn that has taken it."""
 _BY_ID = (
@@ -26,11 +37,6 @@ _NEXT_IDS = text(
     "SELECT nextval(CAST(pg_get_serial_sequence('inbox', 'id') AS regclass)) FROM generate_series(1, :count)"
 )
 """On PostgreSQL. In its own words: those of SQLAlchemy's would load its dialect for everybody."""
-_DONE = (
-    update(t.inbox)
-    .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
-    .values(state=InboxState.DONE.value)
-)
 
 
 def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
@@ -63,5 +69,3 @@ def store(conn: Connection, facts: Facts) -> None:
     if facts.inbox:
         t.MESSAGE.add_new(conn, facts.inbox.values())
         t.MESSAGE.store_changed(conn, facts.inbox.values())
-    if facts.closed_turns:
-        direct.do(conn, _DONE, [{"which": turn} for turn in facts.closed_turns])

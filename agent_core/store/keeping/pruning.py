@@ -121,7 +121,7 @@ _of_open_turn = (
     .correlate(t.inbox)
 )
 _ended = and_(
-    _i.state.in_([InboxState.DONE.value, InboxState.DROPPED.value]),
+    _i.state != InboxState.NEW.value,
     ~_of_open_turn,
     # On SQLite the next id is the highest plus one: the highest must stay, or ids would come again.
     _i.id < select(func.max(t.inbox.alias("every").c.id)).scalar_subquery(),

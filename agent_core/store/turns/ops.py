@@ -227,9 +227,8 @@ class Close(Op[None]):
         )
         session.open_turn = None
         _seen(session, self.closed_at)
-        facts.closed_turns.append(self.turn)
         for message in facts.taken.get(self.turn, ()):
-            message.change(state=InboxState.DONE)
+            message.change(state=InboxState.DONE)  # known to the batch; of others the turn tells it
         for inbox_id in self.heard:
             heard = facts.inbox.get(inbox_id)
             if heard is not None and heard.row.state is InboxState.NEW:
