@@ -30,8 +30,6 @@ from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
-from agent_core.tools.base import Tool
-from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.chats.attachments import Attachments
@@ -70,6 +68,7 @@ from gateway.storage.damage import DamageMet
 from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
+from gateway.toolset import ToolUnknown, toolset
 from gateway.version import program_version
 from gateway.warming import warmed
 from gateway.webhooks.telling import HookTelling
@@ -148,7 +147,7 @@ async def serving(
         client = ModelClient(endpoints, clock, redactor)
         stack.push_async_callback(client.aclose)
         workers = await stack.enter_async_context(Workers())
-        tools = _tools(config, store, paths, workers)
+        tools = await _tools(config, store, paths, workers, stack)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
@@ -260,19 +259,11 @@ def tell_of_old_rows(endpoints: Sequence[Endpoint], clock: Clock) -> None:
         log.warning("model.known_bad_overdue", row=row.name, look_again=row.look_again.isoformat(), report=row.report)
 
 
-def _tools(config: Config, store: Store, paths: Paths, workers: Workers) -> ToolRegistry:
-    def offered(tool: Tool) -> bool:
-        name = tool.spec.name
-        return (not config.tools.enabled or name in config.tools.enabled) and name not in config.tools.disabled
-
-    everything = builtin_tools(store.memory, paths.state_dir / "outbox", workers)
-    known = {tool.spec.name for tool in everything}
-    asked = {*config.tools.enabled, *config.tools.disabled, *config.tools.approval}
-    if unknown := sorted(asked - known):
-        raise CannotServe(
-            f"[tools] names a tool that does not exist: {', '.join(unknown)}. The tools are: {', '.join(sorted(known))}."
-        )
-    return ToolRegistry([tool for tool in everything if offered(tool)], result_chars=config.tools.result_chars)
+async def _tools(config: Config, store: Store, paths: Paths, workers: Workers, stack: AsyncExitStack) -> ToolRegistry:
+    try:
+        return await toolset(config, store.memory, paths.state_dir / "outbox", workers, stack)
+    except ToolUnknown as error:
+        raise CannotServe(str(error)) from error
 
 
 def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSettings:

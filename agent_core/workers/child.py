@@ -17,24 +17,35 @@ from importlib import import_module
 from typing import BinaryIO, TypeAlias, cast
 
 from agent_core.jsonvalue import Json
+from agent_core.workers.confines import Confines, read
 from agent_core.workers.wire import HEAD_BYTES, Unsendable, frame, lengths, value_of
 
 Work: TypeAlias = Callable[[dict[str, Json], bytes], Json]
 """A job's function: what is asked, and bytes beside it."""
 
-MEMORY_BYTES = 512 * 1024 * 1024
-OPEN_FILES = 64
 NICE = 5
 """The gateway's loop goes first."""
 _KILL_WITH_PARENT = 1
 """``PR_SET_PDEATHSIG`` of ``prctl``."""
 
 
+_answers: BinaryIO
+"""Where what is said on the way goes."""
+
+
+def say(words: str) -> None:
+    """How far the job is that runs, for the gateway. Only from the thread that runs it."""
+    _answers.write(frame({"beat": words}))
+    _answers.flush()
+
+
 def main() -> None:
     """Serve until the gateway closes the pipe."""
-    parent = int(sys.argv[1])
-    requests, answers = _pipes()
-    _limit(parent)
+    global _answers
+    parent, confines = int(sys.argv[1]), read(sys.argv[2])
+    requests, _answers = _pipes()
+    answers = _answers
+    _limit(parent, confines)
     answers.write(frame({"ready": True}))
     answers.flush()
     while (asked := _next(requests)) is not None:
@@ -51,15 +62,15 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
     return sys.stdin.buffer, answers
 
 
-def _limit(parent: int) -> None:
+def _limit(parent: int, confines: Confines) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     for kind, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_AS, confines.memory_bytes),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, OPEN_FILES),
-        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_FSIZE, confines.file_bytes),
+        (resource.RLIMIT_NOFILE, confines.open_files),
+        *(() if confines.processes else ((resource.RLIMIT_NPROC, 0),)),
     ):
         with suppress(ValueError, OSError):  # a system that has no such limit, or a lower one
             resource.setrlimit(kind, (most, most))

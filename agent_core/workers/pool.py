@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from types import TracebackType
@@ -22,6 +22,7 @@ import structlog
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
 from agent_core.records import dataclass
+from agent_core.workers.confines import OWN, Confines, spelled
 from agent_core.workers.wire import HEAD_BYTES, Unsendable, frame, lengths, value_of
 
 log = structlog.get_logger("worker")
@@ -34,7 +35,8 @@ START_SECONDS = 30.0
 REAP_SECONDS = 2.0
 JOBS = 500
 """After so many a worker is replaced: whatever a library has not given back goes with it."""
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
+BEAT_CHARS = 200
+"""Of what a job says while it works."""
 _BOOT = "import sys; sys.path[:] = sys.argv.pop().splitlines(); from agent_core.workers.child import main; main()"
 
 
@@ -78,19 +80,26 @@ class _Broken(Exception):
     """The worker is gone, or says what it should not."""
 
 
+def _unheard(_: str) -> None:
+    """Nobody wants to know how far a job is."""
+
+
 @dataclass(eq=False, slots=True)
 class _Worker:
     process: asyncio.subprocess.Process
     jobs: int = 0
     idle_since: float = 0.0
 
-    async def ask(self, request: bytes, most_bytes: int) -> dict[str, Json]:
-        """The answer to a frame. Raises `_Broken`, or `WorkFailed` if it is too large."""
+    async def ask(self, request: bytes, most_bytes: int, heard: Callable[[str], None]) -> dict[str, Json]:
+        """The answer to a frame; what is said on the way is `heard`. Raises `_Broken`, or `WorkFailed` if it is too large."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(request)
             await self.process.stdin.drain()
-            return await self.hear(most_bytes)
+            while "beat" in (answer := await self.hear(most_bytes)):
+                heard(str(answer["beat"])[:BEAT_CHARS])
+                await asyncio.sleep(0)  # what is read already does not wait, and others have their turn all the same
+            return answer
         except (OSError, EOFError, ValueError) as error:
             raise _Broken from error
 
@@ -107,8 +116,8 @@ class _Worker:
 
     async def end(self) -> int | None:
         """Kill it; its exit status, if it came soon."""
-        with suppress(ProcessLookupError):
-            self.process.kill()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # and with it whatever it has begun itself
         if self.process.stdin is not None:
             self.process.stdin.close()
         try:
@@ -125,8 +134,11 @@ class _Worker:
 class Workers:
     """A pool. Nothing is begun before the first job; `aclose`, or the end of the block, ends everything."""
 
-    def __init__(self, most: int = WORKERS, *, line: int = LINE, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, most: int = WORKERS, *, line: int = LINE, idle_seconds: float = IDLE_SECONDS, confines: Confines = OWN
+    ) -> None:
         self._most = most
+        self._confines = confines
         self._longest = line
         self._idle_seconds = idle_seconds
         self._idle: list[_Worker] = []
@@ -172,8 +184,17 @@ class Workers:
         """The ids of the processes that there are."""
         return [worker.process.pid for worker in (*self._idle, *self._busy) if worker.alive]
 
-    async def run(self, job: Job, request: Mapping[str, Json], blob: bytes = b"", *, owner: object = None) -> Json:
-        """The result of a job. Raises `WorkFailed`. An `owner` (a conversation, say) has one worker at a time."""
+    async def run(
+        self,
+        job: Job,
+        request: Mapping[str, Json],
+        blob: bytes = b"",
+        *,
+        owner: object = None,
+        heard: Callable[[str], None] = _unheard,
+    ) -> Json:
+        """The result of a job. Raises `WorkFailed`. An `owner` (a conversation, say) has one worker at a time; what a job says
+        while it works is `heard`."""
         try:
             asked = frame({"job": job.target, "seconds": job.seconds, "request": dict(request)}, blob)
         except Unsendable:
@@ -181,7 +202,7 @@ class Workers:
         mine = object() if owner is None else owner
         await self._enter(mine)
         try:
-            return await self._run(job, asked)
+            return await self._run(job, asked, heard)
         finally:
             self._leave(mine)
 
@@ -226,7 +247,7 @@ class Workers:
 
     # ------------------------------------------------------------------ the work
 
-    async def _run(self, job: Job, asked: bytes) -> Json:
+    async def _run(self, job: Job, asked: bytes, heard: Callable[[str], None]) -> Json:
         worker = await self._worker()
         if self._closed:
             self._end(worker)
@@ -235,7 +256,7 @@ class Workers:
         kept = False
         try:
             async with Limit(job.seconds):
-                answer = await worker.ask(asked, job.answer_bytes)
+                answer = await worker.ask(asked, job.answer_bytes, heard)
             kept = "done" in answer and worker.jobs < JOBS and not self._closed
         except TimeoutError:
             raise self._failed(job, WorkerTrouble.SLOW) from None
@@ -276,7 +297,7 @@ class Workers:
             self._end(worker)
         began = time.monotonic()
         try:
-            worker = _Worker(await _spawned())
+            worker = _Worker(await _spawned(self._confines))
         except OSError as error:
             log.error("worker.not_started", error=str(error))  # noqa: TRY400 - the system's, not a bug of ours
             raise WorkFailed(WorkerTrouble.NO_PROCESS) from None
@@ -315,15 +336,15 @@ class Workers:
         task.add_done_callback(self._ending.discard)
 
 
-async def _spawned() -> asyncio.subprocess.Process:
-    """A fresh interpreter that finds the same modules as this one, and is given nothing else."""
+async def _spawned(confines: Confines) -> asyncio.subprocess.Process:
+    """A fresh interpreter that finds the same modules as this one, and is given nothing else but what its confines name."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-I", "-S", "-X", "utf8", "-c", _BOOT, str(os.getpid()), "\n".join(sys.path)),
+        *("-I", "-S", "-X", "utf8", "-c", _BOOT, str(os.getpid()), spelled(confines), "\n".join(sys.path)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        env={name: os.environ[name] for name in confines.environment if name in os.environ},
         cwd="/",
         start_new_session=True,
     )

@@ -22,11 +22,16 @@ class Unsendable(Exception):
 
 def frame(value: Mapping[str, Json], blob: bytes = b"") -> bytes:
     """A frame. Raises `Unsendable`."""
+    body = json_of(value)
+    return b"".join((_HEAD.pack(len(body), len(blob)), body, blob))
+
+
+def json_of(value: Mapping[str, Json]) -> bytes:
+    """An object as JSON. Raises `Unsendable`."""
     try:
-        body = orjson.dumps(value)
+        return orjson.dumps(value)
     except TypeError as error:
         raise Unsendable(str(error)) from error
-    return b"".join((_HEAD.pack(len(body), len(blob)), body, blob))
 
 
 def lengths(head: bytes) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from gateway.cli.guarded import PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.keys import keys
 from gateway.cli.look import bundle, explain, health
 from gateway.cli.start import completion, say_next, typed
+from gateway.cli.tools import tools
 from gateway.cli.webhooks import webhooks
 from gateway.memory import loading
 from gateway.version import program_version
@@ -265,6 +266,7 @@ cli.add_command(explain)
 cli.add_command(bundle)
 cli.add_command(health)
 cli.add_command(webhooks)
+cli.add_command(tools)
 cli.add_command(completion)
 with_examples(cli)
 

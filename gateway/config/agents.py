@@ -91,14 +91,12 @@ def agents_of(agents: Agents) -> Mapping[str, Agent]:
     }
 
 
-def misfits(agents: Agents, models: Sequence[str], *, priced: bool) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """What agents name and is not there (`models` are the configured ones), as (place in the list, what is wrong, what to do)."""
-    if not agents.each:
-        return
-    from agent_core.tools.builtin import tool_names
-
+def misfits(
+    agents: Agents, models: Sequence[str], tools: Sequence[str], *, priced: bool
+) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """What agents name and is not there, as (place in the list, what is wrong, what to do). `models` are the configured ones; of `tools`
+    none stands for those that nobody knows yet."""
     known: Sequence[str] = models if all(models) else ()
-    tools = tool_names()
     for place, agent in enumerate(agents.each):
         name = agent.name
         if name in models:

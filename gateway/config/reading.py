@@ -46,6 +46,7 @@ from gateway.config.sources import (
     read_value_file,
     readable_by_all,
 )
+from gateway.config.toolnames import known_names
 from gateway.config.types import PREFIX, named_tables
 
 Table: TypeAlias = dict[str, object]
@@ -145,7 +146,8 @@ class _Reading:
             unsound |= wrong
             layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
         models = [one.name for one in found.model.chain()]
-        for inner, what, fix in misfits(found.agents, models, priced=bool(found.budgets.prices)):
+        tools = known_names(found.tools) if found.agents.each else ()
+        for inner, what, fix in misfits(found.agents, models, tools, priced=bool(found.budgets.prices)):
             self._problems.append(ConfigProblem(self._where("agents", "each", inner), what, fix))
         return Loaded(
             config=found,

@@ -72,6 +72,10 @@ class Tools(Section):
     """Directory that holds the sessions' folders; in the state directory if not set."""
     result_chars: int = Field(default=RESULT_CHARS, ge=500, le=1_000_000)
     """Characters of a tool's result that the model is shown; the middle of a longer one is left out."""
+    path: Path | None = Field(default=None, examples=["tools"])
+    """Directory with tools of your own: each function of its .py files is one."""
+    environment: Texts = Field(default=(), examples=[["WEATHER_KEY"]])
+    """Names of environment variables that your own tools are given, beside PATH, HOME, LANG and TZ. They are given no others."""
     approval: Texts = Field(default=(), examples=[["write_file"]])
     """Names of the tools that run only after a person has agreed."""
     approval_seconds: int = Field(default=TurnSettings(()).approval_seconds, ge=10, le=86_400)

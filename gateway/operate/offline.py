@@ -8,9 +8,9 @@ from adapters.terminal.ask import GatewayRefused
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
-from agent_core.tools.builtin import tool_names
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
+from gateway.config.toolnames import known_names
 from gateway.operate.context import prepare_places
 from gateway.people import access
 from gateway.people.keyring import Keyring
@@ -98,4 +98,4 @@ def nameable(config: Config) -> Nameable:
         if names and all(names)
         else ()
     )
-    return Nameable(models, tool_names())
+    return Nameable(models, known_names(config.tools))

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agent_core.model.rehearsal.conversation import RehearsalRequest
-from agent_core.model.rehearsal.wire import BreakOff, Call, EndReply, Page, RawBytes, Refuse, Say, Script, Stall, Think
+from agent_core.model.rehearsal.wire import (
+    BreakOff,
+    EndReply,
+    Page,
+    PlayedCall,
+    RawBytes,
+    Refuse,
+    Say,
+    Script,
+    Stall,
+    Think,
+)
 from agent_core.records import dataclass
 
 LONG = "This is the first part of a longer reply. It goes on for a while, so that there is something to break. "
@@ -19,7 +30,7 @@ FINISHED = (Say("Here we are: this time it worked."), EndReply("stop"))
 
 
 def _call(name: str, arguments: str, words: str = "") -> Script:
-    return (*((Say(words),) if words else ()), Call(name, arguments), EndReply("tool_calls"))
+    return (*((Say(words),) if words else ()), PlayedCall(name, arguments), EndReply("tool_calls"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ def _broken_text(*ending: BreakOff | Stall | RawBytes | EndReply) -> Callable[[R
 
 
 def _broken_call(*ending: BreakOff | Stall | EndReply) -> Callable[[RehearsalRequest], Script]:
-    return lambda _: (Say("I will write the page."), Call("write_file", BIG, cut=260), *ending)
+    return lambda _: (Say("I will write the page."), PlayedCall("write_file", BIG, cut=260), *ending)
 
 
 def _in_pieces(conversation: RehearsalRequest) -> Script:
@@ -70,7 +81,7 @@ def _after_tool(then: Script) -> Callable[[RehearsalRequest], Script]:
 
 
 def _always(
-    *steps: Say | EndReply | Call | Think | Refuse | Page | RawBytes | Stall | BreakOff,
+    *steps: Say | EndReply | PlayedCall | Think | Refuse | Page | RawBytes | Stall | BreakOff,
 ) -> Callable[[RehearsalRequest], Script]:
     return lambda _: tuple(steps)
 

@@ -8,7 +8,7 @@ import re
 from agent_core.jsonvalue import Json
 from agent_core.model.rehearsal.conversation import RehearsalRequest
 from agent_core.model.rehearsal.forms import sample
-from agent_core.model.rehearsal.wire import Call, EndReply, Say, Script, Show, Think
+from agent_core.model.rehearsal.wire import EndReply, PlayedCall, Say, Script, Show, Think
 
 OWN = frozenset(
     [
@@ -38,7 +38,7 @@ def for_programs(conversation: RehearsalRequest) -> Script | None:
     wanted = None if conversation.results else _wanted(conversation)
     if wanted is not None:
         name, arguments = wanted
-        return (Call(name, json.dumps(arguments, ensure_ascii=False)), EndReply("tool_calls"))
+        return (PlayedCall(name, json.dumps(arguments, ensure_ascii=False)), EndReply("tool_calls"))
     if (form := _form(conversation.form)) is not None:
         return (Say(json.dumps(form, ensure_ascii=False)), EndReply("stop"))
     if conversation.results and _named(conversation) is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from agent_core.model.rehearsal.conversation import RehearsalRequest
 from agent_core.model.rehearsal.faults import FAULTS, FINISHED, fault_named, listed
 from agent_core.model.rehearsal.programs import for_programs
-from agent_core.model.rehearsal.wire import Call, EndReply, Say, Script, Step
+from agent_core.model.rehearsal.wire import EndReply, PlayedCall, Say, Script, Step
 
 PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
 CAN = """\
@@ -69,7 +69,7 @@ def told_to_its_end(conversation: RehearsalRequest, script: Script) -> bool:
     """Whether the story that the person asked for is over with this reply; asked for again, it is told from its beginning."""
     found = fault_named(conversation.words) if conversation.words.lower().startswith("rehearse") else None
     acting = found is not None and (found[1] or conversation.asked <= FAULTS[found[0]].times)
-    return not acting and not any(isinstance(step, Call) for step in script)
+    return not acting and not any(isinstance(step, PlayedCall) for step in script)
 
 
 def _task(part: str) -> Task | None:
@@ -90,7 +90,7 @@ def _work(conversation: RehearsalRequest, tasks: list[Task]) -> Script:
                 Say(f"For this I would need the tool {tool}, which is not offered here. Nothing was done."),
                 EndReply("stop"),
             )
-        return (Say(words), Call(tool, json.dumps(arguments, ensure_ascii=False)), EndReply("tool_calls"))
+        return (Say(words), PlayedCall(tool, json.dumps(arguments, ensure_ascii=False)), EndReply("tool_calls"))
     shown = "\n\n".join(_shown(task[0], result) for task, result in zip(tasks, conversation.results, strict=False))
     return (Say(shown), EndReply("stop"))
 

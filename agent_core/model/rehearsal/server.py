@@ -16,9 +16,9 @@ from agent_core.model.rehearsal.conversation import RehearsalRequest, key_of, re
 from agent_core.model.rehearsal.script import plan, told_to_its_end
 from agent_core.model.rehearsal.wire import (
     BreakOff,
-    Call,
     EndReply,
     Page,
+    PlayedCall,
     RawBytes,
     Refuse,
     Say,
@@ -121,7 +121,7 @@ class RehearsalServer:
                 case Show():
                     image: dict[str, Json] = {"type": "image_url", "index": 0, "image_url": {"url": step.url}}
                     await response.write(_chunk({"images": [image]}))
-                case Call():
+                case PlayedCall():
                     await self._call(response, step, conversation.asked)
                 case RawBytes():
                     await response.write(step.data)
@@ -147,7 +147,7 @@ class RehearsalServer:
             await response.write(_chunk({name: text[start : start + PIECE_CHARS]}))
             await asyncio.sleep(self._pause * slowness)
 
-    async def _call(self, response: web.StreamResponse, step: Call, asked: int) -> None:
+    async def _call(self, response: web.StreamResponse, step: PlayedCall, asked: int) -> None:
         call = f"call_{asked}_{secrets.token_hex(4)}"
         function: dict[str, Json] = {"name": step.name, "arguments": ""}
         await response.write(

@@ -26,7 +26,7 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlayedCall:
     """A tool call; `cut` sends only so many characters of the arguments."""
 
     name: str
@@ -72,5 +72,5 @@ class Page:
     kind: str = "text/html"
 
 
-Step: TypeAlias = Say | Think | Show | Call | Stall | BreakOff | RawBytes | EndReply | Refuse | Page
+Step: TypeAlias = Say | Think | Show | PlayedCall | Stall | BreakOff | RawBytes | EndReply | Refuse | Page
 Script: TypeAlias = tuple[Step, ...]

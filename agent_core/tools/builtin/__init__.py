@@ -39,6 +39,11 @@ class _NoMemory:
         return False
 
 
+def own_tools() -> list[Tool]:
+    """All of them, to be looked at; none of them can be run."""
+    return builtin_tools(_NoMemory(), Path(), Workers())
+
+
 def tool_names() -> tuple[str, ...]:
-    """What they are called; none of them is run."""
-    return tuple(tool.spec.name for tool in builtin_tools(_NoMemory(), Path(), Workers()))
+    """What they are called."""
+    return tuple(tool.spec.name for tool in own_tools())

@@ -25,6 +25,7 @@ from gateway.config.paths import Paths, PathsError, find_paths
 from gateway.config.reading import Loaded, redactor_of, survey
 from gateway.config.sections import Config
 from gateway.config.sources import ConfigProblem
+from gateway.config.toolnames import brings_python
 from gateway.operate.context import find_gateway, holder_of_database
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
@@ -32,6 +33,7 @@ from gateway.operate.doctor import model as doctor_model
 
 DATABASE_SECONDS = 300.0
 MODEL_SECONDS = 90.0
+TOOLS_SECONDS = 60.0
 OLD_SECONDS = 60.0
 """A part that waits longer for its delivery is told."""
 
@@ -55,6 +57,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
         *([Check("gateway", LOCAL_SECONDS, lambda: _gateway(config, url))] if runs and url else []),
         *_models(config, seen, runs=runs),
         *_platforms(config, env, runs=runs),
+        *([Check("tools", TOOLS_SECONDS, lambda: _own_tools(config))] if brings_python(config.tools) else []),
     ]
     redactor = redactor_of(config)
     found = [*judged_survey(seen, file), *await examine(checks)]
@@ -212,6 +215,26 @@ async def _broken() -> Seen:
 async def _no_platform(*, runs: bool) -> Seen:
     what = f"No chat platform is configured{HERE if runs else ''}; the web page, the terminal and the API are there."
     return Seen((note("platforms", what, f"outspoken setup {any_of(names())}.{SAME if runs else ''}"),))
+
+
+# --- tools ---
+
+
+async def _own_tools(config: Config) -> Seen:
+    from contextlib import AsyncExitStack
+
+    from agent_core.tools.builtin import tool_names
+    from gateway.toolset import brought_python, named_tools, unknown_names
+
+    async with AsyncExitStack() as stack:
+        brought = await brought_python(config.tools, stack, tool_names())
+    fix = "Correct it, try it (outspoken tools try), then start the gateway again."
+    findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in brought.unusable]
+    there = [tool.spec.name for tool in brought.tools]
+    if unknown := unknown_names(named_tools(config), [*tool_names(), *there]):
+        findings.append(Finding("tools", Severity.CONFIGURATION, unknown, "Correct the name."))
+    told = f"Tools of your own: {', '.join(there)}." if there else "There is no tool of your own."
+    return Seen((*findings, ok("tools", told) if there else note("tools", told)))
 
 
 # --- words ---

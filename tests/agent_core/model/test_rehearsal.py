@@ -17,7 +17,7 @@ from agent_core.model.rehearsal.conversation import RehearsalRequest, read
 from agent_core.model.rehearsal.faults import FAULTS, fault_named
 from agent_core.model.rehearsal.forms import sample
 from agent_core.model.rehearsal.script import plan
-from agent_core.model.rehearsal.wire import Call, EndReply, Say
+from agent_core.model.rehearsal.wire import EndReply, PlayedCall, Say
 
 TOOLS = frozenset(
     {
@@ -58,7 +58,7 @@ def conversation(
 )
 def test_plain_requests_are_done_with_the_tool_that_does_them(words: str, tool: str):
     script = plan(conversation(words))
-    assert [step.name for step in script if isinstance(step, Call)] == [tool]
+    assert [step.name for step in script if isinstance(step, PlayedCall)] == [tool]
     without = plan(conversation(words, tools=frozenset()))
     assert isinstance(without[0], Say)
     assert "Nothing was done" in without[0].text

@@ -1,0 +1,1 @@
+"""Tools that operators write in Python: found, described and run, and never imported by the gateway itself."""

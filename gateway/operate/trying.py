@@ -1,0 +1,83 @@
+"""The tools of this configuration, looked at and tried while no gateway runs, or beside one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from agent_core.jsonvalue import Json
+from agent_core.ports import SystemClock
+from agent_core.records import dataclass
+from agent_core.tools.base import Tool, ToolContext, ToolOutcome
+from agent_core.tools.builtin import own_tools, tool_names
+from agent_core.tools.python.described import Unusable
+from agent_core.tools.python.tool import PythonTool
+from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, ToolRegistry
+from gateway.config.sections import Config
+from gateway.toolset import brought_python, named_tools, offered
+
+
+class NotTried(Exception):
+    """A tool was not run; why, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool in a list."""
+
+    name: str
+    effect: str
+    source: str
+    offered: bool
+    description: str
+
+    def as_json(self) -> Json:
+        """For programs."""
+        return {
+            "name": self.name,
+            "effect": self.effect,
+            "source": self.source,
+            "offered": self.offered,
+            "description": self.description,
+        }
+
+
+async def listed(config: Config) -> tuple[list[ListedTool], Sequence[Unusable]]:
+    """All tools, and what could not be used."""
+    named = named_tools(config)
+
+    def one(tool: Tool, source: str) -> ListedTool:
+        spec = tool.spec
+        return ListedTool(spec.name, spec.effect.value, source, offered(named, tool), spec.description)
+
+    async with AsyncExitStack() as stack:
+        brought = await brought_python(config.tools, stack, tool_names())
+    own = [one(tool, "outspoken") for tool in own_tools()]
+    return [*own, *(one(tool, tool.described.source.name) for tool in brought.tools)], brought.unusable
+
+
+async def tried(
+    config: Config, name: str, arguments: str, shown: Callable[[PythonTool, str], None]
+) -> tuple[ToolOutcome, str]:
+    """What the tool said, and what it printed; how far it is, is `shown`. Raises `NotTried`."""
+    async with AsyncExitStack() as stack:
+        brought = await brought_python(config.tools, stack, tool_names())
+        by_name = {tool.spec.name: tool for tool in brought.tools}
+        tool = by_name.get(name)
+        if tool is None:
+            why = "; ".join(f"{one.source}: {one.why}" for one in brought.unusable)
+            there = ", ".join(by_name) or "none"
+            raise NotTried(f"There is no tool of your own called {name}. There is: {there}.{f' {why}.' if why else ''}")
+        checked = ToolRegistry([tool]).check(name, arguments)
+        match checked:
+            case ArgumentsUnreadable():
+                raise NotTried(f"These arguments do not fit, so nothing was run. {checked.complaint}")
+            case NoSuchTool():
+                raise AssertionError(name)
+            case _:
+                pass
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="outspoken-try-"))
+        context = ToolContext("try", "1", "try:1", Path(folder), "try", SystemClock(), lambda words: shown(tool, words))
+        return await tool.tried(checked.arguments, context)

@@ -1,0 +1,354 @@
+"""Tools that operators write in Python: what is a tool, what is told of what is none, and the truth about a call that comes to no good end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.jsonvalue import Json
+from agent_core.ports import SystemClock
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.builtin import tool_names
+from agent_core.tools.python.described import described
+from agent_core.tools.python.sources import ToolSource
+from agent_core.tools.python.tool import BroughtTools, confines, failed, outcome_of, python_tools
+from agent_core.tools.registry import DOUBT, ArgumentsUnreadable, Runnable, ToolRegistry
+from agent_core.workers.pool import Workers, WorkerTrouble
+
+PAGE = Path(__file__).parents[3] / "docs" / "tools.md"
+EVERYTHING = '''
+import asyncio, datetime, enum, os, signal, subprocess, sys, time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Optional
+from agent_core.toolbox import Call, NotDone, effect, keyed, pure
+
+class Size(enum.Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+@dataclass
+class Place:
+    name: str
+    zip: int = 0
+
+@pure()
+def kinds(a: int, b: Optional[str] = None, c: Size = Size.SMALL, d: list[Place] = [], e: datetime.date | None = None) -> dict:
+    """All kinds."""
+    return {"a": a, "c": c, "d": d, "e": e}
+
+@keyed()
+async def book(call: Call, what: Annotated[str, "what to book"]) -> str:
+    """Book it."""
+    call.progress("asking")
+    await asyncio.sleep(0)
+    Path("booked").write_text(what)
+    return f"{call.key} {call.again} {Path.cwd() == call.workspace}"
+
+@pure(seconds=0.5)
+def hang() -> str:
+    """Hang."""
+    while True: pass
+
+@effect(seconds=0.5)
+def hang_in_the_middle() -> str:
+    """Hang after something."""
+    Path("done").touch()
+    time.sleep(60)
+    return ""
+
+def die() -> None:
+    """Die."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@pure()
+def die_reading() -> None:
+    """Die."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def leave() -> None:
+    """Leave."""
+    sys.exit(3)
+
+def fail(secret: str) -> None:
+    """Fail."""
+    raise ValueError(f"no {secret}")
+
+def refuse() -> None:
+    """Refuse."""
+    raise NotDone("It is closed.")
+
+def flood() -> str:
+    """Flood."""
+    return "x" * 20_000_000
+
+@pure()
+def odd() -> str:
+    """Half a character."""
+    print("noise", file=sys.stderr)
+    return "a\\ud800b"
+
+@pure()
+def raw() -> bytes:
+    """Bytes."""
+    return b"x"
+
+@pure()
+def seen() -> list[str]:
+    """The environment."""
+    return sorted(os.environ)
+
+@effect()
+def child() -> str:
+    """Begin a process."""
+    return subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout.strip()
+
+def _helper(x): ...
+def no_hints(x):
+    """No hints."""
+def no_words(x: int): ...
+def many(*x: int):
+    """Many."""
+def strange(x: type):
+    """Strange hints, that no model can be told: a callable."""
+def stranger(x: "Nowhere"):
+    """A name that is nowhere."""
+'''
+
+
+@asynccontextmanager
+async def brought(folder: Path, environment: tuple[str, ...] = ()) -> AsyncGenerator[BroughtTools]:
+    async with Workers(confines=confines(environment)) as workers:
+        yield await python_tools(folder, workers, tool_names())
+
+
+def context(folder: Path) -> ToolContext:
+    return ToolContext("t", "c", "t:c", folder / "work", "m", SystemClock(), lambda _: None)
+
+
+async def ran(found: BroughtTools, name: str, arguments: Mapping[str, Json], where: ToolContext) -> ToolOutcome:
+    registry = ToolRegistry(found.tools)
+    spec = next(one for one in registry.specs() if one.name == name)
+    return await registry.run(Runnable(spec, arguments), where)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "everything.py").write_text(EVERYTHING)
+    return tmp_path / "tools"
+
+
+async def test_each_function_is_a_tool_or_it_is_said_why_it_is_none(folder: Path):
+    async with brought(folder) as found:
+        names = [tool.spec.name for tool in found.tools]
+    assert names[:3] == ["kinds", "book", "hang"]
+    assert not {"Call", "NotDone", "_helper", "Path"} & {*names}
+    wrong = {one.why.partition(":")[0] for one in found.unusable}
+    assert wrong == {"no_hints", "no_words", "many", "strange", "stranger"}
+    by_name = {tool.spec.name: tool.spec for tool in found.tools}
+    assert by_name["kinds"].effect is EffectClass.PURE
+    assert by_name["book"].effect is EffectClass.KEYED
+    assert by_name["fail"].effect is EffectClass.EFFECT, "who says nothing is run once"
+    assert by_name["book"].parameters == {
+        "type": "object", "additionalProperties": False, "required": ["what"],
+        "properties": {"what": {"type": "string", "description": "what to book"}},
+    }  # fmt: skip
+    assert by_name["hang"].deadline_seconds == 0.5
+
+
+async def test_what_stands_in_arguments_arrives_as_the_hints_say(folder: Path, tmp_path: Path):
+    async with brought(folder) as found:
+        arguments: dict[str, Json] = {"a": 3, "c": "large", "d": [{"name": "x"}], "e": "2026-11-23"}
+        outcome = await ran(found, "kinds", arguments, context(tmp_path))
+        assert outcome.text == '{"a":3,"c":"large","d":[{"name":"x","zip":0}],"e":"2026-11-23"}'
+        registry = ToolRegistry(found.tools)
+        for wrong in ('{"a": "three"}', "{}", '{"a": 1, "z": 2}', '{"a": 1, "c": "huge"}'):
+            assert isinstance(registry.check("kinds", wrong), ArgumentsUnreadable), wrong
+        unread = await ran(found, "kinds", {"a": 1, "e": "the first of May"}, context(tmp_path))
+        assert unread.status is ToolStatus.REFUSED
+        assert "nothing was done" in unread.text
+
+
+async def test_a_call_knows_its_key_and_says_how_far_it_is(folder: Path, tmp_path: Path):
+    said: list[str] = []
+    where = replace(context(tmp_path), heartbeat=said.append)
+    async with brought(folder) as found:
+        assert (await ran(found, "book", {"what": "a table"}, where)).text == "t:c False True"
+        assert (await ran(found, "book", {"what": "a table"}, replace(where, again=True))).text == "t:c True True"
+    assert said == ["asking", "asking"]
+    assert (tmp_path / "work" / "booked").read_text() == "a table"
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "words"),
+    [
+        ("hang", ToolStatus.TIMED_OUT, "within 0.5 s"),
+        ("hang_in_the_middle", ToolStatus.TIMED_OUT, DOUBT),
+        ("die", ToolStatus.UNKNOWN, DOUBT),
+        ("die_reading", ToolStatus.FAILED, "its process died"),
+        ("leave", ToolStatus.FAILED, DOUBT),
+        ("fail", ToolStatus.FAILED, "ValueError: no thing (everything.py, line "),
+        ("refuse", ToolStatus.FAILED, "Nothing was done: It is closed."),
+        ("flood", ToolStatus.FAILED, "ran to its end; its result was too large"),
+        ("raw", ToolStatus.FAILED, "it returned bytes"),
+        ("odd", ToolStatus.OK, "a?b"),
+        ("child", ToolStatus.OK, "42"),
+    ],
+)
+async def test_whatever_a_tool_does_it_is_told_truly_and_the_next_one_works(
+    folder: Path, tmp_path: Path, name: str, status: ToolStatus, words: str
+):
+    async with brought(folder) as found:
+        outcome = await ran(found, name, {"secret": "thing"} if name == "fail" else {}, context(tmp_path))
+        assert outcome.status is status, outcome
+        assert words in outcome.text
+        assert (await ran(found, "kinds", {"a": 1}, context(tmp_path))).status is ToolStatus.OK
+
+
+async def test_a_tool_has_no_variables_but_those_that_are_named(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OUTSPOKEN_SERVER__API_KEY", "secret")
+    monkeypatch.setenv("WEATHER_KEY", "mine")
+    async with brought(folder, ("WEATHER_KEY",)) as found:
+        seen = (await ran(found, "seen", {}, context(tmp_path))).text
+    assert "WEATHER_KEY" in seen
+    assert "OUTSPOKEN" not in seen
+
+
+async def test_a_file_that_cannot_be_used_takes_nothing_with_it(folder: Path, tmp_path: Path):
+    (folder / "broken.py").write_text("import nowhere\n")
+    (folder / "bad.py").write_text("def f(:\n")
+    (folder / "leaves.py").write_text("import os\nos._exit(0)\n")
+    (folder / "empty.py").write_text("x = 1\n")
+    (folder / "again.py").write_text('def kinds(a: int):\n    """Twice."""\ndef read_file(a: int):\n    """Ours."""\n')
+    (folder / "_shared.py").write_text("NUMBER = 42\n")
+    (folder / "uses.py").write_text(
+        'from _shared import NUMBER\ndef shared() -> int:\n    """Of another file."""\n    return NUMBER\n'
+    )
+    async with brought(folder) as found:
+        why = {f"{one.source}: {one.why}" for one in found.unusable}
+        assert (await ran(found, "shared", {}, context(tmp_path))).text == "42"
+    for words in (
+        "broken.py: it cannot be imported: ModuleNotFoundError: No module named 'nowhere' (broken.py, line 1)",
+        "leaves.py: the process that imports it came to no good end (died)",
+        "empty.py: it holds no function that could be a tool",
+        "everything.py: kinds: again.py has a tool of this name already; rename it",
+        "again.py: read_file: the gateway itself has a tool of this name already; rename it",
+    ):
+        assert words in why
+    assert any(words.startswith("bad.py: it cannot be imported: SyntaxError") for words in why)
+
+
+async def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
+    async with brought(tmp_path / "nowhere") as found:
+        assert found.tools == ()
+        assert "no such file" in found.unusable[0].why
+
+
+async def test_a_file_that_changed_is_not_run_half_old_and_half_new(folder: Path, tmp_path: Path):
+    async with brought(folder) as found:
+        (folder / "everything.py").write_text(EVERYTHING.replace("All kinds.", "Other kinds."))
+        outcome = await ran(found, "kinds", {"a": 1}, context(tmp_path))
+    assert outcome.status is ToolStatus.REFUSED
+    assert "changed since the gateway began" in outcome.text
+
+
+async def test_a_package_declares_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    site = tmp_path / "site"
+    (site / "my_weather-1.dist-info").mkdir(parents=True)
+    (site / "my_weather-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: my_weather\nVersion: 1\n")
+    declared = "[outspoken.tools]\na = my_weather\nb = my_weather.more:LIST\nc = my_weather.nowhere\n"
+    (site / "my_weather-1.dist-info" / "entry_points.txt").write_text(declared)
+    (site / "my_weather").mkdir()
+    (site / "my_weather" / "__init__.py").write_text('def rain(day: str) -> str:\n    """Rain."""\n    return day\n')
+    more = 'def wind(day: str) -> str:\n    """Wind."""\n    return day\nLIST = [wind]\n'
+    (site / "my_weather" / "more.py").write_text(more)
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    async with Workers(confines=confines(())) as workers:
+        found = await python_tools(None, workers, ())
+        assert [tool.spec.name for tool in found.tools] == ["rain", "wind"]
+        assert (await ran(found, "wind", {"day": "Monday"}, context(tmp_path))).text == "Monday"
+    assert [one.source for one in found.unusable] == ["my_weather.nowhere (outspoken.tools)"]
+
+
+async def test_what_a_tool_has_begun_ends_with_it(folder: Path, tmp_path: Path):
+    (folder / "parent.py").write_text(
+        "import subprocess, time\nfrom pathlib import Path\nfrom agent_core.toolbox import effect\n"
+        '@effect(seconds=1.5)\ndef parent() -> None:\n    """Begin a process and hang."""\n'
+        '    Path("pid").write_text(str(subprocess.Popen(["sleep", "600"]).pid))\n    time.sleep(60)\n'
+    )
+    async with brought(folder) as found:
+        assert (await ran(found, "parent", {}, context(tmp_path))).status is ToolStatus.TIMED_OUT
+    pid = int((tmp_path / "work" / "pid").read_text())
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().split()[2]
+    except FileNotFoundError:
+        return
+    if state != "Z":
+        os.kill(pid, signal.SIGKILL)
+        pytest.fail("it goes on")
+
+
+ANSWERS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["tools", "unfit", "digest", "broken", "name", "description", "parameters", "effect", "seconds"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(ANSWERS)
+def test_whatever_a_worker_says_is_a_tool_or_told(answer: Json):
+    tools, wrong = described(ToolSource("x.py", file="/x.py"), answer)
+    assert tools or wrong
+    assert all(isinstance(one.spec, ToolSpec) for one in tools)
+
+
+@given(st.sampled_from(EffectClass), st.sampled_from(WorkerTrouble))
+def test_a_call_that_may_have_been_done_is_never_told_as_not_done(effect: EffectClass, trouble: WorkerTrouble):
+    outcome = failed(ToolSpec("x", "", {}, effect), trouble)
+    begun = trouble in (
+        WorkerTrouble.DIED, WorkerTrouble.MEMORY, WorkerTrouble.SLOW, WorkerTrouble.CLOSED, WorkerTrouble.BUG, WorkerTrouble.DEPTH,
+    )  # fmt: skip
+    assert (DOUBT in outcome.text) == (begun and effect is not EffectClass.PURE)
+    assert (outcome.status is ToolStatus.UNKNOWN) == (begun and effect is not EffectClass.PURE)
+
+
+@given(st.sampled_from(EffectClass), st.text())
+def test_what_raised_is_in_doubt_unless_it_says_that_nothing_was_done(effect: EffectClass, words: str):
+    spec = ToolSpec("x", "", {}, effect)
+    assert (DOUBT in outcome_of(spec, "raised", words, "").text) == (effect is not EffectClass.PURE)
+    assert "Nothing was done" in outcome_of(spec, "not_done", words, "").text
+
+
+async def test_the_examples_of_the_page_work(tmp_path: Path):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (tmp_path / "tools").mkdir()
+    for number, block in enumerate(blocks):
+        (tmp_path / "tools" / f"example{number}.py").write_text(block)
+    async with brought(tmp_path / "tools") as found:
+        assert not found.unusable
+        assert (await ran(found, "temperature", {"city": "Rome"}, context(tmp_path))).text == "21 °C"
+        assert "Nothing is known of Bonn" in (await ran(found, "temperature", {"city": "Bonn"}, context(tmp_path))).text
+        ordered = await ran(found, "order", {"article": "tea", "number": 2}, context(tmp_path))
+        assert ordered.text == "ordered 2 × tea as t:c"
