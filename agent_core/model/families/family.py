@@ -110,6 +110,8 @@ class Family:
     follows: tuple[str, ...]
     """What must come after such a mark and white space, else it is only text."""
     read: Read
+    words: tuple[str, ...] = ()
+    """Those of them that are tags of people's own as well: at the end of a reply, with nothing behind them, they are text."""
     wrappers: tuple[str, ...] = ()
     """Marks around calls: they vanish if a call or another wrapper follows, else they are text."""
     closers: tuple[str, ...] = ()

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from agent_core.model.families.family import Calls, Example, Family
 from agent_core.model.families.grammar.jsoncalls import json_calls
-from agent_core.model.families.grammar.steps import Grammar
+from agent_core.model.families.grammar.steps import Grammar, NotACall, ahead
 
+_WORDS = ("<tools>", "<tool>")
+"""What is no call in them is somebody's XML."""
+_FIRST_KEY = re.compile(r"""[\[{\s]*+(["'])(?:name|tool_name|function|arguments|parameters|type|id)\1""")
+_KEY_ENDS = re.compile(r"""\w["']""")
+_KEY_WITHIN = 60
 _BRACKET = "[TOOL_REQUEST]"
 _ENDS = {
     "<tool_call>": "</tool_call>",
@@ -21,6 +28,10 @@ _ENDS = {
 
 def _read(calls: Calls, opener: str) -> Grammar:
     """The end tag may be missing: then the next opening tag ends the call, or the text does."""
+    if opener in _WORDS:
+        begins = yield from ahead(_KEY_WITHIN, _KEY_ENDS)
+        if calls.ends_well and not _FIRST_KEY.match(begins):
+            raise NotACall
     if opener == _BRACKET:  # its end looks like the beginning of a list
         yield from json_calls(calls, once=True)
     else:
@@ -34,6 +45,7 @@ FAMILY = Family(
     source="NousResearch/Hermes-Function-Calling; vllm/tool_parsers: hermes, minimax, hunyuan_a13b, jamba, longcat, nemotron_json; "
     "LM Studio's documentation of tools; ollama issue 9680",
     openers=tuple(_ENDS),
+    words=_WORDS,
     follows=("{", "["),
     read=_read,
     closers=tuple(_ENDS.values()),

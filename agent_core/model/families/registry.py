@@ -49,6 +49,7 @@ OPENERS: dict[str, tuple[Family, ...]] = {
     mark: tuple(family for family in FAMILIES if mark in family.openers)
     for mark in sorted(_all(family.openers for family in FAMILIES))
 }
+WORDS = _all(family.words for family in FAMILIES)
 WRAPPERS = _all(family.wrappers for family in FAMILIES)
 CLOSERS = _all(family.closers for family in FAMILIES)
 NOISE = _all(family.noise for family in FAMILIES)
@@ -88,6 +89,8 @@ def opened(calls: Calls, opener: str) -> Grammar:
     yield from spaces()
     wanted = _FOLLOWS[opener] + (_BEGINNINGS if opener in WRAPPERS else ())
     follows = (yield from one_of(*wanted, take=False)) if wanted else None
+    if follows == END and opener in WORDS and calls.ends_well:
+        raise NotACall
     if follows == END:
         calls.broken(BrokenReason.CUT_OFF)
         return

@@ -137,6 +137,10 @@ def test_what_is_no_call_inside_whole_tags_is_known_to_be_broken_and_not_shown(b
         "a </tool_call> b",
         "1 < 2, <table>, </t, <tool>, <tool_called>{}",
         "ends with <t",
+        "The tag is <tool>",
+        "<tools>\n",
+        'Write <tool>{"size": 3}</tool>.',
+        "<tool>[1, 2] and <tools>{} as well",
         "ends with <",
         "ends with </too",
         "  edges \n",
@@ -328,7 +332,6 @@ def test_a_text_cut_inside_a_tag_never_shows_a_recognisable_half_of_it(text: str
 @given(st.text("<tolcai_>/ \n{x", max_size=30))
 def test_a_text_without_tags_is_shown_verbatim(text: str) -> None:
     assume(START_TAG not in text)
-    assume("<tool>" not in text)  # another family's
     assume(not any(text.endswith(tag[:length]) for tag in (START_TAG, END_TAG) for length in range(5, len(tag))))
     assert shown(read(text)) == text
 
