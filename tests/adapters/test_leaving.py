@@ -11,7 +11,9 @@ import aiohttp
 import openai
 import pytest
 
+from agent_core.store.inbox.rows import Accepted
 from gateway.daemon import Serving
+from gateway.sessions.accepting import Accepting
 from tests.serving import served
 
 SLOW: list[Any] = [{"role": "user", "content": "count to 200 slowly"}]
@@ -63,6 +65,28 @@ async def left(up: Serving, headers: dict[str, str] | None = None, *, stream: bo
 @pytest.mark.parametrize("stream", [True, False])
 async def test_what_nobody_waits_for_is_stopped_after_the_grace(up: Serving, stream: bool):
     await left(up, stream=stream)
+    assert await exits(up, 1) == ["stopped"]
+
+
+async def test_who_leaves_while_the_message_is_being_stored_stops_it_as_well(
+    up: Serving, monkeypatch: pytest.MonkeyPatch
+):
+    storing, gone, put = asyncio.Event(), asyncio.Event(), Accepting.put
+
+    async def slowly(self: Accepting, *given: Any) -> Accepted:
+        storing.set()
+        await gone.wait()
+        return await put(self, *given)
+
+    monkeypatch.setattr(Accepting, "put", slowly)
+    async with aiohttp.ClientSession() as http:
+        body = {"model": "outspoken", "messages": SLOW}
+        asking = asyncio.create_task(http.post(f"{up.url}/v1/chat/completions", json=body))
+        await storing.wait()
+        asking.cancel()
+        await asyncio.wait({asking})
+    await asyncio.sleep(0.2)  # until the server has noticed
+    gone.set()
     assert await exits(up, 1) == ["stopped"]
 
 

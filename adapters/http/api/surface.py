@@ -167,8 +167,11 @@ class OpenAiApi:
             request_id = request_id_of(request, self._ids)
             taken = await self._taking.take(request, endpoint, request_id)
             if not isinstance(taken, Problem):
-                asked, ticket, served = taken
-                return await self._answer(request, self._job(request, request_id, asked, ticket), endpoint, served)
+                job = self._job(request, request_id, taken.asked, taken.ticket)
+                if not taken.gone:
+                    return await self._answer(request, job, endpoint, taken.served)
+                await self._left(request, job, taken.served)
+                raise asyncio.CancelledError
             await self._refused(RefusedRequest(taken.status, _reason(taken), request_id, request[CALLER].key))
             response = problem_response(taken)
             response.headers["x-request-id"] = request_id
@@ -200,8 +203,7 @@ class OpenAiApi:
             async with self._gateway.follow(job.ticket) as follower:
                 answer = await self._answering.answer(request, job, endpoint.spelling(job), follower)
         except (ConnectionError, asyncio.CancelledError):
-            self._taking.retries.left(served, self._clock.monotonic(), self._goes_on(request, job))
-            await self._left(request, job)
+            await self._left(request, job, served)
             raise
         except BaseException:
             self._taking.retries.answered(served)
@@ -219,9 +221,10 @@ class OpenAiApi:
             case _:
                 return inf if job.keyed or job.asked.background else self._settings.disconnect_seconds
 
-    async def _left(self, request: web.Request, job: ApiJob) -> None:
+    async def _left(self, request: web.Request, job: ApiJob, served: Served) -> None:
         """The client has gone before its answer came to an end."""
         seconds = self._goes_on(request, job)
+        self._taking.retries.left(served, self._clock.monotonic(), seconds)
         log.info("api.client_left", request=job.request_id, turn_goes_on=seconds == inf)
         if not seconds:
             await asyncio.shield(self._gateway.stop_message(job.ticket))

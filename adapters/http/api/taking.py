@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import field, replace
 
 from aiohttp import web
@@ -49,6 +50,17 @@ def is_theirs(kept: KeptResponse, caller: Caller) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """A request that is stored."""
+
+    asked: ApiRequest
+    ticket: Ticket
+    served: Served
+    gone: bool = False
+    """Its client went while it was being stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Taking:
     """Takes requests of at most so many bytes."""
 
@@ -60,9 +72,7 @@ class Taking:
     continued: set[SessionKey] = field(default_factory=set[SessionKey])
     """Sessions for which a request is being stored that goes on there."""
 
-    async def take(
-        self, request: web.Request, endpoint: ApiEndpoint, request_id: str
-    ) -> tuple[ApiRequest, Ticket, Served] | Problem:
+    async def take(self, request: web.Request, endpoint: ApiEndpoint, request_id: str) -> Taken | Problem:
         """The request, accepted; or why it is not."""
         body = await self._body(request)
         if isinstance(body, Problem):
@@ -85,22 +95,35 @@ class Taking:
         named = KEYED in request.headers or any(request.headers.get(name) for name in TRACING)
         retry = is_retry(request.headers) and not named
         served = self.retries.begins(mark, key, self.clock.monotonic(), retry=retry)
-        placed = await self._placed(asked) if served.platform_key == key else asked
-        if isinstance(placed, Problem):
-            self.retries.answered(served)
-            return placed
-        taken = False
+        placed: ApiRequest | Problem | None = None
+        taken: Taken | None = None
         try:
-            ticket = await self.gateway.accept(placed.inbound(served.platform_key, trace, self.ids.new("x")))
-            taken = True
-            return placed, ticket, served
+            placed = await self._placed(asked) if served.platform_key == key else asked
+            if isinstance(placed, Problem):
+                return placed
+            taken = await self._accepted(placed, served, trace)
+            return taken
         except NotAccepted as refused:
             return refusal(refused)
         finally:
-            if not taken:
+            if taken is None:
                 self.retries.answered(served)
-            if placed.place is not None:
+            if isinstance(placed, ApiRequest) and placed.place is not None:
                 self.continued.discard(placed.place)
+
+    async def _accepted(self, asked: ApiRequest, served: Served, trace: str) -> Taken:
+        """Have it stored. That goes on where its client goes meanwhile, and then somebody must know that nobody waits for it."""
+        accepting = asyncio.ensure_future(
+            self.gateway.accept(asked.inbound(served.platform_key, trace, self.ids.new("x")))
+        )
+        try:
+            return Taken(asked, await asyncio.shield(accepting), served)
+        except asyncio.CancelledError:
+            try:
+                await asyncio.wait({accepting})
+            finally:
+                accepting.cancel()  # the server ends; of no effect otherwise
+            return Taken(asked, accepting.result(), served, gone=True)
 
     async def _placed(self, asked: ApiRequest) -> ApiRequest | Problem:
         """The request in the conversation that it goes on from: in its session, if nothing has come there since; else in one of its own, which
