@@ -7,8 +7,10 @@ import json
 import signal
 import sqlite3
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -235,7 +237,12 @@ async def test_where_nothing_goes_wrong_nothing_is_warned_of(platform: Harness) 
             assert await asyncio.to_thread(up.inner.wait) == 0
             assert await lies(platform.folder) == []
     lines = [json.loads(line) for line in (platform.folder / "log").read_text().splitlines()]
-    assert [line for line in lines if line["level"] not in ("debug", "info")] == []
+    assert [line for line in lines if line["level"] not in ("debug", "info") and not busy_machine(line)] == []
+
+
+def busy_machine(line: Mapping[str, Any]) -> bool:
+    """The loop was held by others on this machine: it has hardly computed itself, or that is said in the next line."""
+    return line["event"] == "loop.held" or (line["event"] == "loop.went_on" and line["cpu_seconds"] < 1)
 
 
 async def test_each_chat_that_writes_while_nothing_can_be_stored_is_told_so_once(
