@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import importlib
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -168,6 +170,12 @@ async def postgres(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> str
 def short_lease(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is silent for some seconds loses the database, as ever."""
     monkeypatch.setattr(ownership, "LEASE_SECONDS", LEASE_SECONDS)
+
+
+async def connected(postgres: str, **how: Any) -> Any:
+    """A connection of the driver's own, which has no types."""
+    asyncpg: Any = importlib.import_module("asyncpg")
+    return await asyncpg.connect(postgres, **how)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import pytest
 from gateway.setaside.takeup import SET_ASIDE, LeftKind
 from tests.chats.harness import answer, begun, process, running, taken_in, texts
 from tests.chats.telegram_harness import telegram_harness
+from tests.databases import connected
 from tests.forked import Forked, start
 from tests.gateway.test_process import daemon, environment, facts, post, text
 from tests.ports import free_port
@@ -411,3 +412,42 @@ def test_what_a_stopped_process_holds_on_postgresql_is_taken_up_when_its_lock_is
             assert facts(whole)["exit"] == "answered"
             assert re.findall(r"\d+", text(whole)) == NUMBERS
         stopped.send_signal(signal.SIGCONT)
+
+
+def test_what_a_process_holds_that_was_stopped_in_the_middle_of_a_statement_on_postgresql_is_let_go(
+    tmp_path: Path, postgres: str
+) -> None:
+    """The server has half of a statement, waits for the rest, and keeps the rows that the transaction has locked: it has no limit for that."""
+    first = environment(tmp_path / "a", free_port(), OUTSPOKEN_STORAGE__URL=postgres)
+    second = first | {"OUTSPOKEN_HOME": str(tmp_path / "b"), "OUTSPOKEN_SERVER__PORT": str(free_port())}
+    for home in ("a", "b"):
+        (tmp_path / home).mkdir()
+    with daemon(first, tmp_path / "log a") as stopped, stream(first, COUNT, "K") as wire:
+        heard_until(wire, "3,")
+        with held_up(postgres, "journal"):
+            stopped.send_signal(signal.SIGSTOP)
+        with daemon(second, tmp_path / "log b"):
+            whole = post(second, COUNT, "K", PATIENCE)
+            assert facts(whole)["exit"] == "answered"
+            assert re.findall(r"\d+", text(whole)) == NUMBERS
+        stopped.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def held_up(postgres: str, table: str) -> Generator[None]:
+    """Somebody has begun to write into a table, and waits for us until the end of the block."""
+
+    async def lock() -> Any:
+        conn = await connected(postgres)
+        await conn.execute("BEGIN")
+        await conn.execute(f"LOCK TABLE {table} IN SHARE MODE")
+        while not await conn.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'relation'"):
+            await asyncio.sleep(0.05)
+        return conn
+
+    with asyncio.Runner() as runner:
+        conn = runner.run(lock())
+        try:
+            yield
+        finally:
+            runner.run(conn.close())

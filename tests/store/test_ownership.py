@@ -22,6 +22,7 @@ from agent_core.store.store import (
     Store,
 )
 from agent_core.store.turns.rows import OpenTurn
+from tests.databases import connected
 from tests.store.support import child, message, opened, row, session_of, take_over, taken_over, turn_of
 from tests.store.test_writer import make_faulty
 
@@ -254,3 +255,25 @@ async def test_only_the_owner_starts_turns(where: str) -> None:
         epoch = await store.sessions.claim(accepted.session)
         with pytest.raises(Conflict, match="row 0"):
             await store.turns.start(accepted.session, epoch, "t", [accepted.inbox_id], row(1), 1, 2)
+
+
+async def test_a_connection_that_has_sent_half_of_a_statement_and_stopped_is_ended(
+    postgres: str, short_lease: None
+) -> None:
+    """The server waits for the other half without a limit, and holds what the transaction has locked."""
+    stopped, busy, strange = [
+        await connected(postgres, server_settings={"application_name": name})
+        for name in ("outspoken writer", "outspoken reader", "somebody else's")
+    ]
+    for conn in (stopped, strange):
+        await conn.execute("BEGIN")
+        await conn.prepare("SELECT 1")  # the first half
+    working = asyncio.create_task(busy.execute("SELECT pg_sleep(8)"))
+    async with opened(postgres):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not stopped.is_closed():
+                await asyncio.sleep(0.1)
+        await working  # longer than the patience, and at work
+        await strange.execute("COMMIT")
+    await busy.close()
+    await strange.close()

@@ -3,6 +3,8 @@
 Two drivers. On SQLite a `flock` on ``<database>.lock`` for the life of the process; whoever holds it is the only node alive.
 On PostgreSQL the pulse: one connection that holds an advisory lock on the node's number and asks a trivial question every
 second; the server ends a connection that stays silent for 4 s, so a *stopped* process loses its lock as a dead one does.
+What else a stopped process has open, the server ends as well, but for a statement of which it has heard one half: asyncpg sends a new one in two,
+and for what comes between them PostgreSQL has no limit. So whoever has a pulse looks for such connections and ends them (`_STOPPED`).
 
 Laws: a lost lock is never taken again under the same node number; `lease_ok` is judged by a clock that also runs while the
 machine sleeps, from the moment *before* the last good ping was sent, and ends a second before the server's patience.
@@ -22,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import structlog
-from sqlalchemy import ARRAY, BigInteger, Connection, bindparam, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import ARRAY, BigInteger, Connection, Float, bindparam, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent_core.records import dataclass
 from agent_core.store.database.lines import postgres_engine
@@ -215,6 +217,12 @@ _FREE = text("SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact
     bindparam("nodes", type_=ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger)
 )
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
+_STOPPED = text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user "
+    "AND application_name LIKE 'outspoken %' AND pid <> pg_backend_pid() AND state = 'active' AND wait_event = 'ClientRead' "
+    "AND clock_timestamp() - state_change > :seconds * interval '1 second'"
+).bindparams(bindparam("seconds", type_=Float))
+"""Ends those connections of ours whose server has waited too long for the rest of a statement; whatever they hold is let go."""
 
 
 class PulseLock:
@@ -253,6 +261,7 @@ class PulseLock:
             self._good = self._clock()
             if (await conn.execute(_LOCK, {"key": LOCK_SPACE + GATEWAY})).scalar_one():
                 return
+            await self._end_stopped(conn)
             if self._good > until:
                 words = f"Another gateway has {self._place.shown} open already. Stop it first, or give this one a database of its own: [storage] url"
                 raise AlreadyRunning(words, None)
@@ -260,12 +269,16 @@ class PulseLock:
 
     async def beat(self, conn: AsyncConnection) -> None:
         """Ping until the lock may be lost; then set `lost` and return."""
+        looked = self._clock() - LEASE_SECONDS
         try:
             while True:
                 await asyncio.sleep(PING_SECONDS)
                 asked = self._clock()
                 async with asyncio.timeout(max(0.0, self.lease_left())):
                     await conn.exec_driver_sql("SELECT 1")
+                    if asked - looked >= LEASE_SECONDS:
+                        looked = asked
+                        await self._end_stopped(conn)
                 if not self.lease_ok():
                     log.warning("storage.pulse_late", node=self._node)
                     return
@@ -274,6 +287,17 @@ class PulseLock:
             log.warning("storage.pulse_lost", node=self._node, database=self._place.shown, error=in_words(error))
         finally:
             self.lost.set()
+
+    async def _end_stopped(self, conn: AsyncConnection) -> None:
+        """A server that refuses this costs nothing but what is held meanwhile."""
+        try:
+            ended = len((await conn.execute(_STOPPED, {"seconds": LEASE_SECONDS})).all())
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
+            return
+        if ended:
+            log.warning("storage.stopped_ended", database=self._place.shown, count=ended)
 
 
 @asynccontextmanager
