@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.store.apikeys.access import ApiKeys
+from agent_core.store.batch.owned import Owned
 from agent_core.store.budgets.access import Budgets
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.changes import Changes
@@ -258,7 +259,7 @@ async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkee
     stack.push_async_callback(readers.dispose)
     ownership = FileOwnership()
     who = Who(node, ownership.dead)
-    writer = Writer(line, who)
+    writer = Writer(line, who, owned=Owned())
     writer.start()
     stack.push_async_callback(writer.close)
     return store_of(StoreAsks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op
+from agent_core.store.batch.owned import Owned
 from agent_core.store.budgets import sql as budgets
 from agent_core.store.database.mapping import Mapped
 from agent_core.store.database.ownership import Who
@@ -35,12 +36,17 @@ _PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE, t.CURSOR, t.
 """In this order, so that two writers on PostgreSQL lock alike. Parts have a statement of their own."""
 
 
-def carry_out(conn: Connection, ops: Sequence[tuple[Op[object], object]], who: Who) -> list[Outcome]:
-    """Read the facts, decide each operation in order, write what they changed. One transaction is open on `conn`."""
+def carry_out(
+    conn: Connection, ops: Sequence[tuple[Op[object], object]], who: Who, owned: Owned | None = None
+) -> list[Outcome]:
+    """Read the facts, decide each operation in order, write what they changed. One transaction is open on `conn`.
+
+    What `owned` has kept is not read; it notes what there is when this is committed.
+    """
     wanted = Needs()
     for op, _ in ops:
         op.need(wanted)
-    facts = _load(conn, wanted, who)
+    facts = _load(conn, wanted, who, owned)
     facts.offered = {piece.digest: piece for op, _ in ops for piece in op.cut_out()}
     outcomes: list[Outcome] = []
     for op, previous in ops:
@@ -49,12 +55,16 @@ def carry_out(conn: Connection, ops: Sequence[tuple[Op[object], object]], who: W
         except StoreError as refusal:
             outcomes.append((None, refusal))
     _store(conn, facts)
+    if owned is not None:
+        owned.note(facts)
     return outcomes
 
 
-def _load(conn: Connection, wanted: Needs, who: Who) -> Facts:
+def _load(conn: Connection, wanted: Needs, who: Who, owned: Owned | None) -> Facts:
     """Every row that `wanted` names: sessions first, which orders those who lock."""
     facts = Facts(who.node)
+    if owned is not None:
+        owned.recall(conn, wanted, facts)
     sessions.load(conn, wanted, facts, who)
     turns.load(conn, wanted, facts)
     inbox.load(conn, wanted, facts)

@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 from agent_core.records import dataclass
 from agent_core.retry import STORAGE_REOPENED
 from agent_core.store.batch.facts import Op
+from agent_core.store.batch.owned import Owned
 from agent_core.store.batch.transaction import Outcome, carry_out
 from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import Line
@@ -78,13 +79,15 @@ class Figures:
 class Writer:
     """`start` it, `submit` and `alone` from anywhere, `close` it at the end."""
 
-    def __init__(self, line: Line, who: Who, capacity: int = QUEUE_OPS) -> None:
+    def __init__(self, line: Line, who: Who, capacity: int = QUEUE_OPS, owned: Owned | None = None) -> None:
         self.figures = Figures()
         self.changes = Changes()
         self.on_commit: Callable[[int, float, bool], None] | None = None
         """Told of each batch that was tried: how many operations, how many seconds, whether it is stored."""
         self._line = line
         self._who = who
+        self._owned = owned
+        """What need not be read again, where nobody else writes."""
         self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(capacity)
         self._held: _Item | None = None
         """Taken from the queue, and left for the next batch."""
@@ -252,6 +255,7 @@ class Writer:
     async def _commit_alone(self, item: _Alone) -> None:
         async def attempt() -> float:
             began = time.monotonic()
+            self._forget()
             await self._line.transact(item.body)
             return time.monotonic() - began
 
@@ -268,17 +272,27 @@ class Writer:
         outcomes: list[Outcome] = []
 
         def body(conn: Connection) -> None:
-            outcomes[:] = carry_out(conn, [(item.op, item.previous) for item in batch], self._who)
+            outcomes[:] = carry_out(conn, [(item.op, item.previous) for item in batch], self._who, self._owned)
 
         try:
             await self._line.transact(body)
         except Exception as error:
+            self._forget()
             if blame(error) in (Blame.STORAGE, Blame.ROWS):
                 # The commit may have happened. Then a repetition finds its own rows, and must answer as this attempt would have.
                 for item, (result, _) in zip(batch, outcomes, strict=False):
                     item.previous = result
             raise
+        except BaseException:
+            self._forget()
+            raise
+        if self._owned is not None:
+            self._owned.keep()
         return outcomes
+
+    def _forget(self) -> None:
+        if self._owned is not None:
+            self._owned.forget()
 
     async def _tried(self, ops: Sequence[Op[object]], attempt: Callable[[], Awaitable[T]]) -> T:
         """As `_through`; whatever came of it, who shows what is stored may look. Of a body that is alone nothing is known."""

@@ -6,14 +6,16 @@ write its messages again. (Those of earlier versions have it written; that means
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import Connection, and_, bindparam, case, func, select, text
 
 from agent_core.store import tables as t
-from agent_core.store.batch.facts import Facts, Needs
+from agent_core.store.batch.facts import Facts, InboxFact, Needs
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
-from agent_core.store.inbox.rows import InboxState
+from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.turns.rows import TurnState
 
 _over = and_(t.inbox.c.state == InboxState.TAKEN.value, t.turns.c.state == TurnState.CLOSED.value)
@@ -67,5 +69,12 @@ def _free_ids(conn: Connection, count: int) -> list[int]:
 def store(conn: Connection, facts: Facts) -> None:
     """Messages that are new or other."""
     if facts.inbox:
-        t.MESSAGE.add_new(conn, facts.inbox.values())
-        t.MESSAGE.store_changed(conn, facts.inbox.values())
+        written = [InboxFact(_stored(fact.row), fact.stored and _stored(fact.stored)) for fact in facts.inbox.values()]
+        t.MESSAGE.add_new(conn, written)
+        t.MESSAGE.store_changed(conn, written)
+
+
+def _stored(row: InboxRow) -> InboxRow:
+    """A message without what its turn tells."""
+    told_by_turn = row.state is InboxState.DONE and row.turn is not None
+    return replace(row, state=InboxState.TAKEN) if told_by_turn else row

@@ -228,7 +228,7 @@ class Close(Op[None]):
         session.open_turn = None
         _seen(session, self.closed_at)
         for message in facts.taken.get(self.turn, ()):
-            message.change(state=InboxState.DONE)  # known to the batch; of others the turn tells it
+            message.change(state=InboxState.DONE)
         for inbox_id in self.heard:
             heard = facts.inbox.get(inbox_id)
             if heard is not None and heard.row.state is InboxState.NEW:

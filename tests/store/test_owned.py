@@ -1,0 +1,110 @@
+"""What a node has kept of its own sessions and turns changes no answer and no row, and hides nobody else's write."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import update
+
+from agent_core.store import tables as t
+from agent_core.store.batch import owned as module
+from agent_core.store.batch.facts import Op
+from agent_core.store.batch.owned import Owned
+from agent_core.store.batch.transaction import carry_out
+from agent_core.store.database.lines import SqliteLine
+from agent_core.store.errors import Fenced, StorageUnavailable
+from agent_core.store.turns.rows import IntendedCall
+from tests.store.support import message, opened, row, started, turn_of
+from tests.store.test_batches import MANY, WHO, content, database, raw, told
+
+HAPPENS = st.sampled_from(["committed", "committed", "committed", "rolled back", "written beside"])
+
+
+@settings(max_examples=120, deadline=None)
+@given(MANY, st.data())
+def test_with_what_is_kept_all_is_answered_and_stored_as_without(ops: list[Op[object]], data: st.DataObject) -> None:
+    kept, most = Owned(), data.draw(st.sampled_from([1, 2, 100]))
+    with database() as one, database() as other, mock.patch.object(module, "MOST", most):
+        while ops:
+            some, ops = ops[: (cut := data.draw(st.integers(1, 3)))], ops[cut:]
+            batch = [(op, None) for op in some]
+            happens = data.draw(HAPPENS)
+            first = carry_out(one, batch, WHO, kept)
+            second = carry_out(other, batch, WHO)
+            assert told(first) == told(second)
+            if happens == "rolled back":
+                one.rollback()
+                other.rollback()
+                kept.forget()
+                continue
+            one.commit()
+            other.commit()
+            kept.keep()
+            if happens == "written beside":
+                for conn in (one, other):
+                    conn.exec_driver_sql("UPDATE sessions SET epoch = epoch + 1")
+                    conn.commit()
+                kept.forget()
+        assert content(one) == content(other)
+
+
+async def test_a_session_and_a_turn_of_this_node_are_not_read_again(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        said: list[str] = []
+        await store.writer.alone(lambda conn: raw(conn).set_trace_callback(said.append))
+        await store.turns.append(session, epoch, turn, [row(1)])  # what is written beside the batches forgets all
+        said.clear()
+        call = IntendedCall("c", "shell", "effect", "key")
+        await store.turns.intend(session, epoch, turn, [row(2)], [call])
+        await store.turns.append(session, epoch, turn, [row(3)])
+        await store.turns.close(session, epoch, turn, [row(4)], "answered", 9)
+        again = await store.inbox.accept(message("next"))
+        await started(store, again, epoch)
+        asked = [one for one in said if one.startswith("SELECT")]
+        assert not [one for one in asked if "FROM sessions" in one or "FROM turns" in one.partition("WHERE")[0]], asked
+
+
+async def test_what_another_connection_wrote_is_seen_before_anything_is_decided(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.turns.append(session, epoch, turn, [row(1)])
+        with closing(sqlite3.connect(sqlite)) as conn:
+            conn.execute("UPDATE sessions SET epoch = epoch + 1 WHERE session = ?", (session,))
+            conn.commit()
+        with pytest.raises(Fenced):
+            await store.turns.append(session, epoch, turn, [row(2)])
+        assert [one.seq for one in await store.turns.journal(turn)] == [0, 1]
+
+
+async def test_what_was_written_beside_the_batches_is_seen(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.turns.append(session, epoch, turn, [row(1)])
+        await store.writer.alone(
+            lambda conn: (
+                conn.execute(update(t.sessions).where(t.sessions.c.session == session).values(epoch=9)).rowcount
+            )
+        )
+        with pytest.raises(Fenced):
+            await store.turns.append(session, epoch, turn, [row(2)])
+
+
+async def test_a_commit_that_failed_leaves_nothing(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+
+        def refuse(*_: object) -> None:
+            raise OSError("no")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(SqliteLine, "_note", refuse)  # after the commit: nobody knows whether it took place
+            with pytest.raises(StorageUnavailable):
+                await store.turns.append(session, epoch, turn, [row(1)])
+        await store.turns.append(session, epoch, turn, [row(1), row(2)])
+        assert [one.seq for one in await store.turns.journal(turn)] == [0, 1, 2]
