@@ -85,6 +85,10 @@ class Facts:
     """Which of the owners that stand in the way of a claim are dead."""
     free_ids: list[int] = field(default_factory=list[int])
     """Unused inbox ids, the next one last."""
+    highest_message: int | None = None
+    """The highest inbox id, if it is known without asking."""
+    new_message: int | None = None
+    """The highest one that there is if this is committed, if it adds any."""
 
     given: dict[Mapped[Any], list[GivenRow[Any]]] = field(default_factory=dict[Mapped[Any], list[GivenRow[Any]]])
     """Rows that are new, by table."""

@@ -20,8 +20,8 @@ from agent_core.store.database import direct
 from agent_core.store.database.mapping import Fact
 from agent_core.store.turns.rows import ToolCallRow, TurnState
 
-MOST = 1_024
-"""Sessions, and turns, of which something is kept: those that were written last."""
+MOST = 8_192
+"""Sessions, and turns, of which something is kept: those that were written last. Each takes less than a kilobyte."""
 
 
 class Owned:
@@ -33,6 +33,7 @@ class Owned:
         self._turns: dict[str, TurnFact] = {}
         self._calls: dict[str, dict[str, ToolCallRow]] = {}
         """All calls of a turn; of those turns alone that began while this was kept."""
+        self._highest_message: int | None = None
         self._version: int | None = None
         """SQLite's, which another connection's write changes."""
         self._noted: Facts | None = None
@@ -48,6 +49,7 @@ class Owned:
             self.forget()
             self._version = version
             return
+        facts.highest_message = self._highest_message
         for name in sessions:
             kept = self._sessions[name]
             fact = SessionFact(kept.row, kept.row, kept.last_number, kept.open_turn)
@@ -87,6 +89,8 @@ class Owned:
         for (name, call), fact in facts.calls.items():
             if name in self._calls:
                 self._calls[name][call] = fact.row
+        if facts.new_message is not None:
+            self._highest_message = facts.new_message
         while len(self._sessions) > MOST:
             old = self._sessions.pop(next(iter(self._sessions)))
             self._by_key.pop(old.row.key, None)
@@ -99,7 +103,7 @@ class Owned:
         """Something else was written, or may have been."""
         for kept in (self._sessions, self._by_key, self._turns, self._calls):
             kept.clear()
-        self._version = self._noted = None
+        self._version = self._noted = self._highest_message = None
 
 
 def _version(conn: Connection) -> int:

@@ -51,16 +51,14 @@ def do(conn: Connection, statement: UpdateBase, rows: Sequence[Mapping[str, obje
 
 def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list[tuple[Any, ...]]:
     """Hand a text to the driver, once for each row of values; what it finds, if it looks for something."""
-    cursor = cast("sqlite3.Cursor", conn.connection.cursor())
+    driver = cast("sqlite3.Connection", conn.connection.driver_connection)
     try:
         if len(given) > 1:
-            cursor.executemany(sql, given)
+            driver.executemany(sql, given).close()
             return []
-        return cursor.execute(sql, given[0]).fetchall()
+        return driver.execute(sql, given[0]).fetchall()
     except sqlite3.Error as error:
         raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
-    finally:
-        cursor.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,15 +53,15 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     for fact in facts.inbox.values():
         if fact.row.turn is not None:
             facts.taken.setdefault(fact.row.turn, []).append(fact)
-    facts.free_ids = _free_ids(conn, sum(key not in facts.messages for key in wanted.messages))
+    facts.free_ids = _free_ids(conn, sum(key not in facts.messages for key in wanted.messages), facts.highest_message)
 
 
-def _free_ids(conn: Connection, count: int) -> list[int]:
+def _free_ids(conn: Connection, count: int, highest: int | None) -> list[int]:
     """`count` unused numbers, the lowest last. On SQLite the one writer counts on; PostgreSQL's sequence serves all nodes."""
     if count == 0:
         return []
     if conn.dialect.name == "sqlite":
-        highest = direct.found(conn, _HIGHEST_ID)[0][0]
+        highest = int(direct.found(conn, _HIGHEST_ID)[0][0]) if highest is None else highest
         return list(range(highest + count, highest, -1))
     return sorted(conn.execute(_NEXT_IDS, {"count": count}).scalars(), reverse=True)
 
@@ -69,6 +69,7 @@ def _free_ids(conn: Connection, count: int) -> list[int]:
 def store(conn: Connection, facts: Facts) -> None:
     """Messages that are new or other."""
     if facts.inbox:
+        facts.new_message = max((number for number, fact in facts.inbox.items() if fact.new), default=None)
         written = [InboxFact(_stored(fact.row), fact.stored and _stored(fact.stored)) for fact in facts.inbox.values()]
         t.MESSAGE.add_new(conn, written)
         t.MESSAGE.store_changed(conn, written)
