@@ -1,4 +1,5 @@
-"""Counts what work costs, instead of timing it: statements of SQL, commits, Python calls. What is counted does not wander with the machine.
+"""Counts what work costs, instead of timing it: statements of SQL, commits, bytes written, Python calls. What is counted does not wander
+with the machine.
 
 A whole gateway serves in this process, as the daemon does; the model server and the client are in a thread that is not counted.
 ``python -m tests.bench.counting`` prints the counts as JSON; `tests.bench.budgets` compares them.
@@ -30,12 +31,16 @@ from tests.bench.plants import plant
 from tests.bench.upstream import Conversation
 from tests.ports import free_port
 
+LOG_HEAD, FRAME_HEAD = 32, 24
+"""Of SQLite's write-ahead log."""
 TURNS = 12
 """How many turns are counted of each kind."""
 WARM = 3
 """How many come before: what is made once is not a turn's."""
 STARTS = 8
 """How many starts are counted: each opens as many connections to the database as happen to be asked of at once."""
+WRITING = 48
+"""How many turns are asked for the bytes that they write: pages fill and are divided every few turns."""
 LATE = 30
 """How many turns a conversation has between its early and its late ones."""
 
@@ -142,6 +147,29 @@ async def counted(work: Callable[[], Awaitable[None]], turns: int = TURNS, warm:
     return Counts(min(statements), min(commits), min(calls))
 
 
+async def bytes_written(work: Callable[[], Awaitable[None]], folder: Path, turns: int = WRITING) -> float:
+    """What a turn writes in all: into the database's log, from there into the file (each page once, however often it is in the log), and as
+    lines of the daemon's own log."""
+    (database,) = folder.rglob("*.db")
+    lines = folder / "log"
+    before, said = len(_frames(database)[1]), lines.stat().st_size
+    for _ in range(turns):
+        await work()
+    page, frames = _frames(database)
+    new = frames[before:]
+    said = lines.stat().st_size - said
+    return (len(new) * (page + FRAME_HEAD) + len(set(new)) * page + said) // turns
+
+
+def _frames(database: Path) -> tuple[int, list[int]]:
+    """The size of a page, and the number of the page in each frame of the database's log."""
+    log = database.with_name(f"{database.name}-wal").read_bytes()
+    page, salt = int.from_bytes(log[8:12]), log[16:24]
+    heads = (log[at : at + FRAME_HEAD] for at in range(LOG_HEAD, len(log), page + FRAME_HEAD))
+    mine = itertools.takewhile(lambda head: head[8:16] == salt, heads)  # what is behind is of an earlier round
+    return page, [int.from_bytes(head[:4]) for head in mine]
+
+
 def frame() -> dict[str, float]:
     """What a token costs from the model's bytes to the client's, each in a frame of its own: Python calls and Python instructions.
 
@@ -229,6 +257,7 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
         if "--said" in sys.argv:
             print("\n".join(words[:200] for words in TALLY.said), file=sys.stderr)
         found = {"turn": plain}
+        more = {"turn": {"bytes": await bytes_written(lambda: outside.ask(port, "bench tokens=1"), folder)}}
         if not only:
             found["start"] = Counts(*map(min, zip(*map(dataclasses.astuple, starts), strict=True)))
             found["tool"] = _each(await counted(lambda: outside.ask(port, "bench tokens=1 tools=2")), plain, 2)
@@ -238,7 +267,11 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
             found["late turn"] = await counted(lambda: outside.ask(port, "bench tokens=1", session="counted"), 6)
     if not only:
         found["accept"] = await accept_alone(folder)
-    return {name: dataclasses.asdict(counts) for name, counts in found.items() if not only or name in only}
+    return {
+        name: dataclasses.asdict(counts) | more.get(name, {})
+        for name, counts in found.items()
+        if not only or name in only
+    }
 
 
 async def _start(folder: Path, env: dict[str, str]) -> Counts:

@@ -62,7 +62,23 @@ def call() -> None:
     planted.feed = feed
 
 
+def write() -> None:
+    """Each row of the journal is longer than it need be."""
+    from dataclasses import replace
+
+    from agent_core.driver import closing
+
+    planted: Any = closing
+    made = planted.row_of
+
+    def row_of(event: Any, seq: int) -> Any:
+        row = made(event, seq)
+        return replace(row, body=row.body + b" " * 200)
+
+    planted.row_of = row_of
+
+
 def plant() -> None:
     """All of it."""
-    for one in (select, commit, copy, call):
+    for one in (select, commit, copy, call, write):
         one()
