@@ -40,8 +40,14 @@ def _default(field: Field[Any]) -> object:
     return field.default_factory() if field.default_factory is not MISSING else MISSING
 
 
+@functools.cache
+def _ends(kind: type) -> bool:
+    return issubclass(kind, Exit)
+
+
 def _fields(value: object) -> dict[str, object]:
-    if isinstance(value, Exit):
+    if _ends(type(value)):
+        assert isinstance(value, Exit)
         told = facts(value)
         return {"code": value.code, "facts": told} if told else {"code": value.code}
     return facts(value)

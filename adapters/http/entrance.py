@@ -19,6 +19,7 @@ from adapters.http.common import Problem
 from adapters.platforms import platforms
 from agent_core.jsonvalue import Json
 
+ADDRESSES_KNOWN = 256
 AUTHORIZATION = {"Authorization": Proof(401)}
 
 
@@ -120,6 +121,7 @@ def is_among(address: str, networks: Sequence[ipaddress.IPv4Network | ipaddress.
     return found is not None and any(found in network for network in networks if network.version == found.version)
 
 
+@lru_cache(ADDRESSES_KNOWN)
 def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """The address, of IPv4 where it is one in the clothes of IPv6; None if it is none."""
     try:

@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import re
 import shutil
+from functools import lru_cache
 from pathlib import Path
 
 import structlog
@@ -30,6 +31,7 @@ log = structlog.get_logger("gateway")
 
 UNNAMED = frozenset({"api", "web"})
 """Scopes that stand for whoever comes in by that door. What they use is counted together; they share nothing else."""
+FOLDERS_KNOWN = 256
 ROOMS = ".nameless"
 """Where the workspaces of those lie who are nobody; `folder_name` never gives such a name."""
 
@@ -80,9 +82,15 @@ def workspace_of(inbound: Inbound, root: Path) -> Path:
     finds its files again; a stateless request of nobody has one of its own, for its turn.
     """
     if nameless(inbound):
-        return root / ROOMS / _room(inbound.session)
+        return _below(root, ROOMS, _room(inbound.session))
     owner = inbound.memory_scope if inbound.stateless else inbound.session.text()
-    return root / folder_name(owner)
+    return _below(root, folder_name(owner))
+
+
+@lru_cache(FOLDERS_KNOWN)
+def _below(root: Path, *names: str) -> Path:
+    """A turn asks for its folder several times."""
+    return root.joinpath(*names)
 
 
 def _room(session: SessionKey) -> str:

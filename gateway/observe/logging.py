@@ -117,14 +117,14 @@ class Cleaner:
             return int(value) if -(2**63) <= value < 2**63 else str(value)
         if isinstance(value, bytes | bytearray):
             return self._text(value.decode("utf-8", "replace"))
+        if deeper and isinstance(value, list | tuple | set | frozenset):
+            return [self._value("", item, deeper - 1) for item in list(cast("Iterable[object]", value))]
         if deeper and isinstance(value, Mapping):
             items = [
                 (name if isinstance(name, str) else _words(name), item)
                 for name, item in cast("Mapping[object, object]", value).items()
             ]
             return {self._name(name): self._value(name, item, deeper - 1) for name, item in items}
-        if deeper and isinstance(value, list | tuple | set | frozenset):
-            return [self._value("", item, deeper - 1) for item in list(cast("Iterable[object]", value))]
         return self._text(_words(value))
 
 

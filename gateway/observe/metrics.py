@@ -6,7 +6,7 @@ Law: nothing is counted that is not declared there. Nothing is global: each gate
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class Metrics:
         self._own = dict(zip(GATEWAYS_OWN, (currency, program_version(), "chat"), strict=True))
         self._made: dict[str, Counter | Histogram] = {}
         self._told_by: defaultdict[type, list[Metric]] = defaultdict(list)
-        self._series: dict[tuple[str, ...], Counter | Histogram] = {}
+        self._series: dict[tuple[str, ...], Callable[[float], None]] = {}
         self._seen: defaultdict[str, set[str]] = defaultdict(set)
         for metric in OURS:
             if metric.on is not None:
@@ -75,16 +75,17 @@ class Metrics:
             if metric.on is None:
                 continue
             for amount, *values in metric.on.amounts(signal):
-                one = self._series.get((metric.name, *values)) or self._one(metric, tuple(values))
-                one.inc(amount) if isinstance(one, Counter) else one.observe(amount)
+                count = self._series.get((metric.name, *values)) or self._one(metric, tuple(values))
+                count(amount)
 
-    def _one(self, metric: Metric, values: tuple[str, ...]) -> Counter | Histogram:
-        """The series of these values; those that were counted first are found again at once."""
+    def _one(self, metric: Metric, values: tuple[str, ...]) -> Callable[[float], None]:
+        """What counts in the series of these values; those that were counted first are found again at once."""
         made = self._made[metric.name]
         one = made.labels(*self.labels(metric, values)) if metric.labels else made
+        count = one.inc if isinstance(one, Counter) else one.observe
         if len(self._series) < MOST_SERIES:
-            self._series[metric.name, *values] = one
-        return one
+            self._series[metric.name, *values] = count
+        return count
 
     def labels(self, metric: Metric, values: tuple[str, ...]) -> list[str]:
         """The values of a metric's labels, those that are the gateway's own among them."""
