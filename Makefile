@@ -82,7 +82,7 @@ test: $(VENV)/.test-ready ## formatter, linter, type checker and all tests
 	@$(MAKE) --no-print-directory -j2 types tests
 
 .PHONY: soak
-soak: $(VENV)/.test-ready ## the long proofs: simulation, exploration, kills, fuzzing, power cuts, deployment
+soak: $(VENV)/.test-ready $(VENV)/clients/.ready ## the long proofs: simulation, exploration, kills, fuzzing, power cuts, deployment
 	@$(PIP) install --only-binary :all: 'atheris>=3' || echo "No atheris for this Python: the fuzzing will say so."
 	@bash tests/prometheus-check.sh
 	@$(BIN)/python -m tests.soak

@@ -36,6 +36,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["pytest", "-q", "--processes", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]
         ],
         "the way in": [["pytest", "-q", "--processes", "2", "tests/chats/test_intake.py"]],
+        "programs of others": [["tests.clients.matrix"]],
         "deployment": [["tests.deploy.real.run"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }

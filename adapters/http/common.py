@@ -15,6 +15,8 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 
+PATIENCE_SECONDS = 60
+"""SDKs wait so long if they are told to; told of more they ask again at once."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -50,7 +52,7 @@ def problem_response(problem: Problem, headers: Mapping[str, str] | None = None)
     told = dict(headers or {})
     if problem.retry_after:
         told["Retry-After"] = str(problem.retry_after)
-    if problem.in_vain:
+    if problem.in_vain or problem.retry_after > PATIENCE_SECONDS:
         told["x-should-retry"] = "false"
     body = orjson.dumps(error_object(problem))
     return web.Response(status=problem.status, body=body, content_type="application/json", headers=told)

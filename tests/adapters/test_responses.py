@@ -141,7 +141,7 @@ def test_any_turn_is_streamed_by_the_schema_and_in_order(turn: tuple[list[Sight]
                 raw += spelling.says(spoken.new(sight.view))
             case _:
                 pass
-    raw += spelling.ended(last, spoken.new(shown_at_the_end(last, errors)))
+    raw += spelling.ended(last, spoken.new(shown_at_the_end(last)))
     events = events_of(raw)
     check_order(events)
     whole: Any = ResponseSpelling(asked).whole(last)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Sight
 from adapters.http.api.spoken import Spoken, text_of
 from adapters.http.api.truth import errors_as, finish_of, is_cut, kind_of, not_begun, problem_of, produced, status_of
+from adapters.http.common import Problem, problem_response
 from adapters.http.errorsas import ErrorsAs
 from agent_core.failures.exits import EXITS, Answered, ExitCode, read
 from agent_core.failures.notices import ExitClass, NotStarted, for_programs
@@ -69,6 +70,24 @@ def test_a_program_is_told_when_to_ask_again_and_when_it_would_be_in_vain():
     down = problem_of(ended(example(ExitCode.PROVIDER_DOWN, tools_done=[])), "")
     assert down is not None
     assert (down.status, down.retry_after, down.in_vain) == (503, 0, True), "the gateway has tried it twice itself"
+    for ending in (
+        example(ExitCode.RATE_LIMITED, retry_after_seconds=0, tools_done=[]),
+        example(ExitCode.PAYMENT_REQUIRED, status=429, tools_done=[]),
+        example(ExitCode.PROVIDER_DOWN, status=408, tools_done=[]),
+        example(ExitCode.PROVIDER_DOWN, status=409, tools_done=[]),
+    ):
+        problem = problem_of(ended(ending), "")
+        assert problem is not None
+        assert problem.in_vain, f"SDKs ask again at once for {problem.status}"
+    ours = problem_of(ended(example(ExitCode.INTERNAL_ERROR, tools_done=[])), "")
+    assert ours is not None
+    assert not ours.in_vain, "another time it may go well"
+
+
+@pytest.mark.parametrize(("wait", "told"), [(0, None), (20, None), (60, None), (61, "false"), (600, "false")])
+def test_who_would_have_to_wait_long_is_not_to_ask_again_by_itself(wait: int, told: str | None):
+    """SDKs wait a minute at most; told of more, some ask again at once."""
+    assert problem_response(Problem(429, "too fast", retry_after=wait)).headers.get("x-should-retry") == told
 
 
 MOZILLA = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"}
@@ -215,11 +234,17 @@ async def test_where_something_was_produced_there_is_content_and_what_is_missing
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_refusal_is_a_refusal(stream: bool):
-    status, _, body = await said([ended(example(ExitCode.REFUSED))], DOOR, {**ASKED, "stream": stream}, STATUS)
+async def test_a_refusal_is_a_refusal_and_text_for_those_who_look_at_the_text_alone(stream: bool):
+    """LangChain's and litellm's streams, `llm` and Open WebUI have only the text, and showed nothing at all."""
+    asked = {**ASKED, "stream": stream}
+    status, _, body = await said([ended(example(ExitCode.REFUSED))], DOOR, asked, STATUS)
     assert status == 200
     assert b'"refusal":"The provider\'s content filter refused this request' in body
     assert b'"finish_reason":"content_filter"' in body
+    assert b"[outspoken] The provider's content filter refused" in body
+    data = {**asked, "response_format": {"type": "json_object"}}
+    _, _, body = await said([ended(example(ExitCode.REFUSED))], DOOR, data, STATUS)
+    assert b'"refusal":"The provider\'s content filter refused this request' in body
     assert b"[outspoken]" not in body
 
 

@@ -1,21 +1,25 @@
 """A provider for programs: it says hello, calls the tool that it is offered, fits a schema, and does what it is ordered to:
-``call NAME {…}``, ``fail 429``, ``cut``."""
+``call NAME {…}``, ``fail 429``, ``cut``, and every fault of `faults` as ``[NAME#MARK]``."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from aiohttp import web
 
+from tests.clients.faults import FAULTS, Asked, End, Send, Status, Step, Wait, good
 from tests.listening import listening
 
 KNOWN = {"city": "Paris", "name": "Ada", "age": 36}
 ERRORS = {401: ("authentication_error", "invalid_api_key"), 429: ("rate_limit_error", "rate_limit_exceeded")}
+ORDERED = re.compile(r"\[([a-z ,]+)#(\w+)\]")
 
 
 @dataclass
@@ -24,12 +28,17 @@ class Provider:
 
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    asked: Counter[str] = field(default_factory=Counter[str])
+    """How often, by the mark of a fault."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body: dict[str, Any] = await request.json()
         self.requests.append(body)
         last = body["messages"][-1]
-        words = _text(last["content"])
+        ordered = [found for message in body["messages"] for found in ORDERED.findall(text_of(message.get("content")))]
+        if ordered:
+            return await self._faulty(request, body, *ordered[-1])
+        words = text_of(last["content"])
         if failing := re.search(r"\bfail (\d+)", words):
             return _error(int(failing[1]))
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -45,8 +54,57 @@ class Provider:
         await response.write(b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\ndata: [DONE]\n\n")
         return response
 
+    async def _faulty(self, request: web.Request, body: dict[str, Any], name: str, mark: str) -> web.StreamResponse:
+        self.asked[mark] += 1
+        fault, asked = FAULTS[name], asked_in(body)
+        return await _act(request, fault.acts(asked) if self.asked[mark] <= fault.times else good(asked))
 
-def _text(content: object) -> str:
+
+def asked_in(body: Mapping[str, Any]) -> Asked:
+    """A request, as its fault sees it."""
+    messages: list[dict[str, Any]] = body["messages"]
+    since = max(at for at, message in enumerate(messages) if ORDERED.search(text_of(message.get("content"))))
+    after = messages[since + 1 :]
+    results = [message for message in after if message["role"] == "tool"]
+    last = results[-1] if results else messages[since]
+    found = None if results else _fitting_tool(dict(body))
+    reply = _reply(dict(body), last, "" if last is messages[since] else text_of(last["content"]))
+    return Asked(
+        body=body,
+        answer=[delta for delta, _ in reply if delta],
+        finish=next(finish for _, finish in reply if finish),
+        tool=(found["name"], found["arguments"]) if found else None,
+        results=len(results),
+        advised=any("no more tools can be called" in text_of(message.get("content")) for message in messages),
+        said=any(message["role"] == "assistant" and message.get("content") and not message.get("tool_calls") for message in after),
+    )  # fmt: skip
+
+
+async def _act(request: web.Request, steps: Sequence[Step]) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    assert request.transport is not None
+    for step in steps:
+        match step:
+            case Status():
+                headers = {**step.headers, "Content-Type": step.kind}
+                return web.Response(status=step.code, body=step.body, headers=headers)
+            case Send():
+                if not response.prepared:
+                    await response.prepare(request)
+                await response.write(step.data)
+            case Wait():
+                await asyncio.sleep(step.seconds)
+            case End.RESET:
+                request.transport.abort()
+                return response
+            case End.HANG:
+                if not response.prepared:
+                    await response.prepare(request)
+                await asyncio.sleep(60)
+    return response
+
+
+def text_of(content: object) -> str:
     if isinstance(content, list):
         return " ".join(str(part.get("text", "")) for part in cast("list[dict[str, object]]", content))
     return str(content or "")

@@ -5,21 +5,14 @@ They live in an environment of their own, `.venv/clients`, as their requirements
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tests.clients.provider import provider
-from tests.serving import served
+from tests.clients.faults import FAULTS
+from tests.clients.matrix import ADA, HELLO, WEATHER, few, judged, outcomes, rig
 
-PROGRAMS = Path(__file__).with_name("programs")
-PYTHON = Path(sys.prefix) / "clients" / "bin" / "python"
-HELLO, WEATHER, ADA = "Hello, you.", "It is sunny in Paris.", {"name": "Ada", "age": 36}
 WANTED: dict[str, dict[str, object]] = {
     "openai_sdk": {
         "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "structured": ADA,
@@ -39,7 +32,7 @@ WANTED: dict[str, dict[str, object]] = {
         "plain_responses": HELLO, "streamed_responses": HELLO, "tools_responses": WEATHER, "structured_responses": ADA,
     },
     "instructor_client": {
-        "structured": ADA, "structured_json": ADA, "streamed": ADA, "wrong_key": "InstructorRetryException None",
+        "structured": ADA, "structured_json": ADA, "streamed": ADA, "wrong_key": "InstructorRetryException 401",
     },
     "litellm_client": {
         "plain": HELLO, "streamed": HELLO, "tools": WEATHER, "responses": HELLO, "wrong_key": "AuthenticationError 401", "falls_back": "from the second",
@@ -50,26 +43,6 @@ WANTED: dict[str, dict[str, object]] = {
     },
 }  # fmt: skip
 """What is seen of each case: an answer, its beginning, or the class and the status of an error."""
-
-
-async def outcomes(program: str, url: str, *cases: str) -> dict[str, object]:
-    """What came of each case."""
-    quiet = {name: value for name, value in os.environ.items() if not name.endswith("_PROXY")}
-    process = await asyncio.create_subprocess_exec(
-        PYTHON, PROGRAMS / f"{program}.py", url, "served", *cases,
-        env=quiet | {"PYTHONDONTWRITEBYTECODE": "", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(300):
-            said, complained = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    lines = [json.loads(line) for line in said.decode().splitlines() if line.startswith('{"case"')]
-    assert process.returncode == 0, complained.decode()[-3000:]
-    return {line["case"]: line["outcome"] for line in lines}
 
 
 def seen(outcome: object, wanted: object) -> object:
@@ -83,15 +56,18 @@ def seen(outcome: object, wanted: object) -> object:
 
 
 @pytest.mark.parametrize("program", WANTED)
-async def test_a_program_of_others_works_with_its_defaults(program: str, tmp_path: Path) -> None:
-    wanted = WANTED[program]
-    async with provider() as upstream:
-        env = {
-            "OUTSPOKEN_MODEL__BASE_URL": upstream.url,
-            "OUTSPOKEN_MODEL__API_KEY": "k",
-            "OUTSPOKEN_MODEL__NAME": "served",
-            "OUTSPOKEN_SERVER__ERRORS": "auto",
-        }
-        async with served(tmp_path, env) as up:
-            found = await outcomes(program, f"{up.url}/v1", *wanted)
-    assert {case: seen(found[case], wanted[case]) for case in wanted} == wanted, found
+async def test_a_program_of_others_works_with_its_defaults_and_is_told_the_truth_of_faults(
+    program: str, tmp_path: Path
+) -> None:
+    """A few of its ways to meet faults; `python -m tests.clients.matrix` has all of them meet all (`make soak`)."""
+    wanted, faults = WANTED[program], few(program)
+    async with rig(tmp_path) as up:
+        lines = await outcomes(program, up.url, [*wanted], faults)
+        found = {case: lines[case]["outcome"] for case in wanted}
+        assert {case: seen(found[case], wanted[case]) for case in wanted} == wanted, found
+        untrue = {str(case): said for case, (said, _) in judged(up, faults, lines).items() if said}
+    assert not untrue, lines
+
+
+def test_every_fault_is_met_by_some_program() -> None:
+    assert {case.fault for program in WANTED for case in few(program)} == set(FAULTS)

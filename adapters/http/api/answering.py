@@ -222,7 +222,7 @@ class ApiStream:
             await self._begin()
         if isinstance(sight, Ended):
             await self._think(sight.thought)
-            rest = self._spoken.new(shown(sight, self._job.errors))
+            rest = self._spoken.new(shown(sight))
             await self._response.write(self._spelling.ended(sight, rest))
         else:
             await self._response.write(self._spelling.left(sight, self._spoken.new(sight.view)))

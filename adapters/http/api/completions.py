@@ -1,7 +1,8 @@
 """``/v1/chat/completions``: how it is asked and answered.
 
 Statuses and tool activity are comments of the event stream, so that no client takes them for the reply; notices are ordinary text, so that
-no client misses them.
+no client misses them. A refusal stands in the place that is for it and is text as well, as many clients look at the text alone and would show nothing;
+only who asks for data has it there alone.
 
 Source: OpenAI's API reference for chat completions.
 """
@@ -102,7 +103,8 @@ class Completion:
         for (is_ours, refuses), run in itertools.groupby(pieces, key=lambda piece: (piece.ours, piece.refusal)):
             text = text_of(run)
             if refuses:
-                chunks.append(self._chunk({"refusal": text}))
+                refused: dict[str, Json] = {"refusal": text}
+                chunks.append(self._chunk(refused if self._job.data else {"content": text, **refused}))
             elif is_ours:
                 chunks.append(self._chunk({"content": text, "outspoken": BY_US}))
             else:
@@ -160,8 +162,8 @@ class Completion:
 
     def whole(self, ended: Ended) -> dict[str, Json]:
         errors, data = self._job.errors, self._job.data
-        pieces = self.listening().new(shown(ended, errors))
-        text = text_of(piece for piece in pieces if not piece.refusal)
+        pieces = self.listening().new(shown(ended))
+        text = text_of(piece for piece in pieces if not (data and piece.refusal))
         refusal = text_of(piece for piece in pieces if piece.refusal) or refusal_of(ended, errors)
         calls = self._calls(ended)
         content = text or (None if calls or refusal else "")

@@ -176,7 +176,7 @@ class ResponseSpelling:
     def whole(self, ended: Ended) -> dict[str, Json]:
         if self._job.thinking and (thought := ended.thought.beyond(0)):
             self.thinks(thought)
-        self._all(ended, self.listening().new(shown(ended, self._job.errors)))
+        self._all(ended, self.listening().new(shown(ended)))
         return self._finished(ended)
 
     def unfinished(self, sight: Queued | Showing | LeftOpen | None) -> dict[str, Json]:

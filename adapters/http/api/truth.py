@@ -113,8 +113,9 @@ def problem_of(ended: Ended, session: str) -> Problem | None:
         kind_of(status),
         code=code.value,
         retry_after=wait,
-        # The gateway has asked again itself, as often as that could help: an SDK that does so at once has it done all over again.
-        in_vain=status >= 500 and not wait and ended.summary.attempts > 1,
+        # The gateway has asked again itself, as often as that could help: an SDK that does so at once has it done all over again. Not so where
+        # it was the gateway that failed, or where it is known when it helps (`problem_response`).
+        in_vain=not wait and ended.exit.kind is not ExitClass.OURS,
         facts=facts_of(ended, session),
     )
 
@@ -127,11 +128,10 @@ def left_problem(left: LeftOpen, session: str, *, keyed: bool) -> Problem | None
     return Problem(503, left_words(keyed=keyed), "server_error", code=LEFT_OPEN, retry_after=5, facts=facts)
 
 
-def shown(ended: Ended, errors: ErrorsAs) -> View:
-    """What is to be said of a turn that is over. Its notice is not, if the reply was cut by the limit that the client set itself (it asked for
-    that, and is told by the finish reason), or if a program is told in another place that it was refused."""
-    asked_limit = isinstance(ended.exit, exits.Cut) and ended.exit.limit_was_asked
-    if not asked_limit and not refusal_of(ended, errors):
+def shown(ended: Ended) -> View:
+    """What is to be said of a turn that is over. Its notice is not, if the reply was cut by the limit that the client set itself: it asked for
+    that, and is told by the finish reason."""
+    if not isinstance(ended.exit, exits.Cut) or not ended.exit.limit_was_asked:
         return ended.view
     said = tuple(bubble for bubble in ended.view.bubbles if bubble.kind is not BubbleKind.NOTICE)
     return replace(ended.view, bubbles=said)

@@ -32,19 +32,54 @@ def show(name: str, outcome: object, began: float) -> None:
     print(json.dumps({"case": name, "outcome": outcome, "seconds": round(time.monotonic() - began, 2)}), flush=True)
 
 
-def run(**cases: Callable[[], object | Awaitable[object]]) -> None:
-    """Each case gives what a person who uses the program would see; an error is its class, its status and its words."""
+def seen(text: object = None, finish: object = None, data: object = None, refusal: object = None) -> dict[str, object]:
+    """What whoever uses a program has in hand, whatever the program calls it."""
+    return {"text": text, "finish": finish, "data": data, "refusal": refusal}
+
+
+def failed(error: BaseException) -> dict[str, object]:
+    """The same of an error; of those that wrap others the status of the innermost that has one."""
+    status, at = None, error
+    while status is None and at is not None:
+        status = getattr(at, "status_code", None) or getattr(at, "code", None)
+        at = at.__cause__ or at.__context__
+    return {"error": type(error).__name__, "status": status, "words": str(error)[:400]}
+
+
+Way = Callable[[str], object | Awaitable[object]]
+
+
+def run(ways: dict[str, Way] | None = None, /, **cases: Callable[[], object | Awaitable[object]]) -> None:
+    """Each case gives what a person who uses the program would see; an error is its class, its status and its words.
+
+    The case `-` is to read lines of `[WAY, WORDS]` and do them in the ways that there are, eight at a time.
+    """
 
     async def all_of_them() -> None:
-        wanted = sys.argv[3:] or list(cases)
-        for name in wanted:
+        for name in sys.argv[3:] or list(cases):
+            if name == "-":
+                await matrix(ways or {}, [json.loads(line) for line in sys.stdin])
+                continue
             began = time.monotonic()
-            try:
-                found = cases[name]()
-                outcome = await found if inspect.isawaitable(found) else found
-            except Exception as error:  # noqa: BLE001 - that is what is looked at
-                status = getattr(error, "status_code", None)
-                outcome = {"error": type(error).__name__, "status": status, "words": str(error)[:400]}
-            show(name, outcome, began)
+            show(name, await outcome_of(cases[name]), began)
 
     asyncio.run(all_of_them())
+
+
+async def outcome_of(case: Callable[[], object | Awaitable[object]], *, apart: bool = False) -> object:
+    try:
+        found = await asyncio.to_thread(case) if apart else case()
+        return await found if inspect.isawaitable(found) else found
+    except Exception as error:  # noqa: BLE001 - that is what is looked at
+        return failed(error)
+
+
+async def matrix(ways: dict[str, Way], asked: list[list[str]]) -> None:
+    places = asyncio.Semaphore(8)
+
+    async def one(way: str, words: str) -> None:
+        async with places:
+            began = time.monotonic()
+            show(f"{way}|{words}", await outcome_of(lambda: ways[way](words), apart=True), began)
+
+    await asyncio.gather(*(one(way, words) for way, words in asked))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import instructor
-from cases import MODEL, run
+from cases import MODEL, run, seen
 from openai import OpenAI
 from pydantic import BaseModel
 
@@ -24,7 +24,27 @@ def partly() -> dict:
     return list(made)[-1].model_dump()
 
 
+def _way(**more: object) -> object:
+    return lambda words: seen(None, None, who(words, **more))
+
+
+def _partly(words: str) -> dict:
+    made = instructor.from_openai(OpenAI()).create_partial(
+        response_model=Person, model=MODEL, messages=[{"role": "user", "content": words}]
+    )
+    return seen(None, None, list(made)[-1].model_dump())
+
+
+WAYS = {
+    "chat data": _way(),
+    "chat data json": _way(mode=instructor.Mode.JSON),
+    "chat data stream": _partly,
+    "responses data": _way(mode=instructor.Mode.RESPONSES_TOOLS),
+}
+
+
 run(
+    WAYS,
     structured=lambda: who("who?"),
     structured_json=lambda: who("who?", mode=instructor.Mode.JSON),
     streamed=partly,

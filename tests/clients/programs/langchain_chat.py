@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from cases import MODEL, run, weather
-from langchain_core.messages import HumanMessage, ToolMessage
+from functools import partial
+
+from cases import MODEL, run, seen, weather
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
@@ -52,7 +54,56 @@ def falls_back() -> object:
     return str(chat(max_retries=0).with_fallbacks([second]).invoke("fail 401"))
 
 
+def _seen(message: object) -> dict:
+    facts = message.response_metadata
+    if message.invalid_tool_calls:
+        return seen(text(message), "invalid_tool_calls")
+    return seen(
+        text(message), facts.get("finish_reason") or facts.get("status"), None, message.additional_kwargs.get("refusal")
+    )
+
+
+def _whole(words: str, **more: object) -> dict:
+    return _seen(chat(**more).invoke(words))
+
+
+def _streamed(words: str, **more: object) -> dict:
+    whole = None
+    for piece in chat(**more).stream(words):
+        whole = piece if whole is None else whole + piece
+    return _seen(whole)
+
+
+def _tools(words: str, **more: object) -> dict:
+    bound = chat(**more).bind_tools([get_weather])
+    messages: list = [HumanMessage(words)]
+    while True:
+        made = bound.invoke(messages)
+        if not made.tool_calls:
+            return _seen(made)
+        messages.append(made)
+        messages += [ToolMessage(get_weather.invoke(one["args"]), tool_call_id=one["id"]) for one in made.tool_calls]
+
+
+def _fallback(words: str, **more: object) -> dict:
+    second = RunnableLambda(lambda _: AIMessage("from the second"))
+    return _seen(chat(**more).with_fallbacks([second]).invoke(words))
+
+
+def _data(words: str, **more: object) -> dict:
+    found = chat(**more).with_structured_output(Person).invoke(words)
+    return seen(None, None, found and found.model_dump())
+
+
+WAYS = {
+    f"{way} {what}".strip(): partial(ask, **more)
+    for way, more in {"chat": {}, "responses": {"use_responses_api": True}}.items()
+    for what, ask in {"": _whole, "stream": _streamed, "tools": _tools, "data": _data, "fallback": _fallback}.items()
+}
+
+
 run(
+    WAYS,
     plain=lambda: text(chat().invoke("say hello")),
     streamed=lambda: "".join(str(text(piece)) for piece in chat().stream("say hello")),
     tools=tools,

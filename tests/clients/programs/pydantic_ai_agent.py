@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from cases import MODEL, run, weather
+from cases import MODEL, run, seen, weather
 from pydantic import BaseModel
 from pydantic_ai import Agent
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.test import TestModel
 
 
 class Person(BaseModel):
@@ -32,7 +34,47 @@ async def structured(way: str = "openai") -> object:
     return found.model_dump()
 
 
+def _finish(made: object) -> object:
+    return getattr(made, "finish_reason", None)
+
+
+def _way(way: str, *, streamed: bool = False, falls_back: bool = False, **more: object) -> object:
+    name = "openai-chat" if way == "chat" else "openai"
+
+    async def ask(words: str) -> dict:
+        model = (
+            FallbackModel(f"{name}:{MODEL}", TestModel(custom_output_text="from the second", call_tools=[]))
+            if falls_back
+            else f"{name}:{MODEL}"
+        )
+        agent = Agent(model, **more)
+        if streamed:
+            async with agent.run_stream(words) as made:
+                found = await made.get_output()
+                return seen(found, _finish(made.response))
+        made = await agent.run(words)
+        if isinstance(made.output, Person):
+            return seen(None, None, made.output.model_dump())
+        return seen(made.output, _finish(made.response))
+
+    return ask
+
+
+WAYS = {
+    f"{way} {what}".strip(): _way(way, **how)
+    for way in ("chat", "responses")
+    for what, how in {
+        "": {},
+        "stream": {"streamed": True},
+        "tools": {"tools": [get_weather]},
+        "data": {"output_type": Person},
+        "fallback": {"falls_back": True},
+    }.items()
+}
+
+
 run(
+    WAYS,
     plain=lambda: ask("say hello"),
     streamed=streamed,
     tools=lambda: ask("what is the weather?", tools=[get_weather]),
