@@ -49,7 +49,7 @@ from gateway.http.status import Look
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
-from gateway.limits.rates import Doors
+from gateway.limits.rates import Doors, KeyMeters
 from gateway.limits.standing import Standings
 from gateway.observe.alerting import Alerter, Announcements
 from gateway.observe.health import Health, LifePhase, ModelWatch, Vitals
@@ -153,13 +153,14 @@ async def serving(
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
         voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
-        budgets = await _budgets(config, store, clock, signals, voice, stack)
-        keyring = await _keyring(config, paths, store, clock, ids, stack)
+        meters = KeyMeters()
+        budgets = await _budgets(config, store, clock, signals, voice, meters, stack)
+        keyring = await _keyring(config, paths, store, clock, ids, meters, stack)
         hub = Hub(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
-            doors=Doors(Standings(agents_of(config.agents), keyring.terms)),
+            doors=Doors(Standings(agents_of(config.agents), keyring.terms), meters),
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
@@ -236,11 +237,13 @@ def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Si
 
 
 async def _keyring(
-    config: Config, paths: Paths, store: Store, clock: Clock, ids: SystemIds, stack: AsyncExitStack
+    config: Config, paths: Paths, store: Store, clock: Clock, ids: SystemIds, meters: KeyMeters, stack: AsyncExitStack
 ) -> Keyring:
     """Who may call. A file is written to by nobody else while we run; a server is."""
-    keyring = Keyring(store, clock, ids, api_key_of(config))
+    keyring = Keyring(store, clock, ids, api_key_of(config), keyless=config.server.keyless, meters=meters)
     await keyring.open()
+    if not keyring.opens_anything():
+        log.warning("keys.none", host=config.server.host)
     file = isinstance(parse_place(config.storage.url or paths.database), SqlitePlace)
     await stack.enter_async_context(keyring.running(shared=not file))
     return keyring
@@ -304,12 +307,18 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
 
 
 async def _budgets(
-    config: Config, store: Store, clock: Clock, signals: Signals, voice: ChatVoice, stack: AsyncExitStack
+    config: Config,
+    store: Store,
+    clock: Clock,
+    signals: Signals,
+    voice: ChatVoice,
+    meters: KeyMeters,
+    stack: AsyncExitStack,
 ) -> BudgetBook:
     """Entered before the hub: turns that are ended with it are still settled."""
     rules = config.budgets.rules()
     spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
-    return BudgetBook(spender, store, clock, voice.warned)
+    return BudgetBook(spender, store, clock, voice.warned, meters)
 
 
 def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from adapters.contract.callers import Caller
+from adapters.contract.callers import Allowance, Caller
 from gateway.people.keys import who
 
 
@@ -19,7 +19,10 @@ class OneKey:
         return self._key is None
 
     def who(self, shown: str, headers: Mapping[str, str]) -> Caller | None:
-        return who(shown, headers, self._key, {}, 0)
+        return who(shown, headers, self._key, {}, 0, keyless=self.keyless)
+
+    def left(self, caller: Caller) -> Sequence[Allowance]:
+        return ()
 
     def holds(self, caller: Caller) -> bool:
         return not caller.key

@@ -6,12 +6,13 @@ speak for anybody, whatever a request says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 from urllib.parse import quote, unquote
 
 from agent_core.records import dataclass
+from agent_core.tools.offer import ToolsFrom
 
 CONFIGURED = "configuration"
 """The name of the key of `[server] api_key`."""
@@ -50,7 +51,15 @@ class KeyTerms:
     errors: ErrorStyle | None = None
     """None: as the endpoint does by itself."""
     thinking: bool | None = None
-    """Whether it is shown what the model thinks; None: as the endpoint does by itself."""
+    """Whether it is shown what the model thinks; None: as the server is configured."""
+    tools_from: ToolsFrom | None = None
+    """Whose tools its requests may use, and do where they do not say themselves; None: any, and as the endpoint does by itself."""
+    expires_at: int = 0
+    """From when on it opens nothing, ms; 0: never."""
+
+    def shows_thinking(self, configured: bool) -> bool:
+        """Whether it is shown what the model thinks, where the server is `configured` like this."""
+        return configured if self.thinking is None else self.thinking
 
     def may_ask_for(self, model: str) -> bool:
         """Whether a request may name this model or agent."""
@@ -82,16 +91,31 @@ ANYBODY = Caller()
 """Who shows the configured key, or none where none is needed: whatever they say of themselves is taken as it is."""
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How much of a limit is left, and when all of it is there again."""
+
+    what: str
+    """``requests`` or ``tokens``, as OpenAI's headers have it."""
+    limit: int
+    left: int
+    full_in_ms: int
+
+
 class Callers(Protocol):
     """What the doors ask about who calls. It is asked once for each request, and answers from memory."""
 
     @property
     def keyless(self) -> bool:
-        """No key is configured, so who shows none is served as well, on this machine."""
+        """Who shows no key is served as well: only this machine can call, and no key is configured."""
         ...
 
     def who(self, shown: str, headers: Mapping[str, str]) -> Caller | None:
         """Who calls with this key; None: nobody who may."""
+        ...
+
+    def left(self, caller: Caller) -> Sequence[Allowance]:
+        """What is left to the caller's key of its own limits, after a request of it was taken or refused."""
         ...
 
     def holds(self, caller: Caller) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import orjson
 from aiohttp import web
 
-from adapters.contract.callers import ANYBODY, Caller, Callers
+from adapters.contract.callers import ANYBODY, Allowance, Caller, Callers
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -78,7 +78,7 @@ def host_of(header: str) -> str:
 
 WRONG_KEY = Problem(
     401,
-    "The API key is missing or wrong. Send it as: Authorization: Bearer <key>",
+    "The API key is missing, wrong or not good any more. Send it as: Authorization: Bearer <key>",
     "authentication_error",
     code="invalid_api_key",
 )
@@ -129,6 +129,30 @@ def _elsewhere(request: web.Request, allowed: Sequence[str], own_host: str, *, k
     return None
 
 
+LIMIT_HEADERS = tuple(
+    f"x-ratelimit-{figure}-{what}" for what in ("requests", "tokens") for figure in ("limit", "remaining", "reset")
+)
+
+
+def limit_headers(left: Sequence[Allowance]) -> dict[str, str]:
+    """What is left of a key's limits, as OpenAI spells it."""
+    found: dict[str, str] = {}
+    for one in left:
+        found[f"x-ratelimit-limit-{one.what}"] = str(one.limit)
+        found[f"x-ratelimit-remaining-{one.what}"] = str(one.left)
+        found[f"x-ratelimit-reset-{one.what}"] = _duration(one.full_in_ms)
+    return found
+
+
+def _duration(ms: int) -> str:
+    """As OpenAI writes one: 350ms, 12s, 6m0s, 3h0m12s."""
+    if ms < 1000:
+        return f"{ms}ms"
+    minutes, seconds = divmod(-(-ms // 1000), 60)
+    hours, minutes = divmod(minutes, 60)
+    return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
+
+
 def cors_headers(request: web.Request, allowed: Sequence[str]) -> dict[str, str]:
     """Headers that let an allowed page of another origin read the answer."""
     origin = request.headers.get("Origin", "")
@@ -140,7 +164,7 @@ def cors_headers(request: web.Request, allowed: Sequence[str]) -> dict[str, str]
             "Access-Control-Request-Headers", "authorization, content-type"
         ),
         "Access-Control-Allow-Methods": "GET, POST, DELETE, OPTIONS",
-        "Access-Control-Expose-Headers": "x-request-id, retry-after, x-should-retry",
+        "Access-Control-Expose-Headers": f"x-request-id, retry-after, x-should-retry, {', '.join(LIMIT_HEADERS)}",
         "Vary": "Origin",
     }
 
@@ -160,7 +184,9 @@ async def not_here(request: web.Request, known: str = "") -> web.Response:
 
 def no_budget(words: str, retry_after: int) -> Problem:
     """A limit of use is reached; there is room again after so many seconds."""
-    return Problem(429, words, "insufficient_quota", code="insufficient_quota", retry_after=retry_after)
+    return Problem(
+        429, words, "insufficient_quota", code="insufficient_quota", retry_after=retry_after, in_vain=retry_after > 60
+    )
 
 
 def refusal(refused: NotAccepted) -> Problem:

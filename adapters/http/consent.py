@@ -11,6 +11,8 @@ Whose tools may be used is what the request says, in this order:
 
 ``outspoken: {"approvals": "wait"}``, or the header ``X-Outspoken-Approvals: wait``, says that somebody will decide about calls that need approval.
 
+A key may say whose tools its requests use (`outspoken keys add --tools-from`): they do where they do not say themselves, and may not want more.
+
 An errand is a small request that a front end makes for itself, on behalf of nobody. It is told by ``outspoken: {"task": …}``, by the header
 ``X-Outspoken-Task`` or Open WebUI's ``X-OpenWebUI-Task`` (its administrators set it to ``{{TASK}}``), and by the words that front ends send as
 they are installed. An errand has no tools and no memory, is asked for once more at most, and is no incident.
@@ -108,6 +110,19 @@ def wish_with(wish: Wish, headers: Mapping[str, str]) -> Wish | Problem:
         words = f"{TOOLS_HEADER} must be one of: {', '.join(ToolsFrom)}."
         return Problem(400, words, param=TOOLS_HEADER, code="invalid_header")
     return wish if wish.forbidden or wish.said else replace(wish, tools=ToolsFrom(asked), said=True)
+
+
+def wish_of_key(wish: Wish, allowed: ToolsFrom | None) -> Wish | Problem:
+    """The wish as the request's key has it; a problem where the request itself wants tools that its key may not use."""
+    if allowed is None or wish.tools is ToolsFrom.NONE:
+        return wish
+    brought = wish.tools.clients
+    if wish.tools.within(allowed) is not wish.tools and (wish.said or brought):
+        words = f"This key may use tools from: {allowed}. The request wants them from: {wish.tools}."
+        return Problem(403, words, "permission_error", param="tools", code="tools_not_allowed")
+    if wish.said or wish.errand:
+        return wish
+    return replace(wish, tools=allowed if brought else allowed.within(ToolsFrom.GATEWAY))
 
 
 def named_choice(choice: Json) -> str:

@@ -327,7 +327,7 @@ class BudgetRules:
         return next((price for pattern, price in self.prices if fnmatchcase(model, pattern)), None)
 
     def pots(self, payer: Payer, turn: str, at: int) -> tuple[Pot, ...]:
-        """The pots that a call at `at` counts for. A person's, a chat's and the day's are counted also without a limit."""
+        """The pots that a call at `at` counts for. The day's, and one's of whatever owner, are counted also without a limit."""
         owners = {
             Budget.TURN: turn,
             Budget.PERSON: payer.person,
@@ -339,7 +339,7 @@ class BudgetRules:
             Budget.MONTH: "all",
         }
         limits = {**self.limits, **payer.limits}
-        counted = {Budget.PERSON, Budget.CHAT, Budget.DAY, *limits}
+        counted = {Budget.PERSON, Budget.CHAT, Budget.KEY, Budget.AGENT, Budget.DAY, *limits}
         return tuple(
             self._pot(budget, owner, at, limits.get(budget, Amount()))
             for budget, owner in owners.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -248,6 +249,11 @@ def config_check(config_file: Path | None) -> None:
     for warning in loaded.warnings:
         click.echo(f"Warning: {warning}", err=True)
     click.echo("The configuration is valid.")
+    server = loaded.config.server
+    if not server.keyless and server.api_key is None:
+        click.echo(
+            "Other machines can reach the server: it serves whoever has a key of outspoken keys, and nobody else."
+        )
 
 
 @config.command("template")
@@ -328,7 +334,7 @@ async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | 
 
     found = await here(config_file)
     server = found.config.server
-    key = server.api_key.get_secret_value() if server.api_key else None
+    key = os.environ.get("OUTSPOKEN_KEY") or (server.api_key.get_secret_value() if server.api_key else None)
     if found.remote_if_any() is not None:
         yield found.found.url, key, False
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 NANOS = 1_000_000_000
+DAY_SECONDS = 24 * 3600
 
 
 @click.group()
@@ -48,6 +50,16 @@ _TERMS = (
         help="Where nothing came of a request: words in the answer, or an HTTP status.",
     ),
     click.option("--thinking", type=click.Choice(["show", "hide", "default"]), help="What the model thinks."),
+    click.option(
+        "--tools-from",
+        type=click.Choice(["none", "client", "gateway", "both", "default"]),
+        help="Whose tools its requests use where they do not say themselves, and no others where they do.",
+    ),
+    click.option(
+        "--expires-days",
+        type=click.FloatRange(0, 36_500),
+        help="It opens nothing any more after so many days; 0: never.",
+    ),
 )
 
 
@@ -87,6 +99,10 @@ def _terms(given: Mapping[str, object]) -> dict[str, Json]:
         found["errors"] = None if errors == "default" else errors
     if isinstance(thinking := given.get("thinking"), str):
         found["thinking"] = {"show": True, "hide": False}.get(thinking)
+    if isinstance(source := given.get("tools_from"), str):
+        found["tools_from"] = None if source == "default" else source
+    if isinstance(days := given.get("expires_days"), float):
+        found["expires_at"] = round((time.time() + days * DAY_SECONDS) * 1000) if days else 0
     return found
 
 
@@ -104,7 +120,7 @@ def add_command(config_file: Path | None, name: str, *, as_json: bool, **given: 
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def list_command(config_file: Path | None, *, as_json: bool) -> None:
-    """List all keys, also those that were revoked, with when they were used last."""
+    """List all keys, also those that were revoked, with what they used today and when they were used last."""
     _guarded(config_file, "list", "", {}, as_json=as_json)
 
 
@@ -193,7 +209,8 @@ async def _done(config_file: Path | None, verb: str, name: str, more: Mapping[st
         whole: dict[str, Json] = {"keys": [dict(one) for one in tables]} if verb == "list" else {**tables[0]}
         click.echo(json.dumps(whole | ({"key": secret} if secret else {}), indent=2))
         return 0
-    click.echo("\n".join(keys_lines(tables) if verb == "list" else key_lines(tables[0], found.config.budgets.currency)))
+    currency, now = found.config.budgets.currency, round(time.time() * 1000)
+    click.echo("\n".join(keys_lines(tables, currency, now) if verb == "list" else key_lines(tables[0], currency, now)))
     if secret:
         click.echo("This is the key. It is shown this once; whoever has it is this key:", err=True)
         click.echo(secret)

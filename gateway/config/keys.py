@@ -32,6 +32,7 @@ Mark = TypeVar("Mark", FromOutside, Unit, Usual)
 OTHER_VARIABLES: Mapping[str, str] = {
     "OUTSPOKEN_HOME": "One directory for everything: configuration, state, cache. Wins over all other places.",
     "OUTSPOKEN_CONFIG": "The configuration file, instead of the one in the usual place.",
+    "OUTSPOKEN_KEY": "The key with which outspoken ask and outspoken chat call the gateway, instead of [server] api_key.",
 }
 """Variables with our prefix that are no configuration keys."""
 

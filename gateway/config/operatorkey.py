@@ -1,7 +1,7 @@
 """The operators' key: what opens `status`, `access`, `send`, the metrics and the console, and is no key for talking.
 
-Why two keys: whoever may chat may not approve strangers, send as the bot, or read what others do. Without `[server] api_key` the
-server serves this machine only, and whoever sits at it is taken for the operator; no key is needed then.
+Why two keys: whoever may chat may not approve strangers, send as the bot, or read what others do. Where only this machine can call and
+no `[server] api_key` is set, whoever sits at it is taken for the operator; no key is needed then.
 A key that nobody chose is made at the first start and lies beside the database, readable for the gateway's user alone; the commands
 on the same machine find it there.
 """
@@ -31,7 +31,7 @@ def with_operator_key(config: Config, paths: Paths, *, make: bool = False) -> Co
     `make` it if it is not there. Raises OSError if that cannot be done.
     """
     server = config.server
-    if server.operator_key is not None or server.api_key is None:
+    if server.operator_key is not None or server.keyless:
         return config
     key = _read(paths.state_dir / FILE_NAME)
     if not key and make:

@@ -27,15 +27,15 @@ class Server(Section):
     """The HTTP server: web chat, OpenAI-compatible API, health and metrics."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
-    """Address to listen at. One that other machines can reach needs an api_key."""
+    """Address to listen at. Where other machines can reach it, nobody is served without a key: an api_key, or one of outspoken keys."""
     port: int = Field(default=8787, ge=0, le=65_535)
     """Port to listen at; 0 takes a free one."""
     api_key: Annotated[Secret | None, FromOutside("api_key_file")] = None
-    """Key that clients of the API and the web page must send."""
+    """Key that clients of the API and the web page must send, if they have none of their own (outspoken keys)."""
     api_key_file: Path | None = Field(default=None, examples=["server.key"])
     """File that holds that key."""
     operator_key: Annotated[Secret | None, FromOutside("operator_key_file")] = None
-    """Key for status, access, send, metrics and the console. Not set: where there is an api_key, one is made and kept as
+    """Key for status, access, send, metrics and the console. Not set: where a key is needed to call at all, one is made and kept as
     operator.key in the state directory."""
     operator_key_file: Path | None = Field(default=None, examples=["operator.key"])
     """File that holds that key."""
@@ -105,16 +105,10 @@ class Server(Section):
             idle_seconds=self.idle_seconds,
         )
 
-    @model_validator(mode="after")
-    def _not_open_to_everybody(self) -> Server:
-        if self.api_key is None and not is_loopback(self.host):
-            raise complaint(
-                "host",
-                "host lets other machines in, and no api_key is set, so anybody could use your model and its tools",
-                "Put a key into the environment as OUTSPOKEN_SERVER__API_KEY, or name a file that holds one: "
-                'api_key_file = "server.key" – or listen on this machine only: host = "127.0.0.1".',
-            )
-        return self
+    @property
+    def keyless(self) -> bool:
+        """Who shows no key is served: only this machine can call, and no key is set."""
+        return self.api_key is None and is_loopback(self.host)
 
     @model_validator(mode="after")
     def _two_keys(self) -> Server:

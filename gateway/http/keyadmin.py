@@ -7,6 +7,7 @@ from aiohttp import web
 from adapters.http.common import Problem, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
 from agent_core.jsonvalue import Json
+from agent_core.limits.budgets import BudgetRules
 from gateway.http.admin import json_response
 from gateway.people.keyring import Keyring
 from gateway.people.keys import KeyRefused, Nameable
@@ -30,7 +31,8 @@ class KeyAdmin:
         ]
 
     async def _list(self, _: web.Request) -> web.Response:
-        return json_response({"keys": self._keyring.tables()})
+        rules = self._hub.budgets.rules if self._hub.budgets is not None else BudgetRules()
+        return json_response({"keys": await self._keyring.tables(rules)})
 
     async def _act(self, request: web.Request) -> web.Response:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from adapters.contract.base import FromChat, Inbound
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
@@ -13,6 +13,7 @@ from agent_core.limits.spend import Budget, Measure, amount_words, opens_words, 
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
+from gateway.limits.rates import KeyMeters
 from gateway.limits.standing import AS_CONFIGURED, TurnStanding
 
 
@@ -36,12 +37,15 @@ Warn = Callable[[BudgetWarning], Awaitable[None]]
 class BudgetBook:
     """What the gateway asks about budgets."""
 
-    def __init__(self, spender: Spender, store: Store, clock: Clock, warn: Warn | None = None) -> None:
-        """`warn` tells somebody that a budget is about to be used up."""
+    def __init__(
+        self, spender: Spender, store: Store, clock: Clock, warn: Warn | None = None, meters: KeyMeters | None = None
+    ) -> None:
+        """`warn` tells somebody that a budget is about to be used up; `meters` keep what is left to keys."""
         self._spender = spender
         self._store = store
         self._clock = clock
         self._warn = warn
+        self._meters = meters or KeyMeters()
 
     @property
     def rules(self) -> BudgetRules:
@@ -75,6 +79,7 @@ class BudgetBook:
         pots = self.rules.pots(payer, "", now)
         try:
             levels = await self._store.budgets.levels([pot.key for pot in pots])
+            self._note(payer, pots, levels)
             refused = refusal([(pot, levels.get(pot.key, Level())) for pot in pots])
             if refused is None or await self._store.inbox.by_key(inbound.account, inbound.platform_key) is not None:
                 return
@@ -83,6 +88,14 @@ class BudgetBook:
         spend = self.rules.spend(refused.reached, now)
         words = f"{spent_words(spend)} {opens_words(spend)}"
         raise NotAccepted(words, NotAcceptedCode.QUOTA, spend.opens_in_seconds if spend.used >= spend.limit else 60)
+
+    def _note(self, payer: Payer, pots: Sequence[Pot], levels: Mapping[tuple[str, int], Level]) -> None:
+        """Remember what is left to a key of its tokens: its answers say it."""
+        for pot in pots:
+            if pot.budget is Budget.KEY and pot.limit.tokens:
+                level = levels.get(pot.key, Level())
+                left = pot.limit.tokens - (level.spent + level.held).tokens
+                self._meters.tokens(payer.key, pot.limit.tokens, left, pot.until)
 
     async def usage(self, inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> tuple[str, ...]:
         """How the budgets of a chat and its person stand, a line each."""

@@ -69,7 +69,7 @@ async def keys_of(
     async with open_store(
         config.storage.url or paths.database, clock=clock, ids=ids, version=program_version()
     ) as store:
-        ring = Keyring(store, clock, ids, None)
+        ring = Keyring(store, clock, ids)
         await ring.open()
         key = ""
         try:
@@ -83,7 +83,7 @@ async def keys_of(
                 case "revoke":
                     table = await ring.revoke(name)
                 case _:
-                    return [one for one in ring.tables() if isinstance(one, dict)], ""
+                    return [one for one in await ring.tables(config.budgets.rules()) if isinstance(one, dict)], ""
         except KeyRefused as error:
             raise GatewayRefused(str(error)) from error
         return [table], key

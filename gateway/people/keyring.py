@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from adapters.contract.callers import EVERYTHING, Caller, KeyTerms
+from adapters.contract.callers import EVERYTHING, Allowance, Caller, KeyTerms
 from agent_core.jsonvalue import Json
+from agent_core.limits.budgets import BudgetRules, Level
 from agent_core.ports import Clock, Ids
 from agent_core.store.apikeys.rows import ApiKeyRow
 from agent_core.store.audit import AuditRow
 from agent_core.store.store import StorageUnavailable, Store
+from gateway.limits.rates import KeyMeters
 from gateway.people import keys
 from gateway.people.keys import KeyRefused, KnownKey, Nameable
 
@@ -31,13 +33,24 @@ BY = "operator"
 
 
 class Keyring:
-    """Implements `adapters.contract.callers.Callers`. `configured` is the key of the configuration; None: whoever shows none is served."""
+    """Implements `adapters.contract.callers.Callers`. `configured` is the key of the configuration; `keyless`: who shows none is served."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, configured: str | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        configured: str | None = None,
+        *,
+        keyless: bool = False,
+        meters: KeyMeters | None = None,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._configured = configured
+        self._keyless = keyless and configured is None
+        self._meters = meters or KeyMeters()
         self._known: dict[str, KnownKey] = {}
         """By name; also those that were revoked, whose messages may still wait."""
         self._by_prefix: Mapping[str, KnownKey] = {}
@@ -87,18 +100,22 @@ class Keyring:
 
     @property
     def keyless(self) -> bool:
-        return self._configured is None
+        return self._keyless
 
     def who(self, shown: str, headers: Mapping[str, str]) -> Caller | None:
         now = self._clock.now_ms()
-        found = keys.who(shown, headers, self._configured, self._by_prefix, now)
+        found = keys.who(shown, headers, self._configured, self._by_prefix, now, keyless=self._keyless)
         if found is not None and found.key:
             self._used[found.key] = now
         return found
 
     def holds(self, caller: Caller) -> bool:
         known = self._known.get(caller.key)
-        return not caller.key or (known is not None and known.row.revoked_at is None)
+        return not caller.key or (known is not None and known.good(self._clock.now_ms()))
+
+    def left(self, caller: Caller) -> Sequence[Allowance]:
+        limit = self.terms(caller.key).minute_requests if caller.key else 0
+        return self._meters.left(caller.key, limit, round(self._clock.monotonic() * 1000), self._clock.now_ms())
 
     # ------------------------------------------------------------------ for the gateway
 
@@ -107,11 +124,25 @@ class Keyring:
         known = self._known.get(key)
         return known.terms if known is not None else EVERYTHING
 
+    def opens_anything(self) -> bool:
+        """There is a key by which somebody can call."""
+        now = self._clock.now_ms()
+        return self._keyless or self._configured is not None or any(one.good(now) for one in self._known.values())
+
     # ------------------------------------------------------------------ for operators
 
-    def tables(self) -> list[Json]:
-        """All of them as operators see them, the newest first."""
-        return [self._table(one) for one in self._known.values()]
+    async def tables(self, rules: BudgetRules) -> list[Json]:
+        """All of them as operators see them, the newest first, with what each used today. Raises `StorageUnavailable`."""
+        now = self._clock.now_ms()
+        pots = {one.row.name: pot for one in self._known.values() if (pot := keys.pot_of(one, rules, now)) is not None}
+        levels = await self._store.budgets.levels([pot.key for pot in pots.values()])
+        found: list[Json] = []
+        for one in self._known.values():
+            pot = pots.get(one.row.name)
+            table = self._table(one)
+            table["today"] = keys.used_of(pot, levels.get(pot.key, Level())) if pot is not None else None
+            found.append(table)
+        return found
 
     def _table(self, known: KnownKey) -> dict[str, Json]:
         used = max(known.row.used_at, self._used.get(known.row.name, 0))
@@ -126,10 +157,11 @@ class Keyring:
 
     async def add(self, name: str, asked: Mapping[str, Json], there: Nameable) -> tuple[dict[str, Json], str]:
         """A new key: how it is seen, and the key itself, which nobody is ever shown again. Raises `KeyRefused`."""
-        if sum(one.row.revoked_at is None for one in self._known.values()) >= keys.MOST_KEYS:
+        now = self._clock.now_ms()
+        if sum(one.good(now) for one in self._known.values()) >= keys.MOST_KEYS:
             raise KeyRefused(f"There are {keys.MOST_KEYS} keys, which is the most. Revoke one that nobody uses.")
         key = keys.new_key(os.urandom(RANDOM_BYTES))
-        row = keys.made(name, key, keys.terms_from(asked, there), BY, self._clock.now_ms())
+        row = keys.made(name, key, keys.terms_from(asked, there), BY, now)
         if not await self._store.apikeys.add(row, self._entry("added", name, after=row.terms)):
             raise KeyRefused(f"There is or was a key called {name}. A name is given once: choose another one.")
         await self.open()

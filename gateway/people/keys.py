@@ -22,9 +22,12 @@ from typing import TYPE_CHECKING
 from adapters.contract.callers import ANYBODY, CONFIGURED, USER_CHARS, Caller, ErrorStyle, KeyTerms, caller
 from agent_core import storedjson
 from agent_core.jsonvalue import Json
-from agent_core.limits.budgets import NANOS
+from agent_core.limits.budgets import NANOS, BudgetRules, Level, Payer, Pot
+from agent_core.limits.spend import Budget
 from agent_core.records import dataclass
 from agent_core.store.apikeys.rows import ApiKeyRow
+from agent_core.tools.offer import ToolsFrom
+from gateway.limits.standing import TurnStanding
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -52,10 +55,14 @@ class KnownKey:
     terms: KeyTerms
 
     def opened_by(self, prefix: str, digest: str, now: int) -> bool:
-        """Whether what was shown is this key. Takes as long for a wrong one as for the right one."""
+        """Whether what was shown is this key, and it is good. Takes as long for a wrong one as for the right one."""
         right = hmac.compare_digest(digest, self.row.digest if prefix == self.row.prefix else _NOBODYS)
         before = hmac.compare_digest(digest, self.row.before_digest if prefix == self.row.before_prefix else _NOBODYS)
-        return self.row.revoked_at is None and (right or (before and now < self.row.before_until))
+        return self.good(now) and (right or (before and now < self.row.before_until))
+
+    def good(self, now: int) -> bool:
+        """It was neither revoked, nor has its time passed."""
+        return self.row.revoked_at is None and (not self.terms.expires_at or now < self.terms.expires_at)
 
 
 def digest_of(key: str) -> str:
@@ -85,15 +92,21 @@ def by_prefix(known: Collection[KnownKey]) -> Mapping[str, KnownKey]:
 
 
 def who(
-    shown: str, headers: Mapping[str, str], configured: str | None, known: Mapping[str, KnownKey], now: int
+    shown: str,
+    headers: Mapping[str, str],
+    configured: str | None,
+    known: Mapping[str, KnownKey],
+    now: int,
+    *,
+    keyless: bool,
 ) -> Caller | None:
-    """Who calls with the key that was shown (empty: none was); None: nobody who may."""
+    """Who calls with the key that was shown (empty: none was); None: nobody who may. `keyless`: none is needed."""
     if configured is not None and hmac.compare_digest(
         shown.encode("utf-8", "surrogateescape"), configured.encode("utf-8", "surrogateescape")
     ):
         return ANYBODY
     if not shown.startswith(MARK):
-        return ANYBODY if configured is None else None
+        return ANYBODY if keyless else None
     prefix = prefix_of(shown)
     found = known.get(prefix)
     if found is None or not found.opened_by(prefix, digest_of(shown), now):
@@ -151,9 +164,14 @@ def _terms() -> TypeAdapter[KeyTerms]:
     return TypeAdapter(KeyTerms)
 
 
+def terms_of(stored: str) -> KeyTerms:
+    """What a key may, as it is stored. Raises ValueError if that cannot be read."""
+    return _terms().validate_json(stored)
+
+
 def known_key(row: ApiKeyRow) -> KnownKey:
     """A key as it is asked for. Raises ValueError if its terms cannot be read."""
-    return KnownKey(row, _terms().validate_json(row.terms))
+    return KnownKey(row, terms_of(row.terms))
 
 
 # ------------------------------------------------------------------ for operators
@@ -226,9 +244,18 @@ def _errors(name: str, value: Json) -> ErrorStyle | None:
         raise KeyRefused(f"{name} must be {' or '.join(ErrorStyle)}.") from None
 
 
+def _tools_from(name: str, value: Json) -> ToolsFrom | None:
+    if value in (None, ""):
+        return None
+    try:
+        return ToolsFrom(_text(name, value))
+    except ValueError:
+        raise KeyRefused(f"{name} must be one of: {', '.join(ToolsFrom)}.") from None
+
+
 _READERS = {
     "owner": _text, "names_users": _flag, "models": _names, "tools": _tools, "day_tokens": _count, "day_nanos": _count,
-    "minute_requests": _count, "errors": _errors, "thinking": _maybe,
+    "minute_requests": _count, "errors": _errors, "thinking": _maybe, "tools_from": _tools_from, "expires_at": _count,
 }  # fmt: skip
 """How each of the terms is read."""
 
@@ -253,4 +280,27 @@ def table_of(known: KnownKey) -> dict[str, Json]:
         "minute_requests": terms.minute_requests,
         "errors": terms.errors.value if terms.errors else None,
         "thinking": terms.thinking,
+        "tools_from": terms.tools_from.value if terms.tools_from else None,
+        "expires_at": terms.expires_at or None,
+    }
+
+
+def pot_of(known: KnownKey, rules: BudgetRules, now: int) -> Pot | None:
+    """Where what a key uses today is counted; None where nothing is."""
+    days = TurnStanding(None, known.terms, known.row.name).days
+    if not (rules.active or days):
+        return None
+    payer = Payer("", "", key=known.row.name, limits=days)
+    return next((pot for pot in rules.pots(payer, "", now) if pot.budget is Budget.KEY), None)
+
+
+def used_of(pot: Pot, level: Level) -> dict[str, Json]:
+    """What a key used today, of what it may use in all (0: no limit)."""
+    return {
+        "tokens": level.spent.tokens,
+        "tokens_limit": pot.limit.tokens,
+        "nanos": level.spent.nanos,
+        "nanos_limit": pot.limit.nanos,
+        "calls": level.calls,
+        "until": pot.until,
     }

@@ -56,10 +56,19 @@ class Poster:
 
     async def post(self, one: HookPost) -> Attempt:
         """Try it."""
+        return await self._tried("POST", one)
+
+    async def reach(self, url: str, seconds: float, *, private: bool) -> Attempt:
+        """Ask whoever is there for nothing: any status says that messages can be sent there."""
+        return await self._tried("HEAD", HookPost(url, {}, b"", seconds, private))
+
+    async def _tried(self, method: str, one: HookPost) -> Attempt:
         http = self._inside if one.private else self._outside
         try:
             async with asyncio.timeout(one.seconds):
-                async with http.post(one.url, data=one.body, headers=one.headers, allow_redirects=False) as answer:
+                async with http.request(
+                    method, one.url, data=one.body or None, headers=one.headers, allow_redirects=False
+                ) as answer:
                     found = Attempt(answer.status, retry_after=answer.headers.get("Retry-After", ""))
                     await _drained(answer)
                     return found

@@ -111,6 +111,9 @@ class Told:
         assert found, f"nothing of {check} in {self.text}"
         return max(found, key=lambda one: ["ok", "note", "warning", "problem", "configuration"].index(one["level"]))
 
+    def all_of(self, check: str) -> list[dict[str, str]]:
+        return [one for one in self.findings if one["check"] == check]
+
     @property
     def problems(self) -> list[str]:
         return sorted({one["check"] for one in self.findings if one["level"] in ("problem", "configuration")})

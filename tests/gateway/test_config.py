@@ -445,12 +445,15 @@ def test_all_problems_are_told_at_once(write: Write) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
-def test_a_server_that_others_can_reach_needs_a_key(write: Write, host: str) -> None:
+def test_a_server_that_others_can_reach_serves_nobody_without_a_key(write: Write, host: str) -> None:
     file = write(f'[server]\nhost = "{host}"\n')
-    (problem,) = problems(file)
-    assert problem.startswith(f"{file}:2: [server] host lets other machines in, and no api_key is set")
-    assert "OUTSPOKEN_SERVER__API_KEY" in problem
-    assert load(file, {"OUTSPOKEN_SERVER__API_KEY": "for-clients"}).config.server.host == host
+    for env in ({}, {"OUTSPOKEN_SERVER__API_KEY": "for-clients"}):
+        server = load(file, env).config.server
+        assert server.host == host
+        assert not server.keyless
+    here = write("")
+    assert load(here, {}).config.server.keyless
+    assert not load(here, {"OUTSPOKEN_SERVER__API_KEY": "for-clients"}).config.server.keyless
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sqlite3
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -373,3 +374,52 @@ async def test_a_running_gateway_is_asked_and_not_disturbed(tmp_path: Path) -> N
             other = await doctor(tmp_path / "other", env={"OUTSPOKEN_SERVER__PORT": str(port)})
             assert other.problems == ["port"]
             assert "another outspoken" in other.of("port")["what"]
+
+
+# ------------------------------------------------------------------ programs
+
+
+async def test_a_server_that_others_can_reach_without_any_key_is_told_and_one_with_a_key_is_not(world: World) -> None:
+    await world.made()
+    told = await world.doctor(OUTSPOKEN_SERVER__HOST="0.0.0.0")
+    assert told.of("server.keys")["level"] == "warning"
+    assert "outspoken keys add" in told.of("server.keys")["fix"]
+    for verb in (("add", "old", "--expires-days", "0.0000001"), ("add", "laptop")):
+        assert (await outspoken(world.home, "keys", *verb, **world.env())).status == 0
+    told = await world.doctor(OUTSPOKEN_SERVER__HOST="0.0.0.0")
+    assert told.of("server.keys")["what"].startswith("1 key of outspoken keys")
+    assert (await outspoken(world.home, "keys", "revoke", "laptop", **world.env())).status == 0
+    assert (await world.doctor(OUTSPOKEN_SERVER__HOST="0.0.0.0")).of("server.keys")["level"] == "warning"
+
+
+SECRET = "whsec_" + "QUJD" * 10
+WEBHOOK = {"name": "deploy", "secrets": [SECRET]}
+
+
+async def test_receivers_that_can_be_reached_are_said_to_be_and_others_with_the_reason(world: World) -> None:
+    def hooks(*receivers: Mapping[str, object]) -> str:
+        return json.dumps([{**WEBHOOK, **one} for one in receivers])
+
+    here = {"url": world.model.url, "private": True}
+    away = {"name": "away", "url": f"http://127.0.0.1:{free_port()}/hook", "private": True}
+    inside = {"name": "inside", "url": f"https://127.0.0.1:{free_port()}/hook"}
+    told = await world.doctor(OUTSPOKEN_WEBHOOKS__RECEIVERS=hooks(here, away, inside))
+    said = {one["what"].split()[2]: one for one in told.all_of("webhooks")}
+    assert (said["deploy"]["level"], said["away"]["level"], said["inside"]["level"]) == ("ok", "problem", "problem")
+    assert "no connection could be made" in said["away"]["what"]
+    assert "Set private = true" in said["inside"]["what"]
+    assert SECRET not in json.dumps(told.findings)
+
+
+async def test_agents_and_hooks_are_said_to_have_everything_that_they_name_or_not(world: World) -> None:
+    agents = {"coder": {"models": ["small"], "chats": ["telegram/7"]}}
+    hook = {"prompt": "Say it.", "secrets": ["whsec_" + "QUJD" * 10]}
+    hooks = [{**hook, "name": "builds", "chat": "telegram/7"}]
+    both = {"OUTSPOKEN_AGENTS__EACH": json.dumps(agents), "OUTSPOKEN_HOOKS__ENTRIES": json.dumps(hooks)}
+    told = await world.doctor(**both)
+    assert [one["level"] for one in told.all_of("agents")] == ["ok"]
+    assert "asks small" in told.of("agents")["what"]
+    assert told.of("hooks")["level"] == "ok"
+    told = await world.doctor(**both, TELEGRAM_BOT_TOKEN="")
+    assert [one["level"] for one in told.all_of("agents")] == ["ok", "warning"]
+    assert (told.of("hooks")["level"], told.status) == ("configuration", 78)

@@ -58,11 +58,11 @@ configured = st.none() | st.just(CONFIGURED_KEY)
 def test_a_key_opens_what_it_was_made_for_and_another_one_does_not(one: int, other: int, own: str | None) -> None:
     key, wrong = new_key(one), new_key(other)
     table = known(row("laptop", key))
-    found = keys.who(key, NOTHING, own, table, 2_000)
+    found = keys.who(key, NOTHING, own, table, 2_000, keyless=own is None)
     assert found is not None
     assert found.key == "laptop"
     if wrong != key:
-        assert keys.who(wrong, NOTHING, own, table, 2_000) is None
+        assert keys.who(wrong, NOTHING, own, table, 2_000, keyless=own is None) is None
 
 
 @given(seeds, st.integers(0, 63), st.sampled_from("aZ09-_ *"), configured)
@@ -71,14 +71,14 @@ def test_a_key_with_one_other_character_opens_nothing(seed: int, at: int, letter
     place = len(keys.MARK) + at % (len(key) - len(keys.MARK))
     changed = key[:place] + letter + key[place + 1 :]
     if changed != key:
-        assert keys.who(changed, NOTHING, own, known(row("laptop", key)), 2_000) is None
+        assert keys.who(changed, NOTHING, own, known(row("laptop", key)), 2_000, keyless=own is None) is None
 
 
 @given(st.text(max_size=80), configured, seeds)
 def test_who_shows_none_of_our_keys_is_judged_by_the_configured_one_alone(
     shown: str, own: str | None, seed: int
 ) -> None:
-    found = keys.who(shown, NOTHING, own, known(row("laptop", new_key(seed))), 2_000)
+    found = keys.who(shown, NOTHING, own, known(row("laptop", new_key(seed))), 2_000, keyless=own is None)
     if own is not None:
         assert (found is ANYBODY) == (shown == own)
     elif not shown.startswith(keys.MARK):
@@ -88,7 +88,7 @@ def test_who_shows_none_of_our_keys_is_judged_by_the_configured_one_alone(
 @given(seeds, configured, st.integers(0, 10_000))
 def test_a_revoked_key_opens_nothing_also_where_none_is_needed(seed: int, own: str | None, now: int) -> None:
     key = new_key(seed)
-    assert keys.who(key, NOTHING, own, known(keys.revoked(row("laptop", key), 500)), now) is None
+    assert keys.who(key, NOTHING, own, known(keys.revoked(row("laptop", key), 500)), now, keyless=own is None) is None
 
 
 @given(seeds, st.integers(0, 100_000), st.integers(0, 200_000))
@@ -96,11 +96,11 @@ def test_a_rotated_key_is_good_for_as_long_as_it_was_left(seed: int, keep: int, 
     old, new = new_key(seed), new_key(seed + 1)
     rotated = keys.rotated(row("laptop", old), new, 1_000, keep)
     table = known(rotated)
-    assert keys.who(new, NOTHING, None, table, 1_000 + after) is not None
-    assert (keys.who(old, NOTHING, None, table, 1_000 + after) is not None) == (after < keep)
+    assert keys.who(new, NOTHING, None, table, 1_000 + after, keyless=True) is not None
+    assert (keys.who(old, NOTHING, None, table, 1_000 + after, keyless=True) is not None) == (after < keep)
     gone = known(keys.revoked(rotated, 1_500))
-    assert keys.who(new, NOTHING, None, gone, 1_000) is None
-    assert keys.who(old, NOTHING, None, gone, 1_000) is None
+    assert keys.who(new, NOTHING, None, gone, 1_000, keyless=True) is None
+    assert keys.who(old, NOTHING, None, gone, 1_000, keyless=True) is None
 
 
 @given(st.lists(st.sampled_from(["revoke", "rotate", "change"]), min_size=1), st.integers(0, 50))
@@ -436,7 +436,7 @@ async def test_a_key_that_is_revoked_in_the_database_by_somebody_else_is_refused
         key = await add(up.url, "laptop")
         assert "hello" in await ask(up.url, key, "hello")
         async with open_store(postgres, clock=clock, ids=SystemIds(clock), version="test") as store:
-            ring = Keyring(store, clock, SystemIds(clock), None)
+            ring = Keyring(store, clock, SystemIds(clock))
             await ring.open()
             await ring.revoke("laptop")
         async with asyncio.timeout(20):

@@ -27,7 +27,7 @@ from agent_core.tools.builtin.notes import OF_MEMORY
 from gateway.config.agents import agents_of
 from gateway.config.reading import ConfigError, load
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
-from gateway.limits.rates import MINUTE_MS, KeyRates
+from gateway.limits.rates import MINUTE_MS, KeyMeters
 from gateway.limits.standing import AS_CONFIGURED, Standings, TurnStanding
 from tests.forked import run
 from tests.gateway.rig import chunk
@@ -143,7 +143,7 @@ def test_a_key_asks_for_nothing_that_is_not_on_its_list(listed: list[str], wishe
 def test_no_minute_has_more_requests_than_its_limit_and_who_waits_as_told_is_let_in(
     pauses: list[int], limit: int
 ) -> None:
-    rates, now, taken = KeyRates(), 0, list[int]()
+    rates, now, taken = KeyMeters(), 0, list[int]()
     for pause in pauses:
         now += pause
         early = rates.early("laptop", limit, now)

@@ -35,6 +35,8 @@ class KeptResponses:
 
     gateway: Gateway
     answering: ApiAnswering
+    thinking: bool = True
+    """Clients are shown what the model thinks, where their key does not say otherwise."""
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         """The response as it is now, or its stream from the beginning."""
@@ -44,7 +46,8 @@ class KeptResponses:
         if request.query.get("starting_after", "0") not in ("", "0"):
             words = "A stream is given from its beginning: leave starting_after out, and put what comes in the place of what came before."
             return problem_response(Problem(400, words, param="starting_after", code="unsupported_parameter"))
-        job = job_of(kept, stream=request.query.get("stream", "").lower() == "true")
+        thinking = request[CALLER].terms.shows_thinking(self.thinking)
+        job = replace(job_of(kept, stream=request.query.get("stream", "").lower() == "true"), thinking=thinking)
         async with self.gateway.follow(kept.ticket) as follower:
             if job.asked.stream:
                 return await self.answering.answer(request, job, ResponseSpelling(job), follower)

@@ -28,7 +28,16 @@ from adapters.http.api.retries import Served
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
 from adapters.http.api.truth import errors_as
-from adapters.http.common import CALLER, HEADERS, Problem, caller_of, cors_headers, not_here, problem_response
+from adapters.http.common import (
+    CALLER,
+    HEADERS,
+    Problem,
+    caller_of,
+    cors_headers,
+    limit_headers,
+    not_here,
+    problem_response,
+)
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.routes import Handler, HttpRoute
 from agent_core.jsonvalue import Json
@@ -78,7 +87,7 @@ class OpenAiApi:
         self._ids = ids
         self._taking = Taking(gateway, ids, clock, settings.max_body_bytes)
         self._answering = ApiAnswering(clock, ids, settings.keep_alive_seconds)
-        self._kept = KeptResponses(gateway, self._answering)
+        self._kept = KeptResponses(gateway, self._answering, thinking=settings.thinking)
 
     def routes(self, beside: Mapping[HttpRoute, Handler] | None = None) -> list[web.RouteDef]:
         """`beside` is what others serve below the same root, for the same callers."""
@@ -173,11 +182,15 @@ class OpenAiApi:
                 await self._left(request, job, taken.served)
                 raise asyncio.CancelledError
             await self._refused(RefusedRequest(taken.status, _reason(taken), request_id, request[CALLER].key))
-            response = problem_response(taken)
+            response = problem_response(taken, self._limits(request))
             response.headers["x-request-id"] = request_id
             return response
 
         return handle
+
+    def _limits(self, request: web.Request) -> dict[str, str]:
+        """What is left to the caller, for its answer."""
+        return limit_headers(self._settings.callers.left(request[CALLER]))
 
     def _job(self, request: web.Request, request_id: str, asked: ApiRequest, ticket: Ticket) -> ApiJob:
         return ApiJob(
@@ -185,10 +198,14 @@ class OpenAiApi:
             ticket=ticket,
             request_id=request_id,
             created=self._clock.now_ms() // 1000,
-            headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
+            headers={
+                "x-request-id": request_id,
+                **self._limits(request),
+                **cors_headers(request, self._settings.cors_origins),
+            },
             keyed=KEYED in request.headers,
             errors=errors_as(request.headers, self._errors_of(asked), structured=asked.structured),
-            thinking=self._settings.thinking if asked.caller.terms.thinking is None else asked.caller.terms.thinking,
+            thinking=asked.caller.terms.shows_thinking(self._settings.thinking),
         )
 
     def _errors_of(self, asked: ApiRequest) -> ErrorsAs:

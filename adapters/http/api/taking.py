@@ -15,7 +15,7 @@ from adapters.http.api.retries import Retries, Served, is_retry
 from adapters.http.api.spelling import ApiEndpoint
 from adapters.http.api.truth import ERRORS_HEADER
 from adapters.http.common import CALLER, Problem, refusal
-from adapters.http.consent import wish_with
+from adapters.http.consent import wish_of_key, wish_with
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.tracecontext import traceparent_of
 from agent_core.ports import Clock, Ids
@@ -84,6 +84,8 @@ class Taking:
             known = ", ".join(ErrorsAs)
             return Problem(400, f"{ERRORS_HEADER} must be one of: {known}.", param=ERRORS_HEADER, code="invalid_header")
         wish = wish_with(asked.wish, request.headers)
+        if not isinstance(wish, Problem):
+            wish = wish_of_key(wish, request[CALLER].terms.tools_from)
         if isinstance(wish, Problem):
             return wish
         asked = replace(asked, caller=request[CALLER], wish=wish)

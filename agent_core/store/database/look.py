@@ -42,6 +42,8 @@ class DatabaseSeen:
     """The revision of its schema; None if it has none yet, or does not exist."""
     unread: int = 0
     """What came and could not be taken in, kept for the next version."""
+    keys: tuple[str, ...] = ()
+    """What the keys of the API may that were not revoked, as it is stored."""
     newest: str = NEWEST
     """The revision that this program has."""
     exists: bool = True
@@ -82,29 +84,30 @@ def _sqlite(place: SqlitePlace) -> DatabaseSeen:
     try:
         with maker.connect() as conn:
             revision = known_revision(conn, place.shown)
-            unread = _unread(conn, revision)
+            unread, keys = _unread(conn, revision), _keys(conn, revision)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise _cannot_open(place.shown, error) from error
     finally:
         maker.dispose()
-    return DatabaseSeen(place.shown, engine, place.path, revision, unread)
+    return DatabaseSeen(place.shown, engine, place.path, revision, unread, keys)
 
 
 async def _postgres(place: PostgresPlace) -> DatabaseSeen:
     engine = postgres_engine(place, name="doctor", autocommit=True)
 
-    def all_of_it(conn: Connection) -> tuple[str | None, str, int]:
+    def all_of_it(conn: Connection) -> tuple[str | None, str, int, tuple[str, ...]]:
         revision = known_revision(conn, place.shown)
-        return revision, str(conn.exec_driver_sql("SHOW server_version").scalar_one()), _unread(conn, revision)
+        version = str(conn.exec_driver_sql("SHOW server_version").scalar_one())
+        return revision, version, _unread(conn, revision), _keys(conn, revision)
 
     try:
         async with engine.connect() as conn:
-            revision, version, unread = await conn.run_sync(all_of_it)
+            revision, version, unread, keys = await conn.run_sync(all_of_it)
     except (SQLAlchemyError, OSError) as error:
         raise _cannot_open(place.shown, error) from error
     finally:
         await engine.dispose()
-    return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision, unread)
+    return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision, unread, keys)
 
 
 def _unread(conn: Connection, revision: str | None) -> int:
@@ -112,6 +115,13 @@ def _unread(conn: Connection, revision: str | None) -> int:
         return 0  # the table may not be there
     query = select(func.count()).select_from(t.unread).where(t.unread.c.state != UnreadState.DONE.value)
     return int(conn.execute(query).scalar_one())
+
+
+def _keys(conn: Connection, revision: str | None) -> tuple[str, ...]:
+    if revision != NEWEST:
+        return ()
+    query = select(t.api_keys.c.terms).where(t.api_keys.c.revoked_at.is_(None))
+    return tuple(str(row[0]) for row in conn.execute(query))
 
 
 def _cannot_open(shown: str, error: Exception) -> CannotOpen:

@@ -30,6 +30,7 @@ from gateway.operate.context import find_gateway, holder_of_database
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
+from gateway.operate.doctor import programs as doctor_programs
 
 DATABASE_SECONDS = 300.0
 MODEL_SECONDS = 90.0
@@ -56,6 +57,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
         *_machine(config, paths, env, url, holder),
         *([Check("gateway", LOCAL_SECONDS, lambda: _gateway(config, url))] if runs and url else []),
         *_models(config, seen, runs=runs),
+        *doctor_programs.checks(config, paths),
         *_platforms(config, env, runs=runs),
         *([Check("tools", TOOLS_SECONDS, lambda: _own_tools(config))] if brings_python(config.tools) else []),
     ]
@@ -130,11 +132,29 @@ def judged_status(body: Mapping[str, Json]) -> list[Finding]:
     from adapters.terminal.operator import tables
 
     findings = [_adapter(one) for one in tables(body.get("adapters"))]
+    findings += [found for one in tables(body.get("webhooks")) if (found := _receiver(one)) is not None]
     waiting, oldest = body.get("unsent_parts"), body.get("oldest_unsent_seconds")
     if isinstance(oldest, int | float) and oldest > OLD_SECONDS:
         what = f"{waiting} parts wait for their delivery, the oldest for {oldest:.0f} s."
         findings.append(warning("gateway.unsent", what, "outspoken status names the chats and the reasons."))
     return findings or [ok("gateway", "The gateway runs.")]
+
+
+def _receiver(one: Mapping[str, Json]) -> Finding | None:
+    """A receiver of webhooks that is not told everything; None if it is."""
+    name, since = one.get("receiver"), one.get("failing_since")
+    if one.get("off"):
+        what = f"The webhook {name} is off, because {one.get('off')}."
+        return problem("webhooks.running", what, f"When that is mended: outspoken webhooks on {name}")
+    if since:
+        what = f"The webhook {name} has taken nothing since {since}; {one.get('waiting')} message(s) wait."
+        return warning(
+            "webhooks.running", what, "outspoken webhooks list says why; what waits is tried again by itself."
+        )
+    if one.get("given_up"):
+        what = f"The webhook {name} was not told {one.get('given_up')} message(s), which were given up."
+        return warning("webhooks.running", what, f"When it works again: outspoken webhooks resend {name}")
+    return None
 
 
 def _adapter(one: Mapping[str, Json]) -> Finding:
