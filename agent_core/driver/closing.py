@@ -274,6 +274,8 @@ class Closer:
             turn=whose.turn,
             session=whose.session,
             surface=whose.surface,
+            caller=turn.opened.key or None if turn.opened is not None else None,
+            agent=turn.opened.agent or None if turn.opened is not None else None,
             exit=ending.code.value,
             seconds=round(max(0, turn.phase_since - began) / 1000, 3),
             first_content_seconds=round((end.content_at - began) / 1000, 3) if end.content_at else None,

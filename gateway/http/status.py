@@ -67,6 +67,7 @@ class Look:
             "unwell": [*found.unwell],
             "adapters": [_rounded(asdict(sight)) for sight in self.chats.sights()],
             "running_turns": len(self.hub.running()),
+            "running_by_key": _by_key(self.hub.running()),
             "waiting_messages": self.hub.slots.messages,
             "places": self.hub.slots.bounds.open,
             "waiting_for_a_place": self.hub.slots.in_line,

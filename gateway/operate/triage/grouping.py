@@ -57,6 +57,13 @@ class SeenFailure:
     """What a platform, provider or program said of it."""
     evidence: bool = False
     """A second line about a failure that another line counts."""
+    asker: str = ""
+    """With which key and of which agent it was asked (`asker_words`)."""
+
+
+def asker_words(key: str, agent: str) -> str:
+    """Who asked, for behind a turn's id; empty where there is nothing to say."""
+    return ", ".join(words for name, words in ((key, f"key {key}"), (agent, f"agent {agent}")) if name)
 
 
 @dataclass(slots=True)
@@ -75,6 +82,8 @@ class Group:
     """Failures that hurt."""
     turns: dict[str, int] = field(default_factory=dict[str, int])
     """The latest few, with their times."""
+    askers: dict[str, str] = field(default_factory=dict[str, str])
+    """Who asked for those turns, as far as that is known."""
     surfaces: Counter[str] = field(default_factory=Counter[str])
     remedies: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """By remedy and outcome."""
@@ -101,6 +110,8 @@ class Group:
         self._span(seen.at)
         if seen.turn:
             self._example(seen.turn, seen.at)
+            if seen.asker:
+                self.askers[seen.turn] = seen.asker
         if seen.words:
             self.words = max(self.words, (seen.at, seen.words))
 

@@ -22,7 +22,7 @@ from agent_core.failures.notices import ExitClass
 from agent_core.failures.troubles import RemedyOutcome
 from agent_core.records import dataclass
 from gateway.observe.logcatalogue import event_of
-from gateway.operate.triage.grouping import Group, Groups, SeenFailure, add
+from gateway.operate.triage.grouping import Group, Groups, SeenFailure, add, asker_words
 from gateway.operate.triage.issues import (
     NO_FAILURE,
     OWN_FAULT,
@@ -149,6 +149,7 @@ def failures_of(event: Line, at: int) -> Iterator[SeenFailure]:
 def _of_turn(event: Line, at: int) -> Iterator[SeenFailure]:
     told = event.get("troubles")
     conversation, turn, surface = (_text(event, key) for key in ("session", "turn", "surface"))
+    asker = asker_words(_text(event, "caller"), _text(event, "agent"))
     ended = False
     for one in cast("list[object]", told) if isinstance(told, list) else []:
         fingerprint, remedy, outcome = [*str(one).rsplit(" ", 2), "", ""][:3]
@@ -156,11 +157,13 @@ def _of_turn(event: Line, at: int) -> Iterator[SeenFailure]:
         ended |= hurt
         yield SeenFailure(
             turn_issue(fingerprint), at, hurt, conversation, turn, surface, "" if remedy == "-" else remedy,
-            RemedyOutcome.NOT_HELPED.value if hurt else outcome, words=_text(event, "cause"),
+            RemedyOutcome.NOT_HELPED.value if hurt else outcome, words=_text(event, "cause"), asker=asker,
         )  # fmt: skip
     if not ended and not ended_well(_text(event, "exit")):
         fingerprint = _text(event, "fingerprint") or _text(event, "exit")
-        yield SeenFailure(turn_issue(fingerprint), at, True, conversation, turn, surface, words=_text(event, "cause"))
+        yield SeenFailure(
+            turn_issue(fingerprint), at, True, conversation, turn, surface, words=_text(event, "cause"), asker=asker
+        )
 
 
 def ended_well(code: str) -> bool:

@@ -14,21 +14,25 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from adapters.contract.chat import Cause
+from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.troubles import RemedyOutcome
+from agent_core.journal.rows import decode
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import FailedPart
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.troubles.rows import FailedTurn
-from gateway.operate.triage.grouping import Groups, SeenFailure, grouped
+from agent_core.turn.events import TurnOpened
+from gateway.operate.triage.grouping import Group, Groups, SeenFailure, asker_words, grouped, ranked
 from gateway.operate.triage.issues import (
     NO_FAILURE,
     PUT_BACK,
@@ -45,6 +49,8 @@ NOTHING_WRONG, WRONG, CANNOT_TELL = 0, 1, 2
 """Exit statuses."""
 DATABASE_MS = 7 * 24 * 3_600_000
 """How far back the database is read if nothing else is asked."""
+MOST_NAMED = 20
+"""In so many groups it is looked up who asked."""
 LOOK_SECONDS = 1.0
 ASK_SECONDS = 5.0
 CHUNK = 1 << 20
@@ -127,6 +133,7 @@ async def from_database(where: str | Path, since: int, now: int) -> Report:
     """What the database tells of failures since a time. Raises `CannotOpen` and `StorageUnavailable`, as every command that asks it."""
     async with open_reads(where) as reads:
         groups = await _groups(reads, since)
+        await _name_askers(reads, ranked(groups, now)[:MOST_NAMED])
         turns = await reads.turns.count_closed(since)
     notes = (
         "The database knows nothing of connections: for those, give the log (journalctl -u outspoken -o cat | outspoken triage -).",
@@ -147,6 +154,17 @@ async def _groups(reads: Reads, since: int) -> Groups:
         if row.reason not in NO_FAILURE
     ]
     return grouped(found)
+
+
+async def _name_askers(reads: Reads, groups: Sequence[Group]) -> None:
+    """Say with which key and of which agent the turns were asked that are shown: it stands in the first line of each journal."""
+    for group in groups:
+        for turn in group.examples:
+            with suppress(UnreadableJournal):
+                rows = await reads.turns.journal(turn, -1)
+                opened = decode(rows[0]) if rows else None
+                if isinstance(opened, TurnOpened) and (words := asker_words(opened.key, opened.agent)):
+                    group.askers[turn] = words
 
 
 def _of_part(row: FailedPart) -> SeenFailure:

@@ -78,8 +78,13 @@ def _group(number: int, group: Group) -> Iterator[str]:
     if group.words[1]:
         yield from _wrapped("said: " + textwrap.shorten(escaped(group.words[1]), 3 * WIDTH, placeholder=" …"), "    ")
     if group.turns:
-        yield from _wrapped("turns: " + ", ".join(map(escaped, group.examples)), "    ")
+        yield from _wrapped("turns: " + ", ".join(escaped(_turn(group, one)) for one in group.examples), "    ")
     yield from _wrapped(group.issue.action, "    → ", "      ")
+
+
+def _turn(group: Group, turn: str) -> str:
+    """A turn, with who asked for it."""
+    return f"{turn} ({asker})" if (asker := group.askers.get(turn)) else turn
 
 
 def _tried(one: Tried) -> str:
@@ -138,5 +143,6 @@ def _group_json(group: Group, now: int) -> dict[str, object]:
         ],
         "words": group.words[1],
         "turns": list(group.examples),
+        "asked_by": {turn: group.askers[turn] for turn in group.examples if turn in group.askers},
         "action": group.issue.action,
     }
