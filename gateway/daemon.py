@@ -153,14 +153,13 @@ async def serving(
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
         voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
-        meters = KeyMeters()
-        budgets = await _budgets(config, store, clock, signals, voice, meters, stack)
-        keyring = await _keyring(config, paths, store, clock, ids, meters, stack)
+        budgets = await _budgets(config, store, clock, signals, voice, stack)
+        keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
         hub = Hub(
             _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
-            doors=Doors(Standings(agents_of(config.agents), keyring.terms), meters),
+            doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
@@ -307,18 +306,12 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
 
 
 async def _budgets(
-    config: Config,
-    store: Store,
-    clock: Clock,
-    signals: Signals,
-    voice: ChatVoice,
-    meters: KeyMeters,
-    stack: AsyncExitStack,
+    config: Config, store: Store, clock: Clock, signals: Signals, voice: ChatVoice, stack: AsyncExitStack
 ) -> BudgetBook:
     """Entered before the hub: turns that are ended with it are still settled."""
     rules = config.budgets.rules()
     spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
-    return BudgetBook(spender, store, clock, voice.warned, meters)
+    return BudgetBook(spender, store, clock, voice.warned)
 
 
 def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:

@@ -15,6 +15,11 @@ from tests.rooms import ROOT, modules, room_of
 from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
+    "Budget": "agent_core.limits.spend.Budget",
+    "Budget level": "agent_core.limits.budgets.Level",
+    "Budget rules": "agent_core.limits.budgets.BudgetRules",
+    "Measure": "agent_core.limits.spend.Measure",
+    "Workers": "agent_core.workers.pool.Workers",
     "Accepted": "agent_core.store.inbox.rows.Accepted",
     "Adapter sight": "adapters.contract.chat.AdapterSight",
     "Chat message": "adapters.contract.chat.ChatMessage",

@@ -131,6 +131,7 @@ def status_lines(body: Table) -> list[str]:
     lines.append(
         f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"
     )
+    lines += [f"Running turns with {words}: {count}" for words, count in _sorted(body.get("running_for"))]
     lines += [_spend(one) for one in tables(body.get("spend"))]
     lines += _kept(body.get("quota"))
     lines += _removed(body.get("retention"))
@@ -150,6 +151,10 @@ def status_lines(body: Table) -> list[str]:
         for f in tables(body.get("failed_parts"))
     ]
     return lines
+
+
+def _sorted(value: Json | None) -> list[tuple[str, Json]]:
+    return sorted(value.items()) if isinstance(value, dict) else []
 
 
 def _known(value: Json | None) -> str:

@@ -753,3 +753,8 @@ def _verdict(missing: NothingStored) -> str:
         f"{nothing} The adapter was up: either it did not reach us, or it was not meant for the bot "
         "(in a group: no mention, no reply to it), and such messages are not stored."
     )
+
+
+def asker_words(key: str, agent: str) -> str:
+    """Who asked: with which key, and of which agent; empty where there is nothing to say."""
+    return ", ".join(words for name, words in ((key, f"key {key}"), (agent, f"agent {agent}")) if name)

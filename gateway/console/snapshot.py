@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from adapters.contract.chat import AdapterSight
 from adapters.delivery.reconcile import Hand, Part, objection
 from agent_core.driver.driver import TurnDriver
+from agent_core.explain.why import asker_words
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.learning.incidents import incident_words
@@ -67,7 +68,9 @@ def doing_of(driver: TurnDriver) -> str:
         return "begins"
     settings = turn.settings
     offered = frozenset((*(tool.name for tool in settings.tools), *settings.client_tools))
-    return doing_words(driver.seen.current_view(), offered)
+    asker = asker_words(turn.opened.key, turn.opened.agent)
+    words = doing_words(driver.seen.current_view(), offered)
+    return f"{words} ({asker})" if asker else words
 
 
 def turns_json(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from agent_core.explain.why import asker_words
 from agent_core.failures.notices import RESTORED
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import Level, Pot
@@ -17,6 +20,7 @@ from gateway.chats.platforms import Platforms
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
 from gateway.observe.health import Health
+from gateway.queues.queue import Running
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import PutAside
@@ -67,7 +71,7 @@ class Look:
             "unwell": [*found.unwell],
             "adapters": [_rounded(asdict(sight)) for sight in self.chats.sights()],
             "running_turns": len(self.hub.running()),
-            "running_by_key": _by_key(self.hub.running()),
+            "running_for": _askers(self.hub.running()),
             "waiting_messages": self.hub.slots.messages,
             "places": self.hub.slots.bounds.open,
             "waiting_for_a_place": self.hub.slots.in_line,
@@ -126,6 +130,12 @@ class Look:
 
     def _currency(self) -> str:
         return self.hub.budgets.rules.currency if self.hub.budgets is not None else ""
+
+
+def _askers(running: Sequence[Running]) -> dict[str, Json]:
+    """How many of the running turns were asked with which key and of which agent; those without either are left out."""
+    opened = (one.driver.turn.opened for one in running)
+    return {**Counter(words for one in opened if one is not None and (words := asker_words(one.key, one.agent)))}
 
 
 def _rounded(values: dict[str, Json]) -> dict[str, Json]:

@@ -37,15 +37,14 @@ Warn = Callable[[BudgetWarning], Awaitable[None]]
 class BudgetBook:
     """What the gateway asks about budgets."""
 
-    def __init__(
-        self, spender: Spender, store: Store, clock: Clock, warn: Warn | None = None, meters: KeyMeters | None = None
-    ) -> None:
-        """`warn` tells somebody that a budget is about to be used up; `meters` keep what is left to keys."""
+    def __init__(self, spender: Spender, store: Store, clock: Clock, warn: Warn | None = None) -> None:
+        """`warn` tells somebody that a budget is about to be used up."""
         self._spender = spender
         self._store = store
         self._clock = clock
         self._warn = warn
-        self._meters = meters or KeyMeters()
+        self.meters = KeyMeters()
+        """What is left to keys of their limits."""
 
     @property
     def rules(self) -> BudgetRules:
@@ -95,7 +94,7 @@ class BudgetBook:
             if pot.budget is Budget.KEY and pot.limit.tokens:
                 level = levels.get(pot.key, Level())
                 left = pot.limit.tokens - (level.spent + level.held).tokens
-                self._meters.tokens(payer.key, pot.limit.tokens, left, pot.until)
+                self.meters.tokens(payer.key, pot.limit.tokens, left, pot.until)
 
     async def usage(self, inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> tuple[str, ...]:
         """How the budgets of a chat and its person stand, a line each."""

@@ -227,7 +227,7 @@ def test_a_call_counts_for_its_turn_person_chat_and_day_and_for_limits_that_are_
     assert [pot.warn.tokens for pot in every.pots(Payer("p", "c", "k", "a"), "t", 5)] == [0, *[8] * 7]
     own = Payer("p", "", "k", "a", {Budget.KEY: Amount(3)})
     assert [(pot.scope, pot.limit.tokens) for pot in none.pots(own, "t", 5)] == [
-        ("person:p", 0), ("key:k", 3), ("day:all", 0),
+        ("person:p", 0), ("key:k", 3), ("agent:a", 0), ("day:all", 0),
     ]  # fmt: skip
 
 

@@ -318,3 +318,31 @@ def test_the_list_says_what_each_key_used_today_of_its_budget_and_when_last(tmp_
         assert re.search(r"today [1-9][\d,]* of 500,000 tokens  used 20\d\d-.*, expires 20", ci)
         assert "expired 20" in gone
     assert "of 500,000 tokens" in run(["keys", "show", "ci"], env).stdout
+
+
+def test_whoever_looks_is_told_which_key_and_agent_a_turn_had(tmp_path: Path) -> None:
+    """`status` while it runs, the console beside it; `triage`, from the database and from the log, when it has failed."""
+    agents = json.dumps({"coder": {"prompt": "You write code."}})
+    env = environment(
+        tmp_path / "home", free_port(), OUTSPOKEN_SERVER__API_KEY=CONFIGURED_KEY, OUTSPOKEN_AGENTS__EACH=agents
+    )
+    url = f"http://127.0.0.1:{env['OUTSPOKEN_SERVER__PORT']}"
+
+    async def watched(key: str) -> str:
+        async with sdk(url, key) as client:
+            stream = await client.chat.completions.create(
+                model="coder", messages=[{"role": "user", "content": "count to 40 slowly"}], stream=True
+            )
+            async for chunk in stream:
+                if chunk.choices and chunk.choices[0].delta.content:
+                    return (await asyncio.to_thread(run, ["status"], env)).stdout
+        return ""
+
+    with daemon(env, tmp_path / "log"):
+        key = json.loads(run(["keys", "add", "ci", "--json"], env).stdout)["key"]
+        assert "Running turns with key ci, agent coder: 1" in asyncio.run(watched(key))
+        asyncio.run(said(url, key, "rehearse unauthorised", model="coder"))
+        triaged = run(["triage"], env).stdout
+    assert re.search(r"turns: t_\w+ \(key ci, agent coder\)", " ".join(triaged.split()))
+    from_log = run(["triage", str(tmp_path / "log")], env).stdout
+    assert re.search(r"turns: t_\w+ \(key ci, agent coder\)", " ".join(from_log.split()))

@@ -61,11 +61,6 @@ class SeenFailure:
     """With which key and of which agent it was asked (`asker_words`)."""
 
 
-def asker_words(key: str, agent: str) -> str:
-    """Who asked, for behind a turn's id; empty where there is nothing to say."""
-    return ", ".join(words for name, words in ((key, f"key {key}"), (agent, f"agent {agent}")) if name)
-
-
 @dataclass(slots=True)
 class Group:
     """Failures with one key."""

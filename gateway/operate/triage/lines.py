@@ -17,12 +17,13 @@ from typing import TypeAlias, cast
 import orjson
 
 from adapters.contract.chat import Cause
+from agent_core.explain.why import asker_words
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.failures.notices import ExitClass
 from agent_core.failures.troubles import RemedyOutcome
 from agent_core.records import dataclass
 from gateway.observe.logcatalogue import event_of
-from gateway.operate.triage.grouping import Group, Groups, SeenFailure, add, asker_words
+from gateway.operate.triage.grouping import Group, Groups, SeenFailure, add
 from gateway.operate.triage.issues import (
     NO_FAILURE,
     OWN_FAULT,

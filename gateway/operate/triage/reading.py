@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from adapters.contract.chat import Cause
+from agent_core.explain.why import asker_words
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.troubles import RemedyOutcome
@@ -32,7 +33,7 @@ from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.troubles.rows import FailedTurn
 from agent_core.turn.events import TurnOpened
-from gateway.operate.triage.grouping import Group, Groups, SeenFailure, asker_words, grouped, ranked
+from gateway.operate.triage.grouping import Group, Groups, SeenFailure, grouped, ranked
 from gateway.operate.triage.issues import (
     NO_FAILURE,
     PUT_BACK,
@@ -162,7 +163,7 @@ async def _name_askers(reads: Reads, groups: Sequence[Group]) -> None:
         for turn in group.examples:
             with suppress(UnreadableJournal):
                 rows = await reads.turns.journal(turn, -1)
-                opened = decode(rows[0]) if rows else None
+                opened = decode(rows[0].kind, rows[0].body) if rows else None
                 if isinstance(opened, TurnOpened) and (words := asker_words(opened.key, opened.agent)):
                     group.askers[turn] = words
 
