@@ -1,24 +1,22 @@
-"""Which tools this gateway offers: its own, those of the operators' Python, less what the configuration takes out."""
+"""Which tools this gateway offers: its own, the operators' skills and Python, less what the configuration takes out."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 
 from agent_core.records import dataclass
 from agent_core.tools.base import MemoryStore, Tool
-from agent_core.tools.builtin import builtin_tools
+from agent_core.tools.builtin import builtin_tools, tool_names
+from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.config.sections import Config, Tools
 from gateway.config.toolnames import brings_python
-
-if TYPE_CHECKING:
-    from agent_core.tools.python.tool import BroughtTools
 
 log = structlog.get_logger("gateway")
 
@@ -37,21 +35,26 @@ class NamedTools:
     by_agents: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class AddedTools:
+    """Tools that are not the gateway's own, and what could not be one."""
+
+    tools: Sequence[Tool]
+    unusable: Sequence[Unusable]
+
+
 async def toolset(
     config: Config, memory: MemoryStore, spool: Path, workers: Workers, stack: AsyncExitStack
 ) -> ToolRegistry:
     """All that is offered. Raises `ToolUnknown`, unless what is named may be in what could not be used: that is logged, and the rest goes on."""
-    everything = builtin_tools(memory, spool, workers)
-    unusable = 0
-    if brings_python(config.tools):
-        brought = await brought_python(config.tools, stack, [tool.spec.name for tool in everything])
-        everything += brought.tools
-        unusable = len(brought.unusable)
-        for one in brought.unusable:
-            log.error("tool.unusable", source=one.source, why=one.why)
+    own = builtin_tools(memory, spool, workers)
+    added = await added_tools(config.tools, workers, stack)
+    for one in added.unusable:
+        log.error("tool.unusable", source=one.source, why=one.why)
+    everything = [*own, *added.tools]
     named = named_tools(config)
     unknown = unknown_names(named, [tool.spec.name for tool in everything])
-    if unknown and not unusable:
+    if unknown and not added.unusable:
         raise ToolUnknown(unknown)
     if unknown:
         log.error("tool.named_and_missing", words=unknown)
@@ -64,12 +67,27 @@ def named_tools(config: Config) -> NamedTools:
     return NamedTools(config.tools.enabled, config.tools.disabled, config.tools.approval, by_agents)
 
 
-async def brought_python(config: Tools, stack: AsyncExitStack, taken: Sequence[str]) -> BroughtTools:
-    """The tools in Python, with processes of their own until the end of the stack."""
+async def added_tools(config: Tools, workers: Workers, stack: AsyncExitStack) -> AddedTools:
+    """What the operators bring beside the gateway's own; tools in Python have processes of their own until the end of the stack."""
+    reader, unusable = await _skills(config, workers)
+    if not brings_python(config):
+        return AddedTools(reader, unusable)
     from agent_core.tools.python.tool import confines, python_tools
 
-    workers = await stack.enter_async_context(Workers(confines=confines(config.environment)))
-    return await python_tools(config.path, workers, taken)
+    theirs = await stack.enter_async_context(Workers(confines=confines(config.environment)))
+    taken = [*tool_names(), *(tool.spec.name for tool in reader)]
+    brought = await python_tools(config.path, theirs, taken)
+    return AddedTools([*reader, *brought.tools], [*unusable, *brought.unusable])
+
+
+async def _skills(config: Tools, workers: Workers) -> tuple[Sequence[Tool], Sequence[Unusable]]:
+    """The tool that reads skills, if there are any."""
+    if config.skills is None:
+        return (), ()
+    from agent_core.tools.skills.reading import SkillReader, read_skills
+
+    found, unusable = await asyncio.to_thread(read_skills, config.skills)
+    return [SkillReader(found, workers)] if found else [], unusable
 
 
 def offered(named: NamedTools, tool: Tool) -> bool:

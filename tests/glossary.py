@@ -30,6 +30,7 @@ WORDS: Mapping[str, str] = {
     "Activity": "agent_core.turn.state.Activity",
     "Approval answered": "agent_core.turn.events.ApprovalAnswered",
     "Queues": "gateway.queues.queues.Queues",
+    "Workers": "agent_core.workers.pool.Workers",
     "Ability": "adapters.contract.chat.Ability",
     "Advice": "agent_core.failures.remedies.Advice",
     "Bell": "agent_core.bell.Bell",

@@ -52,3 +52,11 @@ class Offer:
     place: int
     """Where they stand among the others, as the models read them."""
     make: Callable[[ToolParts], Iterable[Tool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Something that was to bring a tool or a skill and brings none; the rest is offered."""
+
+    source: str
+    why: str

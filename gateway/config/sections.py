@@ -76,6 +76,8 @@ class Tools(Section):
     """Directory with tools of your own: each function of its .py files is one."""
     environment: Texts = Field(default=(), examples=[["WEATHER_KEY"]])
     """Names of environment variables that your own tools are given, beside PATH, HOME, LANG and TZ. They are given no others."""
+    skills: Path | None = Field(default=None, examples=["skills"])
+    """Directory with skills: each folder in it that has a SKILL.md is one, and the agent reads it when it fits."""
     approval: Texts = Field(default=(), examples=[["write_file"]])
     """Names of the tools that run only after a person has agreed."""
     approval_seconds: int = Field(default=TurnSettings(()).approval_seconds, ge=10, le=86_400)

@@ -19,5 +19,8 @@ def brings_python(config: Tools) -> bool:
 def known_names(config: Tools) -> Sequence[str]:
     """The names of all tools, if they are known before a gateway starts; empty if others bring some, whose names only they know."""
     from agent_core.tools.builtin import tool_names
+    from agent_core.tools.skills.format import READ_SKILL
 
-    return () if brings_python(config) else tool_names()
+    if brings_python(config):
+        return ()
+    return (*tool_names(), READ_SKILL) if config.skills else tool_names()

@@ -11,12 +11,13 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
 from agent_core.records import dataclass
 from agent_core.tools.base import Tool, ToolContext, ToolOutcome
-from agent_core.tools.builtin import own_tools, tool_names
-from agent_core.tools.python.described import Unusable
+from agent_core.tools.builtin import own_tools
+from agent_core.tools.offer import Unusable
 from agent_core.tools.python.tool import PythonTool
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, ToolRegistry
+from agent_core.workers.pool import Workers
 from gateway.config.sections import Config
-from gateway.toolset import brought_python, named_tools, offered
+from gateway.toolset import added_tools, named_tools, offered
 
 
 class NotTried(Exception):
@@ -53,9 +54,14 @@ async def listed(config: Config) -> tuple[list[ListedTool], Sequence[Unusable]]:
         return ListedTool(spec.name, spec.effect.value, source, offered(named, tool), spec.description)
 
     async with AsyncExitStack() as stack:
-        brought = await brought_python(config.tools, stack, tool_names())
+        workers = await stack.enter_async_context(Workers())
+        added = await added_tools(config.tools, workers, stack)
     own = [one(tool, "outspoken") for tool in own_tools()]
-    return [*own, *(one(tool, tool.described.source.name) for tool in brought.tools)], brought.unusable
+    return [*own, *(one(tool, _source(tool)) for tool in added.tools)], added.unusable
+
+
+def _source(tool: Tool) -> str:
+    return tool.described.source.name if isinstance(tool, PythonTool) else "skills"
 
 
 async def tried(
@@ -63,11 +69,12 @@ async def tried(
 ) -> tuple[ToolOutcome, str]:
     """What the tool said, and what it printed; how far it is, is `shown`. Raises `NotTried`."""
     async with AsyncExitStack() as stack:
-        brought = await brought_python(config.tools, stack, tool_names())
-        by_name = {tool.spec.name: tool for tool in brought.tools}
+        workers = await stack.enter_async_context(Workers())
+        added = await added_tools(config.tools, workers, stack)
+        by_name = {tool.spec.name: tool for tool in added.tools if isinstance(tool, PythonTool)}
         tool = by_name.get(name)
         if tool is None:
-            why = "; ".join(f"{one.source}: {one.why}" for one in brought.unusable)
+            why = "; ".join(f"{one.source}: {one.why}" for one in added.unusable)
             there = ", ".join(by_name) or "none"
             raise NotTried(f"There is no tool of your own called {name}. There is: {there}.{f' {why}.' if why else ''}")
         checked = ToolRegistry([tool]).check(name, arguments)

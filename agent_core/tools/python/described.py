@@ -8,17 +8,10 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.toolbox import LONGEST_SECONDS
 from agent_core.tools.base import EffectClass, ToolSpec
+from agent_core.tools.offer import Unusable
 from agent_core.tools.python.sources import ToolSource
 
 _EFFECTS = frozenset(one.value for one in EffectClass)
-
-
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """A source, or a function of it, that brings no tool."""
-
-    source: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

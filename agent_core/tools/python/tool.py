@@ -19,7 +19,8 @@ import structlog
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.python.described import Described, Unusable, described, without_doubles
+from agent_core.tools.offer import Unusable
+from agent_core.tools.python.described import Described, described, without_doubles
 from agent_core.tools.python.sources import ToolSource, sources
 from agent_core.tools.registry import DOUBT
 from agent_core.workers.confines import MIB, SURROUNDINGS, Confines

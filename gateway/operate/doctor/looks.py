@@ -59,7 +59,11 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
         *_models(config, seen, runs=runs),
         *doctor_programs.checks(config, paths),
         *_platforms(config, env, runs=runs),
-        *([Check("tools", TOOLS_SECONDS, lambda: _own_tools(config))] if brings_python(config.tools) else []),
+        *(
+            [Check("tools", TOOLS_SECONDS, lambda: _own_tools(config))]
+            if config.tools.skills or brings_python(config.tools)
+            else []
+        ),
     ]
     redactor = redactor_of(config)
     found = [*judged_survey(seen, file), *await examine(checks)]
@@ -244,13 +248,15 @@ async def _own_tools(config: Config) -> Seen:
     from contextlib import AsyncExitStack
 
     from agent_core.tools.builtin import tool_names
-    from gateway.toolset import brought_python, named_tools, unknown_names
+    from agent_core.workers.pool import Workers
+    from gateway.toolset import added_tools, named_tools, unknown_names
 
     async with AsyncExitStack() as stack:
-        brought = await brought_python(config.tools, stack, tool_names())
+        workers = await stack.enter_async_context(Workers())
+        added = await added_tools(config.tools, workers, stack)
     fix = "Correct it, try it (outspoken tools try), then start the gateway again."
-    findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in brought.unusable]
-    there = [tool.spec.name for tool in brought.tools]
+    findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in added.unusable]
+    there = [tool.spec.name for tool in added.tools]
     if unknown := unknown_names(named_tools(config), [*tool_names(), *there]):
         findings.append(Finding("tools", Severity.CONFIGURATION, unknown, "Correct the name."))
     told = f"Tools of your own: {', '.join(there)}." if there else "There is no tool of your own."
