@@ -132,7 +132,7 @@ class _Worker:
 
 
 class Workers:
-    """A pool. Nothing is begun before the first job; `aclose`, or the end of the block, ends everything."""
+    """Worker processes that jobs are given to, few of them. Nothing is begun before the first job; `aclose`, or the end of the block, ends everything."""
 
     def __init__(
         self, most: int = WORKERS, *, line: int = LINE, idle_seconds: float = IDLE_SECONDS, confines: Confines = OWN
