@@ -1,6 +1,7 @@
 """All routes of the server, in one table: the router is built from it, and so is the document (`adapters.http.openapi`), so that none can be missing.
 
-Law (tests/adapters/test_routes.py): every route that a gateway serves is a row here, and every row stands in the document.
+Law (tests/adapters/test_openapi.py): every route that a gateway serves is a row here, and every row stands in the document. Telegram's calls alone
+are in no row: their path is the operator's.
 """
 
 from __future__ import annotations
@@ -58,6 +59,53 @@ class HttpRoute(Enum):
     LIST_APPROVALS = ("GET", "/v1/outspoken/approvals", Tag.APPROVALS, "What waits for a decision")
     DECIDE = ("POST", "/v1/outspoken/approvals/{approval}", Tag.APPROVALS, "Give or deny it")
     DESCRIBE = ("GET", "/openapi.json", Tag.ANSWERS, "This document")
+
+    PAGE = ("GET", "/", Tag.PAGE, "The web page")
+    PAGE_FILE = ("GET", "/static/{name}", Tag.PAGE, "One of its files")
+    ABOUT = ("GET", "/api/about", Tag.PAGE, "What answers here")
+    FOLLOW = (
+        "GET",
+        "/api/sessions/{session}/events",
+        Tag.PAGE,
+        "A conversation of the page, as it goes: a stream of events",
+    )
+    SAY = ("POST", "/api/sessions/{session}/messages", Tag.PAGE, "Say something in it")
+    STOP = ("POST", "/api/sessions/{session}/stop", Tag.PAGE, "Stop the turn that runs in it")
+    APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
+    WHY = ("GET", "/api/turns/{turn}/why", Tag.PAGE, "The story of a turn, in sentences")
+
+    HOOK = ("POST", "/hooks/{name}", Tag.HOOKS, "Begin a turn, by a signed call")
+    SLACK = ("POST", "/slack/events", Tag.HOOKS, "What Slack calls, where it is not connected by a socket")
+
+    ALIVE = ("GET", "/healthz", Tag.HEALTH, "Whether the process is alive")
+    READY = ("GET", "/readyz", Tag.HEALTH, "Whether it takes messages")
+    WELL = ("GET", "/wellz", Tag.HEALTH, "Whether somebody should look")
+    METRICS = ("GET", "/metrics", Tag.HEALTH, "Metrics, for Prometheus")
+
+    STATUS = ("GET", "/status", Tag.OPERATORS, "Everything that outspoken status shows")
+    LIST_PEOPLE = ("GET", "/api/access", Tag.OPERATORS, "Who may talk")
+    CHANGE_PEOPLE = ("POST", "/api/access", Tag.OPERATORS, "Approve, revoke or forget somebody")
+    LIST_KEYS = ("GET", "/api/keys", Tag.OPERATORS, "Keys of the API")
+    CHANGE_KEYS = ("POST", "/api/keys", Tag.OPERATORS, "Add, change, rotate or revoke one")
+    SEND = ("POST", "/api/send", Tag.OPERATORS, "Say something in a chat")
+    SENT = ("GET", "/api/send/{id}", Tag.OPERATORS, "What became of it")
+    LIST_WEBHOOKS = ("GET", "/api/webhooks", Tag.OPERATORS, "Webhooks and their outbox")
+    CHANGE_WEBHOOKS = ("POST", "/api/webhooks", Tag.OPERATORS, "Test one, send again, turn it on")
+
+    CONSOLE = ("GET", "/console", Tag.CONSOLE, "The console")
+    CONSOLE_TOO = ("GET", "/console/", Tag.CONSOLE, "The same")
+    CONSOLE_FILE = ("GET", "/console/static/{name}", Tag.CONSOLE, "One of its files")
+    CONSOLE_LIVE = ("GET", "/console/api/live", Tag.CONSOLE, "The board, as it goes: a stream of events")
+    CONSOLE_TURN = ("GET", "/console/api/turns/{turn}/live", Tag.CONSOLE, "A turn, as it goes: a stream of events")
+    CONSOLE_EXPLAIN = ("GET", "/console/api/explain/{id}", Tag.CONSOLE, "What became of something, by its id")
+    CONSOLE_PREVIEW = ("POST", "/console/api/outbox/preview", Tag.CONSOLE, "What an act on parts of chats would do")
+    CONSOLE_TEXT = (
+        "POST",
+        "/console/api/outbox/text",
+        Tag.CONSOLE,
+        "The text of one part, to an operator who says why",
+    )
+    CONSOLE_ACT = ("POST", "/console/api/outbox/act", Tag.CONSOLE, "Act on parts of chats")
 
     @property
     def method(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import orjson
 from aiohttp import web
@@ -19,11 +20,15 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import CALLER, Problem, caller_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
+from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.turn.events import Verdict
+
+if TYPE_CHECKING:
+    from adapters.http.openapi.shapes import PageBubble, PageFigures, PageMessage
 
 MAX_TEXT_CHARS = 200_000
 MAX_BODY_BYTES = 1_000_000
@@ -61,14 +66,14 @@ class WebChat:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/", PAGE.page),
-            web.get("/static/{name}", PAGE.named),
-            web.get("/api/about", self._guarded(self._about)),
-            web.get("/api/sessions/{session}/events", self._guarded(self._events)),
-            web.post("/api/sessions/{session}/messages", self._guarded(self._message)),
-            web.post("/api/sessions/{session}/stop", self._guarded(self._stop)),
-            web.post("/api/sessions/{session}/approvals", self._guarded(self._approve)),
-            web.get("/api/turns/{turn}/why", self._guarded(self._why)),
+            HttpRoute.PAGE.served(PAGE.page),
+            HttpRoute.PAGE_FILE.served(PAGE.named),
+            HttpRoute.ABOUT.served(self._guarded(self._about)),
+            HttpRoute.FOLLOW.served(self._guarded(self._events)),
+            HttpRoute.SAY.served(self._guarded(self._message)),
+            HttpRoute.STOP.served(self._guarded(self._stop)),
+            HttpRoute.APPROVE.served(self._guarded(self._approve)),
+            HttpRoute.WHY.served(self._guarded(self._why)),
         ]
 
     def _guarded(
@@ -195,12 +200,12 @@ class WebChat:
         return _json({"lines": list(await self._gateway.why(request.match_info["turn"]))})
 
 
-def wire(sight: TurnSight) -> dict[str, Json]:
+def wire(sight: TurnSight) -> PageMessage:
     """A message and its turn as the page gets them. Pure."""
-    bubbles: list[Json] = [
+    bubbles: list[PageBubble] = [
         {
             "key": b.key,
-            "kind": b.kind.value,
+            "kind": b.kind,
             "text": b.text,
             "final": b.final,
             "tool": b.tool,
@@ -208,12 +213,12 @@ def wire(sight: TurnSight) -> dict[str, Json]:
             "seconds": b.seconds,
             "call": b.call,
             "whole": b.whole,
-            "actions": [action.value for action in b.actions],
+            "actions": [*b.actions],
         }
         for b in sight.view.bubbles
     ]
     summary = sight.summary
-    figures: Json = (
+    figures: PageFigures | None = (
         {"seconds": round(summary.seconds, 1), "steps": summary.steps, "tool_calls": summary.tool_calls}
         if summary
         else None
@@ -221,7 +226,7 @@ def wire(sight: TurnSight) -> dict[str, Json]:
     return {
         "key": sight.key,
         "order": sight.order,
-        "state": sight.state.value,
+        "state": sight.state,
         "person": sight.person,
         "turn": sight.turn,
         "position": sight.position,

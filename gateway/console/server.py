@@ -12,6 +12,7 @@ from adapters.delivery.reconcile import Hand
 from adapters.http.common import Problem, problem_response
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
+from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable
@@ -44,15 +45,15 @@ class Console:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/console", PAGE.page),
-            web.get("/console/", PAGE.page),
-            web.get("/console/static/{name}", PAGE.named),
-            web.get("/console/api/live", self._guarded(self._live)),
-            web.get("/console/api/turns/{turn}/live", self._guarded(self._turn)),
-            web.get("/console/api/explain/{id}", self._guarded(self._explain)),
-            web.post("/console/api/outbox/preview", self._guarded(self._preview)),
-            web.post("/console/api/outbox/text", self._guarded(self._text)),
-            web.post("/console/api/outbox/act", self._guarded(self._act)),
+            HttpRoute.CONSOLE.served(PAGE.page),
+            HttpRoute.CONSOLE_TOO.served(PAGE.page),
+            HttpRoute.CONSOLE_FILE.served(PAGE.named),
+            HttpRoute.CONSOLE_LIVE.served(self._guarded(self._live)),
+            HttpRoute.CONSOLE_TURN.served(self._guarded(self._turn)),
+            HttpRoute.CONSOLE_EXPLAIN.served(self._guarded(self._explain)),
+            HttpRoute.CONSOLE_PREVIEW.served(self._guarded(self._preview)),
+            HttpRoute.CONSOLE_TEXT.served(self._guarded(self._text)),
+            HttpRoute.CONSOLE_ACT.served(self._guarded(self._act)),
         ]
 
     def _guarded(self, handler: Served) -> Served:

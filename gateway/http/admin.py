@@ -10,6 +10,7 @@ from aiohttp import web
 
 from adapters.http.common import Problem, Served, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
+from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
 from gateway.chats.platforms import Platforms
 from gateway.http.status import Look
@@ -28,9 +29,9 @@ class Admin:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/status", self._guarded(self._status)),
-            web.get("/api/access", self._guarded(self._people)),
-            web.post("/api/access", self._guarded(self._decide)),
+            HttpRoute.STATUS.served(self._guarded(self._status)),
+            HttpRoute.LIST_PEOPLE.served(self._guarded(self._people)),
+            HttpRoute.CHANGE_PEOPLE.served(self._guarded(self._decide)),
         ]
 
     def _guarded(self, handler: Served) -> Served:

@@ -22,6 +22,7 @@ from adapters.contract.chat import CallFailed, ChatAddress, ChatKind, ChatOrigin
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import Problem, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
+from adapters.http.routes import HttpRoute
 from adapters.text.styled import Styled
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
@@ -68,7 +69,7 @@ class HookIntake:
 
     def routes(self) -> list[web.RouteDef]:
         """None without any hook."""
-        return [web.post("/hooks/{name}", self._called)] if self._doors else []
+        return [HttpRoute.HOOK.served(self._called)] if self._doors else []
 
     async def _called(self, request: web.Request) -> web.Response:
         door = self._doors.get(request.match_info["name"])

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from adapters.http.common import Problem, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
+from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules
 from gateway.http.admin import json_response
@@ -26,8 +27,8 @@ class KeyAdmin:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/api/keys", guarded(self._key, self._list)),
-            web.post("/api/keys", guarded(self._key, self._act)),
+            HttpRoute.LIST_KEYS.served(guarded(self._key, self._list)),
+            HttpRoute.CHANGE_KEYS.served(guarded(self._key, self._act)),
         ]
 
     async def _list(self, _: web.Request) -> web.Response:

@@ -19,6 +19,7 @@ from aiohttp import web
 from adapters.contract.chat import CallFailed, ChatAddress
 from adapters.http.common import Problem, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
+from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, blocks, for_person
 from agent_core.records import dataclass
@@ -89,8 +90,8 @@ class Sending:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.post("/api/send", guarded(self._key, self._send)),
-            web.get("/api/send/{id}", guarded(self._key, self._state)),
+            HttpRoute.SEND.served(guarded(self._key, self._send)),
+            HttpRoute.SENT.served(guarded(self._key, self._state)),
         ]
 
     async def _send(self, request: web.Request) -> web.Response:

@@ -8,10 +8,12 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+import orjson
 from aiohttp import web
 
 from adapters.http import sessions
 from adapters.http.api.surface import ApiSettings, OpenAiApi
+from adapters.http.routes import HttpRoute
 from adapters.http.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
@@ -104,6 +106,7 @@ async def open_doors(
         *chats.routes(),
         *routes,
     ]
+    served.append(HttpRoute.DESCRIBE.served(_described))
     served += _hooks(config, hub, chats, clock).routes()
     served += _console(config, hub, store, clock, ids, chats).routes()
     app.add_routes(expecting(served))
@@ -115,6 +118,13 @@ def _sessions(hub: Hub) -> SessionAccess:
     from gateway.conversations.access import access_of
 
     return access_of(hub.accepting, hub.stopping, hub.forgetting)
+
+
+async def _described(_: web.Request) -> web.Response:
+    """The document of the API; its modules are loaded when it is first asked for."""
+    from adapters.http.openapi.document import document
+
+    return web.Response(body=orjson.dumps(document(program_version())), content_type="application/json")
 
 
 def _hooks(config: Config, hub: Hub, chats: Platforms, clock: Clock) -> HookIntake:

@@ -21,8 +21,8 @@ from enum import StrEnum
 
 from aiohttp import web
 
-from adapters.checks.probe import Question
 from adapters.contract.chat import AdapterSight
+from adapters.http.routes import HttpRoute
 from agent_core.records import dataclass
 from agent_core.signals import CANCELLED, ModelCalled, Signal
 from gateway.chats.supervisor import AdapterState
@@ -180,9 +180,9 @@ class Health:
     def routes(self, operators: Callable[[Served], Served]) -> list[web.RouteDef]:
         """`operators` makes a handler one that only whoever runs the gateway reaches."""
         return [
-            web.get(Question.ALIVE.path, self._healthz),
-            web.get(Question.READY.path, self._readyz),
-            web.get(Question.WELL.path, operators(self._wellz)),
+            HttpRoute.ALIVE.served(self._healthz),
+            HttpRoute.READY.served(self._readyz),
+            HttpRoute.WELL.served(operators(self._wellz)),
         ]
 
     @contextmanager

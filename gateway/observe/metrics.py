@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from adapters.http.common import guarded
+from adapters.http.routes import HttpRoute
 from gateway.observe.looplag import LoopWatch
 from gateway.observe.metricscatalogue import (
     GATEWAYS_OWN,
@@ -120,7 +121,7 @@ class Metrics:
             body, content_type = self.text(request.headers.get("Accept", ""))
             return web.Response(body=body, headers={"Content-Type": content_type})
 
-        return [web.get("/metrics", guarded(key, serve))]
+        return [HttpRoute.METRICS.served(guarded(key, serve))]
 
 
 def _made(metric: Metric, registry: CollectorRegistry) -> Counter | Histogram:

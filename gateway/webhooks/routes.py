@@ -7,6 +7,7 @@ from aiohttp import web
 
 from adapters.http.common import Problem, guarded, problem_response
 from adapters.http.entrance import NotJson, json_of
+from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.ports import Ids
 from gateway.webhooks.sender import HookSender
@@ -22,8 +23,8 @@ class HookRoutes:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/api/webhooks", guarded(self._key, self._list)),
-            web.post("/api/webhooks", guarded(self._key, self._act)),
+            HttpRoute.LIST_WEBHOOKS.served(guarded(self._key, self._list)),
+            HttpRoute.CHANGE_WEBHOOKS.served(guarded(self._key, self._act)),
         ]
 
     async def _list(self, _: web.Request) -> web.Response:

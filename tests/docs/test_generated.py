@@ -18,6 +18,7 @@ from tests.printed import exits as exitpage
 from tests.printed import families as familypage
 from tests.printed import logs as logpage
 from tests.printed import metrics as metricpage
+from tests.printed import openapi, pageevents
 from tests.printed import turn as turnpage
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -29,6 +30,8 @@ PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
     "performance.md": ("tests.bench.page", lambda: performancepage.markdown(performancepage.read())),
     "logs.md": ("tests.printed.logs", logpage.markdown),
     "metrics.md": ("tests.printed.metrics", metricpage.markdown),
+    "openapi.json": ("tests.printed.openapi", openapi.printed),
+    "page-events.md": ("tests.printed.pageevents", pageevents.markdown),
     "turn.md": ("tests.printed.turn", turnpage.markdown),
 }
 

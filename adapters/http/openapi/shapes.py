@@ -1,0 +1,286 @@
+"""What goes out and comes in beside `adapters.http.sessions.shapes`: the document of the API is printed from these."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from adapters.contract.base import MessageState
+from agent_core.failures.notices import Action
+from agent_core.turn.view import BubbleKind
+
+
+class ApiError(TypedDict):
+    """What went wrong, as OpenAI spells it."""
+
+    message: str
+    type: str
+    param: str | None
+    """What of the request is meant."""
+    code: str | None
+
+
+class ErrorAnswer(TypedDict):
+    """An answer that is none."""
+
+    error: ApiError
+    outspoken: NotRequired[dict[str, Any]]
+    """What programs are told besides."""
+
+
+class CompletionAnswer(TypedDict):
+    """OpenAI's chat completion, with `outspoken` beside it."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: NotRequired[dict[str, Any]]
+    """As far as providers told it."""
+    outspoken: NotRequired[dict[str, Any]]
+    """How the turn really ended."""
+
+
+class ResponseAnswer(TypedDict):
+    """OpenAI's response, with `outspoken` beside it."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
+    output: list[dict[str, Any]]
+    error: dict[str, Any] | None
+    incomplete_details: dict[str, Any] | None
+    metadata: dict[str, str]
+    model: str
+    usage: dict[str, Any] | None
+    outspoken: NotRequired[dict[str, Any]]
+
+
+class DeletedResponse(TypedDict):
+    """What is left of a response."""
+
+    id: str
+    object: Literal["response.deleted"]
+    deleted: Literal[True]
+
+
+class InputItems(TypedDict):
+    """What was asked with a response."""
+
+    object: Literal["list"]
+    data: list[dict[str, Any]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class ModelObject(TypedDict):
+    """A model, or an agent."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(TypedDict):
+    """What may be asked for."""
+
+    object: Literal["list"]
+    data: list[ModelObject]
+
+
+class About(TypedDict):
+    """What answers on the page."""
+
+    version: str
+    models: list[str]
+    rehearsal: bool
+    """No model is configured: the rehearsal model answers."""
+    notice: str
+
+
+class PageBubble(TypedDict):
+    """One visible piece of a turn."""
+
+    key: str
+    """Stable within the turn: a bubble that comes again takes the place of the one before."""
+    kind: BubbleKind
+    """`interim` and `partial` are text that more follows, `answer` is the reply; `note` and `notice` are the gateway's own words; `activity` is a tool's call,
+    `approval` one that waits for a person; `status` and `mended` say how it goes; `file` was sent or made."""
+    text: str
+    """Markdown for what the model says; only grows while `final` is false."""
+    final: bool
+    """It will not change any more."""
+    tool: str
+    """For activities and approvals: the tool's name."""
+    state: str
+    """For activities: `waiting`, `approval`, `running`, `done`, `failed`, `not_run` or `unsure`."""
+    seconds: int
+    """For activities: how long it has taken."""
+    call: str
+    """For activities and approvals: the call's id, which a decision names."""
+    whole: str
+    """For approvals: the question with all of the arguments, if they are too long for `text`."""
+    actions: list[Action]
+    """For notices: which buttons make sense."""
+
+
+class PageFigures(TypedDict):
+    """A finished turn in figures."""
+
+    seconds: float
+    """How long it took."""
+    steps: int
+    """Model calls that came to a good end."""
+    tool_calls: int
+    """Tools that were run."""
+
+
+class PageMessage(TypedDict):
+    """One message of a conversation, and what became of it so far: whole each time, so that the latest is always enough."""
+
+    key: str
+    """The message's own: a message that comes again takes the place of the one before."""
+    order: int
+    """Its place in the conversation; may be below 0."""
+    state: MessageState
+    """It waits, its turn is open, or it is over."""
+    person: str
+    """What the person said."""
+    turn: str
+    """The turn's id, empty as long as there is none."""
+    position: int
+    """While queued: its place in the conversation's queue; 1 is the next to run."""
+    bubbles: list[PageBubble]
+    """What there is to see of its turn."""
+    exit: str
+    """How the turn ended, empty as long as it has not; see the list of exits."""
+    at: int
+    """When it was received, in ms."""
+    summary: PageFigures | None
+    """Null as long as the turn is not over."""
+
+
+class MessageToSay(TypedDict):
+    """What a person says on the page."""
+
+    id: str
+    """8 to 64 letters, digits, - or _; the same again is the same message."""
+    text: str
+    browser: NotRequired[str]
+    """Stands for the browser, whose memory it is where no key says whose."""
+
+
+class SaidMessage(TypedDict):
+    """It is stored."""
+
+    accepted: Literal[True]
+    duplicate: bool
+
+
+class Stopped(TypedDict):
+    """What a stop did."""
+
+    stopped: bool
+    words: str
+
+
+class PageDecision(TypedDict):
+    """A decision about a call that waits."""
+
+    turn: str
+    call: str
+    approve: bool
+
+
+class Done(TypedDict):
+    """Whether it was; not if nothing waited for it any more."""
+
+    done: bool
+
+
+class Story(TypedDict):
+    """Sentences; none if there is no such turn."""
+
+    lines: list[str]
+
+
+class HookTaken(TypedDict):
+    """A call began a turn."""
+
+    id: str
+    message: int
+    session: str
+
+
+class Alive(TypedDict):
+    """The process answers."""
+
+    program: Literal["outspoken"]
+    status: Literal["ok"]
+
+
+class Ready(TypedDict):
+    """Whether messages are taken."""
+
+    status: Literal["ready", "not ready"]
+    phase: str
+    problems: list[str]
+    warnings: NotRequired[list[str]]
+    laws_broken: int
+
+
+class Well(TypedDict):
+    """Whether somebody should look."""
+
+    status: Literal["well", "not well"]
+    ready: bool
+    phase: str
+    problems: list[str]
+
+
+class Verb(TypedDict):
+    """What is to be done; what else it needs is said by `outspoken --help`."""
+
+    verb: str
+
+
+class SendBody(TypedDict):
+    """What is to be said in a chat."""
+
+    to: str
+    text: NotRequired[str]
+    key: NotRequired[str]
+    """The same again is the same message."""
+    files: NotRequired[list[dict[str, str]]]
+
+
+class SentState(TypedDict):
+    """What became of it."""
+
+    id: str
+    state: str
+    parts: int
+    cause: str
+
+
+class NewConversation(TypedDict):
+    """What a conversation begins with."""
+
+    metadata: NotRequired[dict[str, str] | None]
+
+
+class OtherMetadata(TypedDict):
+    """What is attached to it from now on."""
+
+    metadata: dict[str, str] | None
+
+
+class ApprovalDecision(TypedDict):
+    """The decision."""
+
+    approve: bool
