@@ -37,6 +37,9 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         ],
         "the way in": [["pytest", "-q", "--processes", "2", "tests/chats/test_intake.py"]],
         "programs of others": [["tests.clients.matrix"]],
+        "contract": [
+            ["tests.contract.run", "--seconds", str(round(600 * share)), "--seed", str(time.time_ns() % 10_000)]
+        ],
         "deployment": [["tests.deploy.real.run"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }

@@ -7,6 +7,8 @@ from importlib.resources import files
 
 from aiohttp import web
 
+from adapters.http.common import Problem, problem_response
+
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -34,7 +36,7 @@ class PageFiles:
 
     def _response(self, name: str) -> web.Response:
         if name not in self._names:
-            return web.Response(status=404, text="There is no such file.")
+            return problem_response(Problem(404, "There is no such file.", code="unknown_url"))
         headers = {**SECURITY, "Cache-Control": "no-cache"}
         kind = TYPES[name.rpartition(".")[2]]
         return web.Response(body=_read(self._package, name), content_type=kind, charset="utf-8", headers=headers)

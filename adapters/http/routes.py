@@ -112,9 +112,14 @@ class HttpRoute(Enum):
         return self.value[0]
 
     @property
+    def pattern(self) -> str:
+        """The path as the router has it."""
+        return self.value[1]
+
+    @property
     def path(self) -> str:
         """As the document spells it."""
-        return re.sub(r":[^{}]+\}", "}", self.value[1])
+        return re.sub(r":[^{}]+\}", "}", self.pattern)
 
     @property
     def tag(self) -> Tag:
@@ -126,4 +131,4 @@ class HttpRoute(Enum):
 
     def served(self, handler: Handler) -> web.RouteDef:
         """The route, served by this."""
-        return web.route(self.method, self.value[1], handler)
+        return web.route(self.method, self.pattern, handler)

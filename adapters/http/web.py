@@ -192,8 +192,10 @@ class WebChat:
     async def _approve(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
         body = await self._body(request)
-        verdict = Verdict.GIVEN if body.get("approve") is True else Verdict.DENIED
-        turn, call = str(body.get("turn")), str(body.get("call"))
+        turn, call, approve = body.get("turn"), body.get("call"), body.get("approve")
+        if not isinstance(turn, str) or not isinstance(call, str) or not isinstance(approve, bool):
+            raise _Refused(400, "turn and call must be text, and approve true or false.")
+        verdict = Verdict.GIVEN if approve else Verdict.DENIED
         return _json({"done": await self._gateway.approve(key, turn, call, verdict, "web")})
 
     async def _why(self, request: web.Request) -> web.StreamResponse:

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from adapters.http import sessions
 from adapters.http.api.surface import ApiSettings, OpenAiApi
-from adapters.http.routes import HttpRoute
+from adapters.http.routes import Handler, HttpRoute
 from adapters.http.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
@@ -106,9 +106,9 @@ async def open_doors(
         *chats.routes(),
         *routes,
     ]
-    served.append(HttpRoute.DESCRIBE.served(_described))
     served += _hooks(config, hub, chats, clock).routes()
     served += _console(config, hub, store, clock, ids, chats).routes()
+    served.append(HttpRoute.DESCRIBE.served(_described(served)))
     app.add_routes(expecting(served))
     return await _listening(config, app, ids, hub.tell, stack)
 
@@ -120,11 +120,17 @@ def _sessions(hub: Hub) -> SessionAccess:
     return access_of(hub.accepting, hub.stopping, hub.forgetting)
 
 
-async def _described(_: web.Request) -> web.Response:
-    """The document of the API; its modules are loaded when it is first asked for."""
-    from adapters.http.openapi.document import document
+def _described(served: Sequence[web.RouteDef]) -> Handler:
+    """What serves the document of these routes; its modules are loaded when it is first asked for."""
+    there = {(one.method, one.path) for one in served}
 
-    return web.Response(body=orjson.dumps(document(program_version())), content_type="application/json")
+    async def describe(_: web.Request) -> web.StreamResponse:
+        from adapters.http.openapi.document import document
+
+        rows = [route for route in HttpRoute if (route.method, route.pattern) in there or route is HttpRoute.DESCRIBE]
+        return web.Response(body=orjson.dumps(document(program_version(), rows)), content_type="application/json")
+
+    return describe
 
 
 def _hooks(config: Config, hub: Hub, chats: Platforms, clock: Clock) -> HookIntake:

@@ -118,7 +118,7 @@ def test_codes_of_errors_are_a_closed_set_and_each_is_used():
     assert set(REQUESTS) <= found
 
 
-def validator(name: str) -> jsonschema.Draft202012Validator:
+def validator(name: str) -> Any:
     whole: Any = document("1")
     return jsonschema.Draft202012Validator({"$ref": f"#/components/schemas/{name}", "components": whole["components"]})
 
@@ -154,7 +154,7 @@ async def test_the_document_is_served_to_everybody(tmp_path: Path):
         async with http.get(f"{up.url}/openapi.json") as response:
             told = await response.json()
         assert (response.status, told["openapi"]) == (200, "3.1.0")
-        assert set(told["paths"]) == {route.path for route in HttpRoute}
+        assert set(told["paths"]) == {route.path for route in set(HttpRoute) - NOT_EVERYWHERE}
         for method, path, allow in (
             ("POST", "/openapi.json", "GET, HEAD"),
             ("PUT", "/v1/responses", "POST"),

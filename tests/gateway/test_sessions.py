@@ -98,10 +98,11 @@ async def test_what_is_no_conversation_item_or_page_is_refused_with_a_code(clien
         (client.conversations.items.retrieve("msg_t_1_1_a", conversation_id=made.id), 404, "item_not_found"),
         (client.conversations.items.retrieve(str(theirs), conversation_id=made.id), 404, "item_not_found"),
         (client.conversations.items.list(made.id, limit=0), 400, "invalid_value"),
-        (client.conversations.items.list(made.id, after="nothing"), 400, "invalid_value"),
+        (client.conversations.items.list(made.id, after="nothing"), 404, "item_not_found"),
         (client.conversations.update(made.id, metadata={"a": "b" * 513}), 400, "invalid_value"),
         (client.conversations.create(items=[{"role": "user", "content": "x"}]), 400, "unsupported_parameter"),
-        (client.get("/outspoken/sessions?after=nothing", cast_to=object), 400, "invalid_value"),
+        (client.get("/outspoken/sessions?after=nothing", cast_to=object), 404, "conversation_not_found"),
+        (client.get("/outspoken/sessions?after=", cast_to=object), 400, "invalid_value"),
         (
             client.post("/outspoken/approvals/nothing", body={"approve": True}, cast_to=object),
             404,

@@ -1,4 +1,4 @@
-"""The OpenAPI document: the table of routes, with what each takes and answers. Pure.
+"""The OpenAPI document: the table of routes, with what each takes and answers; of a gateway, those that it serves. Pure.
 
 Law (tests/adapters/test_openapi.py): it is a valid document of OpenAPI 3.1, has every route and nothing else, and is the same each time.
 """
@@ -6,7 +6,7 @@ Law (tests/adapters/test_openapi.py): it is a valid document of OpenAPI 3.1, has
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
@@ -29,6 +29,8 @@ from agent_core.jsonvalue import Json
 
 _WORDS = ConfigDict(use_attribute_docstrings=True)
 """What stands beneath a field is its description."""
+_NAME: dict[str, Json] = {"type": "string", "minLength": 1}
+_PAGE_SESSION: dict[str, Json] = {"type": "string", "pattern": shapes.PAGE_NAME}
 SUMMARY = "One agent behind OpenAI's API, a web page and chats, which never goes silent"
 REFERENCE = "#/components/schemas/{model}"
 _KEYS: Mapping[Caller, list[Json]] = {
@@ -73,11 +75,11 @@ def _plain(schema: Json) -> Json:
     return [_plain(each) for each in schema] if isinstance(schema, list) else schema
 
 
-def document(version: str) -> dict[str, Json]:
-    """The document of a gateway of this version."""
+def document(version: str, served: Collection[HttpRoute] = tuple(HttpRoute)) -> dict[str, Json]:
+    """The document of a gateway of this version that serves these routes."""
     schemas = _Schemas()
     paths: dict[str, dict[str, Json]] = {}
-    for route in HttpRoute:
+    for route in (one for one in HttpRoute if one in served):
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, OPERATIONS[route], schemas)
     error: dict[str, Json] = {Media.JSON.value: {"schema": schemas.of(ErrorAnswer)}}
     _with_codes(schemas.named)
@@ -143,7 +145,14 @@ def _answer(answer: ApiAnswer, schemas: _Schemas) -> dict[str, Json]:
         told["x-events"] = {
             name: {"type": "array", "items": schemas.of(shape)} for name, shape in answer.events.items()
         }
+    if answer.leads_to:
+        told["links"] = {route.name.lower(): _link(route) for route in answer.leads_to}
     return told
+
+
+def _link(route: HttpRoute) -> Json:
+    name = re.findall(r"\{([a-z_]+)\}", route.path)[0]
+    return {"operationId": route.name.lower(), "parameters": {name: "$response.body#/id"}}
 
 
 def _body(operation: ApiOperation, schemas: _Schemas) -> dict[str, Json]:
@@ -154,9 +163,15 @@ def _body(operation: ApiOperation, schemas: _Schemas) -> dict[str, Json]:
 
 
 def _path(route: HttpRoute) -> list[Json]:
-    names = re.findall(r"\{([a-z_]+)\}", route.path)
+    named = route.tag is Tag.PAGE
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}} for name in names
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": _PAGE_SESSION if named and name == "session" else _NAME,
+        }
+        for name in re.findall(r"\{([a-z_]+)\}", route.path)
     ]
 
 

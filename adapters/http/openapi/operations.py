@@ -46,6 +46,8 @@ class ApiAnswer:
     media: tuple[Media, ...] = (Media.JSON,)
     events: Mapping[str, type] = field(default_factory=dict[str, type])
     """Of a stream: by their names what the lists are of that they hold."""
+    leads_to: tuple[R, ...] = ()
+    """What can be asked with its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +90,27 @@ _ASKING = (
 )  # fmt: skip
 
 
+_OF_A_CONVERSATION = (
+    R.GET_CONVERSATION, R.UPDATE_CONVERSATION, R.DELETE_CONVERSATION, R.LIST_ITEMS, R.RESET_SESSION, R.EXPORT_SESSION,
+)  # fmt: skip
+_OF_A_RESPONSE = (R.GET_RESPONSE, R.DELETE_RESPONSE, R.CANCEL_RESPONSE, R.LIST_INPUT_ITEMS)
+
+
 def _ok(shape: type | None, words: str = "", *media: Media) -> Mapping[str, ApiAnswer]:
     said = words or (shape.__doc__ or "").strip().splitlines()[0] if shape is not None or words else "Done."
     return {"200": ApiAnswer(said, shape, media or (Media.JSON,))}
 
 
-def _asked(fields: Mapping[str, FieldRow], needed: str) -> dict[str, Json]:
+_OBJECTS: dict[str, Json] = {"type": "array", "minItems": 1, "items": {"type": "object"}}
+_MESSAGES: dict[str, Json] = {"description": "Messages, as OpenAI has them.", **_OBJECTS}
+_INPUT: dict[str, Json] = {"description": "Text, or items as OpenAI has them.", "anyOf": [{"type": "string"}, _OBJECTS]}
+
+
+def _asked(fields: Mapping[str, FieldRow], needed: str, schema: dict[str, Json]) -> dict[str, Json]:
     """The schema of a request that is read by a table of fields. What is passed on is checked by whoever it is passed on to."""
-    return {
-        "type": "object",
-        "required": [needed],
-        "properties": {name: _field(row) for name, row in sorted(fields.items())},
-        "additionalProperties": True,
-    }
+    properties: dict[str, Json] = {name: _field(row) for name, row in sorted(fields.items())}
+    properties[needed] = schema
+    return {"type": "object", "required": [needed], "properties": properties, "additionalProperties": True}
 
 
 def _field(row: FieldRow) -> dict[str, Json]:
@@ -123,12 +133,14 @@ _HTML = _ok(None, "The page.", Media.HTML)
 OPERATIONS: Mapping[R, ApiOperation] = {
     R.COMPLETE: ApiOperation(
         _ok(at.CompletionAnswer, "The answer; with `stream`, its chunks.", Media.JSON, Media.EVENTS),
-        ("4XX", "5XX"), _asked(CHAT, "messages"), headers=_ASKING,
+        ("4XX", "5XX"), _asked(CHAT, "messages", _MESSAGES), headers=_ASKING,
     ),
     R.CANCEL_COMPLETION: ApiOperation(_ok(at.CompletionAnswer), ("404",)),
     R.RESPOND: ApiOperation(
-        _ok(at.ResponseAnswer, "The answer; with `stream`, its events.", Media.JSON, Media.EVENTS),
-        ("4XX", "5XX"), _asked(RESPONSES, "input"), headers=_ASKING,
+        {"200": ApiAnswer(
+            "The answer; with `stream`, its events.", at.ResponseAnswer, (Media.JSON, Media.EVENTS), leads_to=_OF_A_RESPONSE,
+        )},
+        ("4XX", "5XX"), _asked(RESPONSES, "input", _INPUT), headers=_ASKING,
     ),
     R.GET_RESPONSE: ApiOperation(
         _ok(at.ResponseAnswer, "The response; with `stream`, its events from the beginning.", Media.JSON, Media.EVENTS), ("404",),
@@ -140,13 +152,16 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.LIST_MODELS: ApiOperation(_ok(at.ModelList)),
     R.GET_MODEL: ApiOperation(_ok(at.ModelObject), ("404",)),
 
-    R.CREATE_CONVERSATION: ApiOperation(_ok(its.ConversationObject), ("413",), at.NewConversation, body_needed=False),
+    R.CREATE_CONVERSATION: ApiOperation(
+        {"200": ApiAnswer("A conversation.", its.ConversationObject, leads_to=_OF_A_CONVERSATION)}, ("413",), at.NewConversation,
+        body_needed=False,
+    ),
     R.GET_CONVERSATION: ApiOperation(_ok(its.ConversationObject), ("404",)),
     R.UPDATE_CONVERSATION: ApiOperation(_ok(its.ConversationObject), ("404", "409", "413"), at.OtherMetadata),
     R.DELETE_CONVERSATION: ApiOperation(_ok(its.DeletedConversation), ("404", "409")),
     R.LIST_ITEMS: ApiOperation(_ok(its.ItemList), ("404",), query=_PAGES),
     R.GET_ITEM: ApiOperation(_ok(its.ItemObject), ("404",)),
-    R.LIST_SESSIONS: ApiOperation(_ok(its.ConversationList), query=_PAGES),
+    R.LIST_SESSIONS: ApiOperation(_ok(its.ConversationList), ("404",), query=_PAGES),
     R.RESET_SESSION: ApiOperation(_ok(its.ConversationObject), ("404", "409")),
     R.EXPORT_SESSION: ApiOperation(_ok(its.Export), ("404",)),
     R.LIST_APPROVALS: ApiOperation(_ok(its.ApprovalList)),
@@ -184,13 +199,13 @@ OPERATIONS: Mapping[R, ApiOperation] = {
 
     R.STATUS: _operators(_ANYTHING),
     R.LIST_PEOPLE: _operators(_ANYTHING),
-    R.CHANGE_PEOPLE: _operators(_ANYTHING, "404", body=at.Verb),
+    R.CHANGE_PEOPLE: _operators(_ANYTHING, "404", body=at.PeopleChange),
     R.LIST_KEYS: _operators(_ANYTHING),
-    R.CHANGE_KEYS: _operators(_ANYTHING, body=at.Verb),
+    R.CHANGE_KEYS: _operators(_ANYTHING, body=at.KeyChange),
     R.SEND: _operators(_ok(at.SentState), "404", "409", "413", "502", "507", body=at.SendBody),
     R.SENT: _operators(_ok(at.SentState), "404"),
     R.LIST_WEBHOOKS: _operators(_ANYTHING),
-    R.CHANGE_WEBHOOKS: _operators(_ANYTHING, "404", body=at.Verb),
+    R.CHANGE_WEBHOOKS: _operators(_ANYTHING, "404", body=at.WebhookChange),
 
     R.CONSOLE: ApiOperation(_HTML, caller=Caller.NOBODY),
     R.CONSOLE_TOO: ApiOperation(_HTML, caller=Caller.NOBODY),

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from adapters.contract.base import MessageState
+from adapters.contract.sessions import METADATA_CHARS, METADATA_NAME_CHARS, METADATA_PAIRS
 from agent_core.failures.notices import Action
 from agent_core.turn.view import BubbleKind
+
+PAGE_NAME = r"^[A-Za-z0-9_-]{8,64}$"
+PageName = Annotated[str, StringConstraints(pattern=PAGE_NAME)]
+Metadata = Annotated[
+    dict[
+        Annotated[str, StringConstraints(min_length=1, max_length=METADATA_NAME_CHARS)],
+        Annotated[str, StringConstraints(max_length=METADATA_CHARS)],
+    ],
+    Field(max_length=METADATA_PAIRS),
+]
 
 
 class ApiError(TypedDict):
@@ -168,10 +180,10 @@ class PageMessage(TypedDict):
 class MessageToSay(TypedDict):
     """What a person says on the page."""
 
-    id: str
+    id: PageName
     """8 to 64 letters, digits, - or _; the same again is the same message."""
-    text: str
-    browser: NotRequired[str]
+    text: Annotated[str, StringConstraints(pattern=r"\S", max_length=200_000)]
+    browser: NotRequired[PageName]
     """Stands for the browser, whose memory it is where no key says whose."""
 
 
@@ -243,10 +255,32 @@ class Well(TypedDict):
     problems: list[str]
 
 
-class Verb(TypedDict):
-    """What is to be done; what else it needs is said by `outspoken --help`."""
+class PeopleChange(TypedDict):
+    """What is to be done about somebody."""
 
-    verb: str
+    verb: Literal["approve", "revoke", "forget"]
+    who: str
+    """A code or an id; to forget somebody ACCOUNT/PERSON."""
+
+
+class KeyChange(TypedDict):
+    """What is to be done about a key."""
+
+    verb: Literal["add", "change", "rotate", "revoke"]
+    name: str
+    terms: NotRequired[dict[str, Any]]
+    """What it may; see `outspoken keys --help`."""
+    keep_seconds: NotRequired[int]
+    """So long the one before a rotation is good."""
+
+
+class WebhookChange(TypedDict):
+    """What is to be done about a webhook."""
+
+    receiver: str
+    verb: Literal["test", "resend", "on"]
+    id: NotRequired[str]
+    """The message that is sent again; else all that were given up."""
 
 
 class SendBody(TypedDict):
@@ -271,13 +305,13 @@ class SentState(TypedDict):
 class NewConversation(TypedDict):
     """What a conversation begins with."""
 
-    metadata: NotRequired[dict[str, str] | None]
+    metadata: NotRequired[Metadata | None]
 
 
 class OtherMetadata(TypedDict):
     """What is attached to it from now on."""
 
-    metadata: dict[str, str] | None
+    metadata: Metadata | None
 
 
 class ApprovalDecision(TypedDict):

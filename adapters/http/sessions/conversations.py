@@ -25,7 +25,7 @@ from adapters.http.common import CALLER, Problem, problem_response
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sessions.items import items, turn_in
-from adapters.http.sessions.pages import NOT_IN_LIST, Paging, paging
+from adapters.http.sessions.pages import Paging, paging
 from adapters.http.sessions.shapes import (
     ConversationFacts,
     ConversationList,
@@ -38,6 +38,7 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 
 TURNS_AT_ONCE = 20
+NO_SUCH_AFTER = Problem(404, "after names no item of this conversation.", param="after", code="item_not_found")
 NO_CONVERSATION = Problem(404, "There is no such conversation.", param="conversation_id", code="conversation_not_found")
 NO_ITEM = Problem(404, "There is no such item in this conversation.", param="item_id", code="item_not_found")
 ELSEWHERE = Problem(
@@ -147,7 +148,7 @@ class Conversations:
         if behind:
             place = turn_in(behind)
             if place is None:
-                raise NotServed(NOT_IN_LIST)
+                raise NotServed(NO_SUCH_AFTER)
             number = place[1] + 1 if asked.newest_first else place[1] - 1
         while len(found) <= asked.limit:
             turns = await self.access.turns(sight, number, TURNS_AT_ONCE, newest_first=asked.newest_first)
@@ -157,7 +158,7 @@ class Conversations:
             if behind:
                 names = [item["id"] for item in found]
                 if behind not in names:
-                    raise NotServed(NOT_IN_LIST)
+                    raise NotServed(NO_SUCH_AFTER)
                 found, behind = found[names.index(behind) + 1 :], ""
             if len(turns) < TURNS_AT_ONCE:
                 break
@@ -203,12 +204,7 @@ def _metadata(value: Json) -> dict[str, str]:
     pairs = value.items() if isinstance(value, dict) else ()
     found = {name: text for name, text in pairs if isinstance(text, str) and len(text) <= METADATA_CHARS}
     fits = all(0 < len(name) <= METADATA_NAME_CHARS for name in found) and len(found) <= METADATA_PAIRS
-    if (
-        not isinstance(value, dict)
-        or len(found) != len(value)
-        or not fits
-        or "\0" in "".join((*found, *found.values()))
-    ):
+    if not isinstance(value, dict) or len(found) != len(value) or not fits:
         words = (
             f"metadata is an object of at most {METADATA_PAIRS} texts of at most {METADATA_CHARS} characters, with names of at most "
             f"{METADATA_NAME_CHARS}."

@@ -25,7 +25,6 @@ from adapters.http.sessions.conversations import (
     refusing,
 )
 from adapters.http.sessions.items import items
-from adapters.http.sessions.pages import NOT_IN_LIST
 from adapters.http.sessions.shapes import ApprovalList, ApprovalObject, ExportedFile, ExportedTurn
 from agent_core.failures.notices import for_programs
 from agent_core.jsonvalue import Json
@@ -35,6 +34,7 @@ from agent_core.turn.view import BubbleKind
 
 TURNS_AT_ONCE = 20
 _APPROVAL = re.compile(r"appr_(t_[0-9a-z]+)_([0-9a-f]{12})")
+NO_SUCH_AFTER = Problem(404, "after names no conversation of yours.", param="after", code="conversation_not_found")
 NO_APPROVAL = Problem(404, "There is no such approval.", param="approval_id", code="approval_not_found")
 
 
@@ -61,7 +61,7 @@ class ManagedSessions:
         asked, realm = page_of(request), request[CALLER].realm
         after = await self.access.find(realm, asked.after) if asked.after else None
         if asked.after and after is None:
-            raise NotServed(NOT_IN_LIST)
+            raise NotServed(NO_SUCH_AFTER)
         found = await self.access.page(realm, after, asked.limit + 1, newest_first=asked.newest_first)
         page = [conversation_object(sight) for sight in found[: asked.limit]]
         return answer(list_of(page, more=len(found) > len(page)))

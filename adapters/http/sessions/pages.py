@@ -27,7 +27,6 @@ def paging(query: Mapping[str, str]) -> Paging | Problem:
         return Problem(400, f"limit must be between 1 and {MOST}.", param="limit", code="invalid_value")
     if order not in ("asc", "desc"):
         return Problem(400, "order must be asc or desc.", param="order", code="invalid_value")
+    if query.get("after") == "":
+        return Problem(400, "after must name something, or be left out.", param="after", code="invalid_value")
     return Paging(int(limit), query.get("after", ""), order == "desc")
-
-
-NOT_IN_LIST = Problem(400, "after names nothing in this list.", param="after", code="invalid_value")
