@@ -122,6 +122,15 @@ def decode(kind: str, body: bytes) -> Event:
         ) from error
 
 
+def opened_of(kind: str, body: bytes) -> TurnOpened | None:
+    """The event that opened a turn, from the first row of its journal; None if it cannot be read."""
+    try:
+        opened = decode(kind, body)
+    except UnreadableJournal:
+        return None
+    return opened if isinstance(opened, TurnOpened) else None
+
+
 def merged(events: Iterable[Event]) -> list[Event]:
     """`events` with neighbouring pieces of one text joined, keeping the later time. The fold stays the same."""
     out: list[Event] = []

@@ -10,8 +10,7 @@ import structlog
 from adapters.contract.base import Ended, SessionKey, Showing
 from adapters.contract.sessions import SessionSight, SessionState, SessionTurn
 from agent_core.failures.errors import UnreadableJournal
-from agent_core.journal.openings import first_words, opened_of
-from agent_core.journal.rows import fold
+from agent_core.journal.rows import fold, opened_of
 from agent_core.judging.compaction import told_turn
 from agent_core.machine.turn import Turn
 from agent_core.messages import Message
@@ -23,6 +22,7 @@ from agent_core.store.turns.rows import TurnRow
 from agent_core.turn.events import TurnOpened
 from agent_core.turn.state import PersonItem
 from agent_core.turn.view import BubbleKind, view
+from gateway.people.directory import first_words
 from gateway.queues.prefs import Prefs
 from gateway.queues.queue import SessionQueue, summary_of
 from gateway.queues.queues import Queues

@@ -14,11 +14,14 @@ import structlog
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatKind, ChatOrigin
-from agent_core.journal.openings import first_words, opened_of
+from agent_core.journal.rows import opened_of
+from agent_core.messages import text_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow, Redeemed
 from agent_core.store.sessions.rows import PlaceChange
 from agent_core.store.store import Store
+from agent_core.text.shown import shortened
+from agent_core.turn.events import TurnOpened
 from gateway.people.linking import (
     CODE_LIFE_MS,
     LISTED,
@@ -194,3 +197,10 @@ class PeopleDirectory:
         await self._store.people.unlink(account, person)
         log.info("people.unlinked", account=account, person=person)
         return await self.refresh()
+
+
+def first_words(opened: TurnOpened | None) -> str:
+    """What a person said in it, shortened."""
+    if opened is None:
+        return "…"
+    return shortened(" ".join(text_of(message.content) for message in opened.input if message.role == "user"))

@@ -18,9 +18,9 @@ from adapters.http.openapi.operations import (
     OPERATIONS,
     ApiAnswer,
     ApiOperation,
-    Caller,
     Media,
     QueryParameter,
+    WhoseKey,
 )
 from adapters.http.openapi.shapes import ErrorAnswer
 from adapters.http.routes import HttpRoute, Tag
@@ -33,11 +33,11 @@ _NAME: dict[str, Json] = {"type": "string", "minLength": 1}
 _PAGE_SESSION: dict[str, Json] = {"type": "string", "pattern": shapes.PAGE_NAME}
 SUMMARY = "One agent behind OpenAI's API, a web page and chats, which never goes silent"
 REFERENCE = "#/components/schemas/{model}"
-_KEYS: Mapping[Caller, list[Json]] = {
-    Caller.NOBODY: [],
-    Caller.CALLER: [{"key": []}, {}],
-    Caller.OPERATOR: [{"operatorKey": []}, {}],
-    Caller.SIGNED: [],
+_KEYS: Mapping[WhoseKey, list[Json]] = {
+    WhoseKey.NOBODY: [],
+    WhoseKey.CALLER: [{"key": []}, {}],
+    WhoseKey.OPERATOR: [{"operatorKey": []}, {}],
+    WhoseKey.SIGNED: [],
 }
 """Without any key the gateway serves its own machine only, so none may be needed."""
 
@@ -114,7 +114,11 @@ def _with_codes(named: dict[str, Json]) -> None:
 
 def _operation(route: HttpRoute, operation: ApiOperation, schemas: _Schemas) -> dict[str, Json]:
     answers: dict[str, Json] = {status: _answer(answer, schemas) for status, answer in operation.answers.items()}
-    statuses = {*ALWAYS, *operation.errors, *(["401"] if operation.caller in (Caller.CALLER, Caller.OPERATOR) else [])}
+    statuses = {
+        *ALWAYS,
+        *operation.errors,
+        *(["401"] if operation.caller in (WhoseKey.CALLER, WhoseKey.OPERATOR) else []),
+    }
     errors: dict[str, Json] = {
         status: {"$ref": "#/components/responses/Error"} for status in sorted(statuses) if status not in answers
     }

@@ -28,7 +28,7 @@ class Media(StrEnum):
     METRICS = "text/plain"
 
 
-class Caller(StrEnum):
+class WhoseKey(StrEnum):
     """Whose key a route asks for, where one is configured."""
 
     NOBODY = "nobody"
@@ -70,7 +70,7 @@ class ApiOperation:
     body: type | dict[str, Json] | None = None
     body_needed: bool = True
     query: tuple[QueryParameter, ...] = ()
-    caller: Caller = Caller.CALLER
+    caller: WhoseKey = WhoseKey.CALLER
     headers: tuple[str, ...] = field(default_factory=tuple[str, ...])
     """What its requests may have, see `docs/api.md`."""
 
@@ -122,7 +122,7 @@ def _field(row: FieldRow) -> dict[str, Json]:
 def _operators(
     answer: Mapping[str, ApiAnswer], *errors: str, body: type | dict[str, Json] | None = None
 ) -> ApiOperation:
-    return ApiOperation(answer, errors, body, caller=Caller.OPERATOR)
+    return ApiOperation(answer, errors, body, caller=WhoseKey.OPERATOR)
 
 
 _ANYTHING = _ok(dict, "An object; its fields may change with every version.")
@@ -166,11 +166,11 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.EXPORT_SESSION: ApiOperation(_ok(its.Export), ("404",)),
     R.LIST_APPROVALS: ApiOperation(_ok(its.ApprovalList)),
     R.DECIDE: ApiOperation(_ok(its.ApprovalObject), ("404", "409", "410", "413"), at.ApprovalDecision),
-    R.DESCRIBE: ApiOperation(_ok(dict, "This document."), caller=Caller.NOBODY),
+    R.DESCRIBE: ApiOperation(_ok(dict, "This document."), caller=WhoseKey.NOBODY),
 
-    R.PAGE: ApiOperation(_HTML, caller=Caller.NOBODY),
-    R.PAGE_FILE: ApiOperation(_FILE, ("404",), caller=Caller.NOBODY),
-    R.ABOUT: ApiOperation(_ok(at.About)),
+    R.PAGE: ApiOperation(_HTML, caller=WhoseKey.NOBODY),
+    R.PAGE_FILE: ApiOperation(_FILE, ("404",), caller=WhoseKey.NOBODY),
+    R.ABOUT: ApiOperation(_ok(at.AboutAnswer)),
     R.FOLLOW: ApiOperation(
         {"200": ApiAnswer(
             "First what there is, then what changes; each message is whole each time.", None, (Media.EVENTS,),
@@ -180,19 +180,19 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.SAY: ApiOperation(
         {"202": ApiAnswer("It is stored, and will be answered.", at.SaidMessage)}, ("413", "415", "422", "429", "507"), at.MessageToSay,
     ),
-    R.STOP: ApiOperation(_ok(at.Stopped)),
+    R.STOP: ApiOperation(_ok(at.StopAnswer)),
     R.APPROVE: ApiOperation(_ok(at.Done), ("413", "415"), at.PageDecision),
     R.WHY: ApiOperation(_ok(at.Story)),
 
     R.HOOK: ApiOperation(
         {"202": ApiAnswer("It is stored, and will be answered.", at.HookTaken)}, ("401", "404", "413", "422", "429", "500", "502", "507"),
-        {}, caller=Caller.SIGNED,
+        {}, caller=WhoseKey.SIGNED,
     ),
-    R.SLACK: ApiOperation(_ok(None, "It is stored, or there is nothing to store.", Media.ANY), ("401", "500"), {}, caller=Caller.SIGNED),
+    R.SLACK: ApiOperation(_ok(None, "It is stored, or there is nothing to store.", Media.ANY), ("401", "500"), {}, caller=WhoseKey.SIGNED),
 
-    R.ALIVE: ApiOperation(_ok(at.Alive), caller=Caller.NOBODY),
+    R.ALIVE: ApiOperation(_ok(at.Alive), caller=WhoseKey.NOBODY),
     R.READY: ApiOperation(
-        {**_ok(at.Ready), "503": ApiAnswer("No messages are taken.", at.Ready)}, caller=Caller.NOBODY,
+        {**_ok(at.Ready), "503": ApiAnswer("No messages are taken.", at.Ready)}, caller=WhoseKey.NOBODY,
     ),
     R.WELL: _operators({**_ok(at.Well), "503": ApiAnswer("Somebody should look.", at.Well)}),
     R.METRICS: _operators(_ok(None, "All metrics.", Media.METRICS)),
@@ -207,9 +207,9 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.LIST_WEBHOOKS: _operators(_ANYTHING),
     R.CHANGE_WEBHOOKS: _operators(_ANYTHING, "404", body=at.WebhookChange),
 
-    R.CONSOLE: ApiOperation(_HTML, caller=Caller.NOBODY),
-    R.CONSOLE_TOO: ApiOperation(_HTML, caller=Caller.NOBODY),
-    R.CONSOLE_FILE: ApiOperation(_FILE, ("404",), caller=Caller.NOBODY),
+    R.CONSOLE: ApiOperation(_HTML, caller=WhoseKey.NOBODY),
+    R.CONSOLE_TOO: ApiOperation(_HTML, caller=WhoseKey.NOBODY),
+    R.CONSOLE_FILE: ApiOperation(_FILE, ("404",), caller=WhoseKey.NOBODY),
     R.CONSOLE_LIVE: _operators(_STREAM),
     R.CONSOLE_TURN: _operators(_STREAM, "404"),
     R.CONSOLE_EXPLAIN: _operators(_ANYTHING, "404"),

@@ -105,7 +105,7 @@ class ModelList(TypedDict):
     data: list[ModelObject]
 
 
-class About(TypedDict):
+class AboutAnswer(TypedDict):
     """What answers on the page."""
 
     version: str
@@ -194,7 +194,7 @@ class SaidMessage(TypedDict):
     duplicate: bool
 
 
-class Stopped(TypedDict):
+class StopAnswer(TypedDict):
     """What a stop did."""
 
     stopped: bool
