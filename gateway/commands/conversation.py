@@ -166,15 +166,18 @@ class ConversationCommands:
 
     async def _agent(self, request: Request) -> CommandReply:
         agents = self._standings.agents
-        if not agents:
-            return CommandReply("There is one agent here, and no other to choose.")
         prefs = await stored_prefs(self._store, request)
+        gone = prefs.agent if prefs.agent and prefs.agent != PLAIN and prefs.agent not in agents else ""
+        if not agents:
+            lost = f" {gone}, which was chosen here, is gone." if gone else ""
+            return CommandReply(f"There is one agent here, and no other to choose.{lost}")
         here = self._standings.in_chat(request.inbound, prefs.agent) or PLAIN
         wished = request.words.strip()
         names = (PLAIN, *agents)
         if not wished:
             listed = "\n".join(f"{'▸' if name == here else '·'} {name}" for name in names)
-            return CommandReply(f"{listed}\nChoose one: /agent NAME")
+            lost = f"{gone}, which was chosen here, is gone, so {here} answers.\n" if gone else ""
+            return CommandReply(f"{lost}{listed}\nChoose one: /agent NAME")
         if wished not in names:
             return CommandReply(f"There is no agent called {wished} here. There is: {', '.join(names)}.")
         return await self._set(request, replace(prefs, agent=wished), f"From now on {wished} answers here.")

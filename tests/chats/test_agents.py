@@ -75,3 +75,33 @@ async def test_without_agents_nobody_is_offered_a_choice(tmp_path: Path) -> None
             here.command(chat, ada, "agent")
             await answer(here, chat, "There is one agent here")
             assert len(texts(here, chat)) == 1
+
+
+async def test_an_agent_that_is_gone_is_told_of_and_the_next_in_line_answers(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as here:
+        ada = here.person("Ada")
+        chat = here.private(ada)
+        async with running(here, OUTSPOKEN_AGENTS__EACH=json.dumps(AGENTS)):
+            here.command(chat, ada, "agent", "coder")
+            await answer(here, chat, "From now on coder answers here")
+        for left, words in (({"writer": AGENTS["writer"]}, "coder, which was chosen here, is gone, so outspoken answers"),
+                            ({}, "coder, which was chosen here, is gone")):  # fmt: skip
+            async with running(here, OUTSPOKEN_AGENTS__EACH=json.dumps(left)):
+                here.say(chat, ada, f"say {len(left)}")
+                await answer(here, chat, str(len(left)))
+                assert "PROMPT" not in prompt_of(here)
+                here.command(chat, ada, "agent")
+                await answer(here, chat, words)
+
+
+async def test_each_platform_lists_and_chooses_agents(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_AGENTS__EACH=json.dumps(AGENTS)):
+        platform.command(chat, ada, "agent")
+        await answer(platform, chat, "▸ outspoken")
+        platform.command(chat, ada, "agent", "writer")
+        await answer(platform, chat, "From now on writer answers here")
+        platform.say(chat, ada, "say three")
+        await answer(platform, chat, "three")
+        assert prompt_of(platform).startswith("WRITER PROMPT")

@@ -36,6 +36,8 @@ SECRETS = {
     "model's key": "canary=model+key/Er4Ty8Ui2Op=",
     "second key": "canary~second#key%Hj7Kl1Zx",
     "header": "canary-header-Cv9Bn5Mq3We",
+    "webhook's secret": "whsec_" + base64.b64encode(b"canary of the receiver Fg6Hj2Kl8Zx4Cv").decode(),
+    "hook's secret": "whsec_" + base64.b64encode(b"canary of the caller Er4Ty8Ui2Op7Lm3").decode(),
     "database's password": DATABASE,
     "proxy's password": PROXY,
     "traces' header": TRACES,
@@ -126,6 +128,8 @@ def everything(folder: Path, parrot: str, form: str) -> dict[str, str]:
         "OUTSPOKEN_SLACK__SIGNING_SECRET": SECRETS["slack's word"], "OUTSPOKEN_MODEL__BASE_URL": f"{parrot}/v1",
         "OUTSPOKEN_MODEL__API_KEYS": json.dumps([SECRETS["model's key"], SECRETS["second key"]]), "OUTSPOKEN_MODEL__NAME": "m",
         "OUTSPOKEN_MODEL__EXTRA_HEADERS": json.dumps({"X-Api-Key": SECRETS["header"]}), "OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "0.05",
+        "OUTSPOKEN_WEBHOOKS__RECEIVERS": json.dumps([{"name": "deploy", "url": parrot, "private": True, "words": True, "secrets": [SECRETS["webhook's secret"]]}]),
+        "OUTSPOKEN_HOOKS__ENTRIES": json.dumps([{"name": "builds", "prompt": "p", "session": "builds", "secrets": [SECRETS["hook's secret"]]}]),
         "OUTSPOKEN_MODEL__RETRY_MAX_SECONDS": "0.2", "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer {TRACES}".replace(" ", "%20"),
     }  # fmt: skip
 
@@ -171,12 +175,19 @@ def test_a_canary_is_found_however_it_is_written():
 
 
 @pytest.mark.parametrize("form", ["json", "pretty"])
-def test_no_output_of_a_gateway_in_which_everything_fails_has_a_secret(tmp_path: Path, parrot: str, form: str):
+def test_no_output_of_a_gateway_in_which_everything_fails_has_a_secret(
+    tmp_path: Path, parrot: str, form: str, monkeypatch: pytest.MonkeyPatch
+):
     env = everything(tmp_path, parrot, form)
     log = tmp_path / "log"
     talk, operate = SECRETS["api key"], SECRETS["operators' key"]
     with daemon(env, log) as url:
+        made = str(json.loads(run(["keys", "add", "laptop", "--json"], env).stdout)["key"])
+        monkeypatch.setitem(FORMS, "a key that was made", written(made))
         asked = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+        clean("an answer to a key that was made", called(f"{url}/v1/chat/completions", made, asked)[1])
+        clean("a key where none belongs", called(f"{url}/v1/models/{made}", talk)[1].replace(made, ""))
+        clean("a hook that is called wrongly", called(f"{url}/hooks/builds", made, {"x": 1})[1])
         status, answer = called(f"{url}/v1/chat/completions", talk, asked)
         assert "outspoken" in answer, (status, answer)
         clean("an answer", answer)
@@ -193,6 +204,8 @@ def test_no_output_of_a_gateway_in_which_everything_fails_has_a_secret(tmp_path:
             f"/console/api/explain/{turn}",
             "/api/access",
             "/api/send/1",
+            "/api/keys",
+            "/api/webhooks",
         ):
             status, answer = called(url + path, operate)
             assert status != 401, path
@@ -203,6 +216,7 @@ def test_no_output_of_a_gateway_in_which_everything_fails_has_a_secret(tmp_path:
         for words in (
             ["status"], ["status", "--json"], ["explain", turn], ["explain", turn, "--json", "--show-text"], ["replay", turn], ["replay", turn, "--show-text", "--json"],
             ["triage"], ["triage", "--json"], ["triage", str(log)], ["config", "show"], ["config", "check"], ["doctor"], ["doctor", "--json"], ["access", "list"],
+            ["keys", "list"], ["keys", "show", "laptop", "--json"], ["webhooks", "list"], ["webhooks", "list", "--json"], ["webhooks", "test", "deploy"],
             ["health"], ["send", "--to", "telegram/1", "x"], ["ask", "hello"], ["bundle", turn, "--output", str(tmp_path / "b.tar.gz")], ["--help"], [],
         ):  # fmt: skip
             got = run(words, env)

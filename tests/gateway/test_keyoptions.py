@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -299,6 +299,43 @@ def test_a_gateway_that_others_can_reach_needs_no_configured_key_and_serves_nobo
         assert "hello" in run(["ask", "hello"], {**env, "OUTSPOKEN_KEY": key}).stdout
     with daemon(env, tmp_path / "again"):
         assert "keys.none" not in (tmp_path / "again").read_text()
+
+
+# ------------------------------------------------------------------ nobody's files
+
+
+def test_the_workspace_of_nobody_is_removed_also_after_a_kill(tmp_path: Path) -> None:
+    env = environment(tmp_path / "home", free_port(), OUTSPOKEN_SERVER__API_KEY=CONFIGURED_KEY)
+    url = f"http://127.0.0.1:{env['OUTSPOKEN_SERVER__PORT']}"
+    rooms = tmp_path / "home"
+
+    def left() -> list[Path]:
+        return [*rooms.glob("**/.nameless/*/a.txt")]
+
+    async def asked(key: str) -> None:
+        words = " and then ".join(f"write {letter}.txt: mine" for letter in "abcdefg")
+        with suppress(openai.APIError):
+            await said(url, key, words)
+
+    async def killed_in_the_middle(key: str, process: Any) -> None:
+        asking = asyncio.create_task(asked(key))
+        while not left() and not asking.done():
+            await asyncio.sleep(0.005)
+        process.kill()
+        await asyncio.wait({asking})
+
+    key = json.loads(run(["keys", "add", "ci", "--json"], env).stdout)["key"]
+    for _ in range(5):  # a kill may come a moment after the end
+        with daemon(env, tmp_path / "log") as process:
+            asyncio.run(killed_in_the_middle(key, process))
+        if left():
+            break
+    assert left(), "killed in the middle of its work"
+    with daemon(env, tmp_path / "again"):
+        until = time.monotonic() + 60
+        while left() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not left()
 
 
 # ------------------------------------------------------------------ what operators see
