@@ -39,6 +39,7 @@ from adapters.contract.files import FileSource, bytes_of
 from adapters.contract.pacing import Rate
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.text.markup import DISCORD, escaped_within
+from agent_core.patience import Limit
 
 if TYPE_CHECKING:
     import discord
@@ -164,7 +165,7 @@ class DiscordPort(ChatPort):
         from adapters.discord.library import discord
 
         try:
-            async with asyncio.timeout(CALL_SECONDS):
+            async with Limit(CALL_SECONDS):
                 return await call
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             raise failure(error) from error

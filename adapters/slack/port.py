@@ -8,7 +8,6 @@ long as the process lives, and not tried again.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,6 +36,7 @@ from adapters.contract.pacing import Rate
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
 from adapters.slack.pieces import pieces, shorter
+from agent_core.patience import Limit
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -180,7 +180,7 @@ class SlackPort(ChatPort):
             channel_id=address.chat, thread_ts=thread, status=_STATUS[doing], initiator_user_id=person or None
         )
         try:
-            async with asyncio.timeout(DOING_SECONDS):
+            async with Limit(DOING_SECONDS):
                 answer: Any = await self.asked(told)
         except TimeoutError as error:
             raise CallFailed(Fate.UNKNOWN, "Slack did not answer in time") from error

@@ -26,6 +26,7 @@ import structlog
 from adapters.contract.chat import CallFailed, Fate
 from adapters.contract.supervision import AdapterDown
 from adapters.slack.inbound import table
+from agent_core.patience import Limit
 from agent_core.records import dataclass
 from agent_core.retry import Retry
 
@@ -163,7 +164,7 @@ class Sockets:
         """A socket that is open. Raises `CallFailed`."""
         url = await self._open_url()
         try:
-            async with asyncio.timeout(DIAL_SECONDS):
+            async with Limit(DIAL_SECONDS):
                 ws = await http.ws_connect(
                     url, heartbeat=HEARTBEAT_SECONDS, proxy=self._proxy or None, max_msg_size=16 * 1024 * 1024
                 )

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import cast
 
 import httpx2
 from typing_extensions import override
 
 from agent_core.model.transport import BODY
+from agent_core.patience import CHANCE_SECONDS, Limit
 from agent_core.records import dataclass
 
 PACKED = ("gzip", "x-gzip", "deflate")
@@ -70,13 +71,13 @@ class _Body(httpx2.AsyncByteStream):
     @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
         limits = self._limits
-        due = asyncio.get_running_loop().time() + limits.seconds if limits.seconds else None
+        time = _Time(limits.seconds) if limits.seconds else None
         came = given = 0
         pieces = aiter(self._stream)
         while True:
             try:
-                async with asyncio.timeout_at(due):
-                    packed = await anext(pieces, b"")
+                piece = anext(pieces, b"")
+                packed = await (piece if time is None else time.within(piece))
             except TimeoutError:
                 return
             except Exception:
@@ -84,10 +85,10 @@ class _Body(httpx2.AsyncByteStream):
                     return  # the status has been said; a body that breaks off takes nothing from it
                 raise
             came += len(packed)
-            for piece in self._unpacked(packed):
-                given += len(piece)
+            for some in self._unpacked(packed):
+                given += len(some)
                 beyond = given - limits.bytes if limits.bytes else 0
-                yield piece[: len(piece) - beyond] if beyond > 0 else piece
+                yield some[: len(some) - beyond] if beyond > 0 else some
                 if beyond >= 0 and limits.bytes:
                     return
             if not packed or (limits.packed_bytes and came >= limits.packed_bytes):
@@ -99,6 +100,24 @@ class _Body(httpx2.AsyncByteStream):
     @override
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+class _Time:
+    """A limit for all pieces together. What had come while our own loop was held is heard: behind the limit, one more piece."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._due = self._loop.time() + seconds
+        self._over = False
+
+    async def within(self, piece: Awaitable[bytes]) -> bytes:
+        """The next piece. Raises TimeoutError."""
+        left = self._due - self._loop.time()
+        if left <= 0:
+            left = 0.0 if self._over else CHANCE_SECONDS
+            self._over = True
+        async with Limit(left):
+            return await piece
 
 
 class _Unpacker:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
+import threading
 import time
 import tracemalloc
 import zlib
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
+import httpx2
 import pytest
 
 from agent_core.causes import BreakCause
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
+from agent_core.model.stream import bodies
 from agent_core.model.stream.bodies import ERROR
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
@@ -194,3 +199,41 @@ async def test_a_list_of_models_that_never_ends_is_none(body: str, status: str):
 def test_the_limits_are_such_that_an_error_costs_no_memory():
     assert ERROR.bytes <= 262_144
     assert ERROR.seconds <= 5
+
+
+async def test_what_came_of_an_error_while_our_own_loop_was_held_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is a thread: it goes on writing while nobody here can read."""
+    monkeypatch.setattr(bodies, "ERROR", replace(ERROR, seconds=1.5))
+    listener = socket.create_server(("127.0.0.1", 0))
+    told = threading.Event()
+    words = b'{"error": {"message": "The model is not ready", "code": "model_not_ready"}}'
+
+    def serve() -> None:
+        peer, _ = listener.accept()
+        with peer:
+            peer.recv(65_536)
+            head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Length: {len(words)}\r\n\r\n"
+            peer.sendall(head.encode() + words[:10])
+            told.wait(20)
+            peer.sendall(words[10:])
+
+    def held() -> None:
+        told.set()
+        time.sleep(3)  # far beyond the limit, which the timer hears of as late as we do
+
+    server = threading.Thread(target=serve)
+    server.start()
+    read: list[bytes] = []
+    try:
+        async with httpx2.AsyncClient(event_hooks={"response": [bodies.bound]}) as client:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+            async with client.stream("POST", address) as response:
+                async for piece in response.aiter_raw():
+                    read.append(piece)
+                    if len(read) == 1:
+                        asyncio.get_running_loop().call_later(0.1, held)
+    finally:
+        told.set()
+        server.join()
+        listener.close()
+    assert b"".join(read) == words
