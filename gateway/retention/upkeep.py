@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -25,6 +26,7 @@ from agent_core.records import dataclass
 from agent_core.store.keeping import retaining
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.tools.files.writing import LEFT_OVER
 
 log = structlog.get_logger("gateway")
 K = TypeVar("K")
@@ -43,6 +45,8 @@ FILES_MOST = 64
 SESSIONS_MOST = 200
 BYTES_AT_ONCE = 512 * 1024
 """Each byte that is removed is overwritten, and that is written to the log."""
+STALE_SECONDS = 86_400.0
+"""So old is no file that somebody is writing."""
 GOING = ".going-"
 """How the name of a folder begins that is being removed."""
 
@@ -336,13 +340,18 @@ def _sweep(root: Path, before: int | None, busy: Collection[str], kept: Collecti
 
 
 def _looked_at(path: Path) -> tuple[int, int]:
-    """When anything in a folder was changed last, ms, and how many bytes are in it."""
+    """When anything in a folder was changed last, ms, and how many bytes are in it. What killed processes left of files is removed."""
     latest = size = 0.0
-    pending = [path]
+    pending, stale = [path], time.time() - STALE_SECONDS
     while pending:
         one = pending.pop()
         with suppress(OSError):
             stat = one.lstat()
+            if stat.st_mtime < stale and LEFT_OVER.fullmatch(one.name):
+                folder = one.parent.stat()
+                one.unlink()
+                os.utime(one.parent, ns=(folder.st_atime_ns, folder.st_mtime_ns))  # nobody has used it
+                continue
             latest, size = max(latest, stat.st_mtime), size + (stat.st_size if one.is_file() else 0)
             if one.is_dir() and not one.is_symlink():
                 pending += one.iterdir()

@@ -202,6 +202,21 @@ async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path)
         assert tally.workspaces_bytes == 2 * len(CANARY) + 3
 
 
+async def test_what_a_killed_process_left_of_a_file_goes_and_the_folder_is_used_no_later(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        inner = tmp_path / "workspaces" / "somebodys" / "inner"
+        inner.mkdir(parents=True)
+        past = SystemClock().now_ms() / 1000 - 2 * DAY
+        for name in (".0123456789abcdef.part", "mine.part", "file"):
+            (inner / name).write_text("x")
+            os.utime(inner / name, (past, past))
+        (inner / ".fedcba9876543210.part").write_text("is being written")
+        os.utime(inner, (past, past))
+        await ended(rig, tmp_path, 0)
+        assert sorted(path.name for path in inner.iterdir()) == [".fedcba9876543210.part", "file", "mine.part"]
+        assert inner.stat().st_mtime == pytest.approx(past)
+
+
 def jumped(rig: Rig, folder: Path, clock: Ahead, keep: Keep | None = None) -> Upkeep:
     """The upkeep of a gateway that has just been started with this clock."""
     rig.store.writing.clock = clock
