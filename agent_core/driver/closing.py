@@ -130,7 +130,8 @@ def closing_of(
     turn = of if isinstance(of, Turn) else None
     ending = of.exit if isinstance(of, Turn) else of
     assert ending is not None, "only a turn that has its exit is closed"
-    last = TurnEnded(at=at, exit=ending, answer=answer)
+    # When it ended, not when that is stored: whoever saw it end is told the same seconds later.
+    last = TurnEnded(at=turn.phase_since if turn is not None else at, exit=ending, answer=answer)
     events = [] if stored else merged([*before, last])
     return Closing(
         whose=whose,

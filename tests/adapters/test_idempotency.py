@@ -116,3 +116,12 @@ async def test_a_request_whose_stored_answer_is_lost_ends_in_an_error_when_it_is
         status,
         said,
     )
+
+
+async def test_who_asks_again_is_told_the_same_figures_of_the_turn_also_by_the_next_process(tmp_path: Path):
+    told: list[dict[str, Any]] = []
+    for _ in range(2):
+        async with served(tmp_path) as up:
+            told += [(await ask(up.url, "list files", {"Idempotency-Key": "K"}))[1]["outspoken"] for _ in range(2)]
+    assert told[0]["seconds"] > 0
+    assert told == [told[0]] * 4
