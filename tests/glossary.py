@@ -29,6 +29,7 @@ WORDS: Mapping[str, str] = {
     "Input message": "agent_core.messages.InputMessage",
     "Activity": "agent_core.turn.state.Activity",
     "Approval answered": "agent_core.turn.events.ApprovalAnswered",
+    "Limit": "agent_core.patience.Limit",
     "Queues": "gateway.queues.queues.Queues",
     "Workers": "agent_core.workers.pool.Workers",
     "Ability": "adapters.contract.chat.Ability",
