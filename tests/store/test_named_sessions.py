@@ -75,3 +75,12 @@ async def test_a_conversation_that_is_to_be_forgotten_has_let_go_of_its_name_in_
         await store.keeping.remove_some(steps.remove_turns([turn], "deleted by its client"))
         (left,) = await store.turns.behind(session, 0, 5)
         assert (left.state, left.removed, left.undone) == (TurnState.CLOSED, "deleted by its client", True)
+
+
+async def test_what_a_program_attached_keeps_no_empty_conversation_and_what_a_chat_has_set_does(where: str) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        for key in ("api/key/a//", "telegram/1/2//"):
+            assert await store.sessions.make(IDS.new("s"), key, '{"metadata":{"a":"b"}}')
+        assert [one.key for one in await store.retaining.old_sessions(clock.now + 1, 10, "")] == ["api/key/a//"]
+        assert await store.retaining.old_sessions(clock.now, 10, "") == []

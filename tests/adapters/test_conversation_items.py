@@ -1,0 +1,80 @@
+"""Items of stored turns: ids that differ, stay, and lead back to their turn, whatever happened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.contract.base import Ended, Showing
+from adapters.contract.sessions import SessionTurn
+from adapters.http.sessions.items import items, turn_in
+from adapters.http.sessions.pages import MOST, Paging, paging
+from agent_core.failures.exits import ExitCode
+from agent_core.messages import InputMessage, Message
+from agent_core.turn.state import CallItem
+from tests.adapters.scripted import ended, example, shown, text, tool
+
+asked = st.lists(
+    st.sampled_from(
+        [
+            InputMessage("hello"),
+            InputMessage("", role="system"),
+            InputMessage([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}]),
+            InputMessage("gave", role="tool", tool_call_id="c1"),
+        ]
+    ),
+    max_size=4,
+)
+call: Message = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "a", "arguments": "{}"}}]}  # fmt: skip
+histories = st.lists(st.sampled_from([call, {"role": "user", "content": "before"}]), max_size=3)
+
+
+def turn(number: int, history: Sequence[Message], inputs: Sequence[InputMessage], code: ExitCode | None) -> SessionTurn:
+    bubbles = (text("s1", "I look.", final=True), tool("c1", "look", "done"), text("s2", "Found."))
+    handed = (CallItem("c_1", "mine", "{}"),) if code is ExitCode.HANDED_TO_CLIENT else ()
+    seen: Ended | Showing = Showing("t_1", shown(*bubbles))
+    if code is not None:
+        seen = ended(example(code), *bubbles, handed=handed)
+    return SessionTurn("t_1a", number, 1_000, None, told=True, history=tuple(history), asked=tuple(inputs), seen=seen)
+
+
+@given(st.integers(1, 10**12), histories, asked, st.sampled_from([None, *ExitCode]), st.booleans())
+def test_ids_differ_stay_and_lead_to_the_turn(
+    number: int, history: list[Message], inputs: list[InputMessage], code: ExitCode | None, thinking: bool
+):
+    made = turn(number, history, inputs, code)
+    found = items(made, thinking=thinking)
+    names = [item["id"] for item in found]
+    assert len(set(names)) == len(names)
+    assert {turn_in(name) for name in names} <= {("t_1a", number)}
+    assert items(made, thinking=thinking) == found
+    assert all(item["type"] for item in found)
+
+
+@given(st.text(max_size=40))
+def test_what_is_no_id_of_ours_leads_nowhere_or_to_a_turn(name: str):
+    found = turn_in(name)
+    assert found is None or (found[0].startswith("t_") and found[1] >= 0)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["limit", "after", "order"]), st.text(max_size=6) | st.sampled_from(["1", "100", "asc", "desc"])
+    )
+)
+def test_whatever_the_query_there_is_a_page_or_a_problem_that_names_what_is_wrong(query: dict[str, str]):
+    page: Any = paging(query)
+    if isinstance(page, Paging):
+        assert 1 <= page.limit <= MOST
+        assert page.newest_first == (query.get("order", "desc") == "desc")
+    else:
+        assert page.status == 400
+        assert page.param in query
+
+
+def test_a_turn_of_which_nothing_is_kept_has_what_was_asked_at_most():
+    gone = SessionTurn("t_1a", 1, 1_000, 2_000, told=False, removed="no longer kept")
+    assert items(gone, thinking=True) == []
