@@ -19,7 +19,6 @@ WORDS: Mapping[str, str] = {
     "Budget level": "agent_core.limits.budgets.Level",
     "Budget rules": "agent_core.limits.budgets.BudgetRules",
     "Measure": "agent_core.limits.spend.Measure",
-    "Workers": "agent_core.workers.pool.Workers",
     "Accepted": "agent_core.store.inbox.rows.Accepted",
     "Adapter sight": "adapters.contract.chat.AdapterSight",
     "Chat message": "adapters.contract.chat.ChatMessage",
