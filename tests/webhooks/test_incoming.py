@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -111,6 +112,27 @@ async def test_more_calls_than_may_be_are_told_when_to_come_again_and_a_known_on
         assert (status, told["error"]["code"]) == (429, "too_many")
         assert 1 <= int(heads["Retry-After"]) <= 60
         assert (await call(up.url, {}, "msg_1"))[:2] == first[:2]
+
+
+async def test_calls_of_one_id_that_come_at_once_begin_one_turn(tmp_path: Path) -> None:
+    async with served(tmp_path, configured()) as up:
+        heard = await asyncio.gather(*(call(up.url, {"build": 7}) for _ in range(8)))
+        assert {status for status, _, _ in heard} == {202}
+        assert len({told["message"] for _, told, _ in heard}) == 1
+
+
+async def test_the_call_from_a_shell_in_the_documentation_is_taken(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text("utf-8")
+    (script,) = re.findall(r"The same from a shell:\n\n```sh\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "builds.secret").write_text(f"{SECRET}\n")
+    async with served(tmp_path, configured()) as up:
+        process = await asyncio.create_subprocess_exec(
+            "bash", "-c", script.replace("http://127.0.0.1:8787", up.url), cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate()
+        assert process.returncode == 0, err
+        assert json.loads(out)["session"]
 
 
 async def test_githubs_signature_is_taken_and_a_replay_begins_nothing(tmp_path: Path) -> None:
