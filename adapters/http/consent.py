@@ -3,7 +3,8 @@
 Whose tools may be used is what the request says, in this order:
 
 1. ``tool_choice: "none"``: nobody's. No tool is offered or run, whatever else is said.
-2. ``outspoken: {"tools": "none" | "client" | "gateway" | "both"}``, or the header ``X-Outspoken-Tools``.
+2. ``outspoken: {"tools": "none" | "client" | "gateway" | "both"}``, or the header ``X-Outspoken-Tools``; an errand has none of the gateway's by the
+   header, as front ends send theirs with every request.
 3. ``tools`` with something in it: the client's alone. Such a client runs its own loop, and expects each call to be its own.
 4. An errand: nobody's.
 5. ``tools: []``: nobody's. It says that there are none.
@@ -109,7 +110,12 @@ def wish_with(wish: Wish, headers: Mapping[str, str]) -> Wish | Problem:
     if asked not in list(ToolsFrom):
         words = f"{TOOLS_HEADER} must be one of: {', '.join(ToolsFrom)}."
         return Problem(400, words, param=TOOLS_HEADER, code="invalid_header")
-    return wish if wish.forbidden or wish.said else replace(wish, tools=ToolsFrom(asked), said=True)
+    if wish.forbidden or wish.said:
+        return wish
+    wanted = ToolsFrom(
+        asked
+    )  # front ends send their headers with everything: an errand has none of the gateway's for it
+    return replace(wish, tools=wanted.within(ToolsFrom.CLIENT) if wish.errand else wanted, said=True)
 
 
 def wish_of_key(wish: Wish, allowed: ToolsFrom | None) -> Wish | Problem:

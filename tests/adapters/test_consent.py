@@ -112,6 +112,14 @@ def test_a_header_names_an_errand(headers: dict[str, str], errand: bool) -> None
     assert _wish(headers=headers).tools is (ToolsFrom.NONE if errand else ToolsFrom.GATEWAY)
 
 
+@pytest.mark.parametrize("wish", [Wish(ToolsFrom.NONE, errand=True), Wish(ToolsFrom.GATEWAY)])
+def test_a_header_that_comes_with_every_request_gives_an_errand_none_of_the_gateways_tools(wish: Wish) -> None:
+    """As Open WebUI sends what its administrator sets for a connection, with titles and tags too."""
+    found = wish_with(wish, {"X-Outspoken-Tools": "both", "X-OpenWebUI-Task": "title_generation"})
+    assert isinstance(found, Wish)
+    assert (found.errand, found.tools.gateways) == (True, False)
+
+
 def test_a_choice_that_names_no_tool_is_refused() -> None:
     choice = {"type": "function", "function": {"name": "other"}}
     body = {"messages": [{"role": "user", "content": "x"}], "tools": [TOOL], "tool_choice": choice}

@@ -207,8 +207,14 @@ async def test_how_it_ended_is_told_by_the_event_the_status_and_the_error(
     assert (last["type"], response["status"]) == (kind, status)
     assert (response["error"]["type"] if response["error"] else None) == error
     assert response["outspoken"]["exit"] == code.value
-    texts = [part["text"] for item in response["output"] for part in item["content"]]
-    assert texts == ["Half of"], "what the gateway says has a place of its own"
+    said, *ours = response["output"]
+    assert [part["text"].strip() for part in said["content"]] == ["Half of"], (
+        "what the gateway says has a place of its own"
+    )
+    noticed = [item["content"][0]["text"] for item in ours if item["outspoken"] == {"by": "gateway"}]
+    assert [each.startswith("[outspoken] ") for each in noticed] == ([] if code is ExitCode.ANSWERED else [True]), (
+        "who looks at the text alone must not take a half for the whole"
+    )
 
 
 async def test_people_get_the_notice_as_a_message():

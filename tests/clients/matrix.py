@@ -156,7 +156,8 @@ class Rig:
         found: dict[str, list[str]] = defaultdict(list)
         with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as database:
             for (body,) in database.execute("SELECT body FROM inbox"):
-                digest = json.loads(body)["digest"]
+                told = json.loads(body)
+                digest = told.get("digest") or json.dumps(told.get("input"))
                 for mark in {mark for _, mark in ORDERED.findall(body.decode())}:
                     found[mark].append(digest)
         return found

@@ -38,14 +38,16 @@ class Spoken:
 
     `data`: the client asked for data (JSON) and takes all that is said for it. Then nothing else is said: neither the gateway's words nor what the
     model says beside its tools. What does not look like data waits until it is known to be the answer. `apart`: each bubble has a place of its own,
-    so that none is a paragraph behind another; calls of tools have one as well, and what the gateway says has none unless it is `ours`. `refusals`: what the model refuses has a place that is for it; else it is text, which people read.
+    so that none is a paragraph behind another; calls of tools have one as well. What the gateway says on the way has none unless it is `ours`; its
+    notice of an end has, as some programs look at texts alone and took a half for the whole. `refusals`: what the model refuses has a place that is for
+    it; else it is text, which people read.
     """
 
     def __init__(self, *, data: bool = False, apart: bool = False, ours: bool = True, refusals: bool = False) -> None:
         self._data = data
         self._refusals = refusals
         self._apart = apart
-        said = TEXTS | _OURS if ours else TEXTS
+        said = TEXTS | (_OURS if ours else {BubbleKind.NOTICE})
         self._kinds = said | _ACTS if apart else said
         self._acts: dict[str, str] = {}
         self._said: dict[str, GrowingText] = {}
