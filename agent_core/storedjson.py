@@ -27,6 +27,9 @@ def dumps(value: object) -> bytes:
 @functools.cache
 def _plan(kind: type) -> tuple[tuple[str, str, object], ...]:
     """Names of the fields, each with its key and the value that need not be written."""
+    name = kind.__name__
+    if not is_dataclass(kind):
+        raise TypeError(f"{name} cannot be stored as JSON")
     described: tuple[Field[Any], ...] = fields(kind)
     return tuple(
         (field.name, field.metadata.get("alias", field.name), MISSING if kind in WHOLE else _default(field))
@@ -55,8 +58,6 @@ def _fields(value: object) -> dict[str, object]:
 
 def facts(value: object) -> dict[str, object]:
     """The fields of a dataclass instance that are written, by their keys."""
-    if not is_dataclass(value) or isinstance(value, type):
-        raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
     written: dict[str, object] = {}
     for name, key, default in _plan(type(value)):
         found = getattr(value, name)

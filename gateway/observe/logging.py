@@ -79,11 +79,22 @@ class Cleaner:
         # Names of facts are few and come again with every event; so do models, endpoints, ids.
         self._name = lru_cache(1024)(self._cleaned_name)
         self._short = lru_cache(1024)(self._cleaned)
+        self._open = lru_cache(1024)(self._says_what_it_holds)
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        return {
-            self._name(key): self._value(key, value, DEEPEST) for key, value in cast("dict[str, object]", event).items()
-        }
+        found: dict[str, object] = {}
+        for key, value in cast("dict[str, object]", event).items():
+            kind = type(value)  # most facts are of these three, and are looked at without a detour
+            if kind is str and self._open(key):
+                found[self._name(key)] = self._text(cast("str", value))
+            elif (kind is float or (kind is int and -(2**63) <= cast("int", value) < 2**63)) and self._open(key):
+                found[self._name(key)] = value
+            else:
+                found[self._name(key)] = self._value(key, value, DEEPEST)
+        return found
+
+    def _says_what_it_holds(self, key: str) -> bool:
+        return not is_secret_name(key) and (self._show_text or key not in TEXT_KEYS)
 
     def _cleaned_name(self, name: str) -> str:
         return escaped(self._text(name))

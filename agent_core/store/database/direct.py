@@ -11,9 +11,10 @@ Law (tests/store/test_direct.py): what is stored and what is found is the same e
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any, cast
 
 from sqlalchemy import Connection, Select
@@ -45,7 +46,7 @@ def do(conn: Connection, statement: UpdateBase, rows: Sequence[Mapping[str, obje
         conn.execute(statement, rows)
         return
     text = _change(statement, tuple(rows[0]), conn.dialect)
-    given = [tuple(row[name] if name in row else text.fixed[name] for name in text.places) for row in rows]
+    given = [text.take({**text.fixed, **row} if text.fixed else row) for row in rows]
     ask(conn, text.sql, given)
 
 
@@ -73,8 +74,8 @@ class _Question:
 @dataclass(frozen=True, slots=True)
 class _Change:
     sql: str
-    places: tuple[str, ...]
-    """The name of the value at each place."""
+    take: Callable[[Mapping[str, object]], tuple[object, ...]]
+    """The values in their places, from those by name."""
     fixed: Mapping[str, object]
     """Values that are always the same."""
 
@@ -101,4 +102,10 @@ def _change(statement: UpdateBase, names: tuple[str, ...], dialect: Dialect) -> 
     made = statement.compile(dialect=dialect, column_keys=list(names), for_executemany=True)
     state = made.construct_expanded_state(dict.fromkeys(names))
     fixed = {name: value for name, value in state.parameters.items() if name not in names}
-    return _Change(state.statement, tuple(state.positiontup or ()), fixed)
+    return _Change(state.statement, _taker(tuple(state.positiontup or ())), fixed)
+
+
+def _taker(places: tuple[str, ...]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda row: tuple([row[name] for name in places])

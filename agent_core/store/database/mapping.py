@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from enum import StrEnum
 from functools import cache
+from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
@@ -83,6 +84,8 @@ class Mapped(Generic[R]):
     names: tuple[str, ...]
     """The fields that are columns, in their order; those that a question brings from elsewhere come behind them."""
     elsewhere: tuple[str, ...]
+    fields_of: Callable[[R], tuple[object, ...]]
+    """What a row holds in the fields that are columns."""
     readers: tuple[tuple[int, Callable[[Any], object]], ...]
     """By place: how what is read becomes what the field holds, where that is another thing."""
 
@@ -108,18 +111,20 @@ class Mapped(Generic[R]):
 
     def values(self, one: R, **more: object) -> dict[str, object]:
         """What is stored of a row, by column; and `more` of what the table has besides."""
-        values: dict[str, object] = {name: getattr(one, name) for name in self.names}
+        values = dict(zip(self.names, self.fields_of(one), strict=True))
         for place, _ in self.readers:
             name = self.names[place]
             values[name] = stored(values[name])
-        return values | more
+        values.update(more)
+        return values
 
     def differing(self, pairs: Iterable[tuple[R, R]]) -> tuple[str, ...]:
         """The columns in which any of these pairs differ."""
-        found = {
-            name for before, after in pairs for name in self.names if getattr(before, name) != getattr(after, name)
-        }
-        return tuple(name for name in self.names if name in found)
+        found: set[str] = set()
+        for pair in pairs:
+            before, after = map(self.fields_of, pair)
+            found.update([name for name, a, b in zip(self.names, before, after, strict=True) if a != b])
+        return tuple([name for name in self.names if name in found])
 
     def add(self, conn: Connection, rows: Sequence[Mapping[str, object]]) -> None:
         """Store these, each as `values` gives it. Nothing of them is there."""
@@ -230,12 +235,19 @@ def mapped(
         table,
         names,
         tuple(elsewhere),
+        _taken(names),
         tuple(readers),
         insert(table),
         select(*(table.c[one] for one in names)),
         tuple(identity or key),
         fixed,
     )
+
+
+def _taken(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
+    """What takes these from a row."""
+    first, *others = names
+    return attrgetter(first, *others) if others else lambda one: (getattr(one, first),)
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:
