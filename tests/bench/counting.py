@@ -27,7 +27,7 @@ from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
 from gateway.observe.logging import configure
 from tests.bench.load import ask
-from tests.bench.plants import plant
+from tests.bench.plants import PLANTS, plant
 from tests.bench.upstream import Conversation
 from tests.ports import free_port
 
@@ -306,10 +306,10 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--only", nargs="*", default=())
     asked.add_argument("--said", action="store_true")
-    asked.add_argument("--plant", action="store_true")
+    asked.add_argument("--plant", nargs="*", choices=[*PLANTS])
     given = asked.parse_args()
-    if given.plant:
-        plant()
+    if given.plant is not None:
+        plant(*given.plant)
     outside = Outside()
     install()
     try:

@@ -78,7 +78,10 @@ def write() -> None:
     planted.row_of = row_of
 
 
-def plant() -> None:
-    """All of it."""
-    for one in (select, commit, copy, call, write):
-        one()
+PLANTS = {one.__name__: one for one in (select, commit, copy, call, write)}
+
+
+def plant(*names: str) -> None:
+    """Some of it; all, if none is named."""
+    for name in names or PLANTS:
+        PLANTS[name]()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.bench.budgets import EXACT, budgets, count, differences, written
 
 ALLOWED = budgets()
@@ -20,6 +22,14 @@ def test_creep_that_is_planted_is_found() -> None:
     found = {(what, cost) for what in ("turn", "frame") for cost in ALLOWED[what]}
     for what, cost in found:
         assert any(words.startswith(f"{what}: ") and f" {cost}, where" in words for words in said), (what, cost, said)
+
+
+@pytest.mark.parametrize(
+    ("plant", "what", "found"), [("select", "turn", "statements"), ("copy", "frame", "instructions")]
+)
+def test_one_thing_more_is_found_by_itself(plant: str, what: str, found: str) -> None:
+    said = differences(count("--only", what, "--plant", plant), ALLOWED)
+    assert any(words.startswith(f"{what}: ") and f" {found}, where" in words for words in said), said
 
 
 def test_what_came_to_be_cheaper_is_to_be_written_down() -> None:
