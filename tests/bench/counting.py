@@ -20,6 +20,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median_low
 from types import FrameType
 from typing import Any
 
@@ -259,7 +260,7 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
         found = {"turn": plain}
         more = {"turn": {"bytes": await bytes_written(lambda: outside.ask(port, "bench tokens=1"), folder)}}
         if not only:
-            found["start"] = Counts(*map(min, zip(*map(dataclasses.astuple, starts), strict=True)))
+            found["start"] = Counts(*map(median_low, zip(*map(dataclasses.astuple, starts), strict=True)))
             found["tool"] = _each(await counted(lambda: outside.ask(port, "bench tokens=1 tools=2")), plain, 2)
             found["early turn"] = await counted(lambda: outside.ask(port, "bench tokens=1", session="counted"), 6)
             for _ in range(LATE):
