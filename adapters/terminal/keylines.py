@@ -74,7 +74,7 @@ def key_lines(one: Mapping[str, Json], currency: str, now: int) -> list[str]:
         ("tools", "all of the gateway's" if tools is None else _names(tools) or "none of the gateway's"),
         ("from", _FROM[str(one.get("tools_from") or "")]),
         ("day", _day(one, currency)),
-        ("today", _today(one.get("today"), currency) or "not counted: there is no budget"),
+        *([("today", _today(one["today"], currency) or "not counted: there is no budget")] if "today" in one else []),
         ("minute", f"{one.get('minute_requests')} requests" if one.get("minute_requests") else "no limit of its own"),
         ("errors", str(one.get("errors") or "as the server is configured")),
         ("thinking", "as the server is configured" if thinking is None else "shown" if thinking else "not shown"),

@@ -346,6 +346,7 @@ def test_the_list_says_what_each_key_used_today_of_its_budget_and_when_last(tmp_
     url = f"http://127.0.0.1:{env['OUTSPOKEN_SERVER__PORT']}"
     with daemon(env, tmp_path / "log"):
         made = run(["keys", "add", "ci", "--day-tokens", "500000", "--expires-days", "30", "--json"], env)
+        assert "not counted" not in run(["keys", "add", "other", "--day-tokens", "5"], env).stdout
         assert made.returncode == 0, made.stderr
         assert run(["keys", "add", "gone", "--expires-days", "0.0000001"], env).returncode == 0
         asyncio.run(ask(url, json.loads(made.stdout)["key"], "hello"))
