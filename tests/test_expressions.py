@@ -42,9 +42,12 @@ EXCEPTIONS: Mapping[str, str] = {
     "agent_core.model.families.grammar.notation._QUOTED": AT_ITS_PLACE,
     "agent_core.model.families.grammar.steps._STRUCTURE": AT_ITS_PLACE,
     "agent_core.model.families.grammar.values._STRING": AT_ITS_PLACE,
+    "agent_core.model.families.hermes._FIRST_KEY": AT_ITS_PLACE,
     "agent_core.rules.promises.ROWS": "it is given a sentence of at most 400 characters",
     "agent_core.rules.promising.underway._STARTS": AT_ITS_PLACE,
     "agent_core.rules.promising.underway._TAIL": AT_ITS_PLACE,
+    "adapters.http.routes: :[^{}]+\\}": "it is given the routes of the program's own table",
+    "adapters.http.sessions.items._ID": AT_ITS_PLACE,
     "agent_core.explain.why._OF_REQUEST": SHORT,
     "agent_core.explain.why._QUOTED": SHORT,
 }
