@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,7 @@ from gateway.warming import warmed
 from gateway.webhooks.telling import HookTelling
 
 if TYPE_CHECKING:
+    from agent_core.tools.mcp.servers import McpServers
     from gateway.webhooks.sender import HookSender
 
 log = structlog.get_logger("gateway")
@@ -148,6 +150,7 @@ async def serving(
         stack.push_async_callback(client.aclose)
         workers = await stack.enter_async_context(Workers())
         tools = await _tools(config, store, paths, workers, stack)
+        servers = _mcp_servers(config, paths, tools, clock)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
@@ -156,11 +159,13 @@ async def serving(
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
         hub = Hub(
-            _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
+            _hub_settings(config, paths, tools, servers), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
             doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
         )  # fmt: skip
+        if servers is not None:  # entered before the hub, so that the last turns have their tools
+            await stack.enter_async_context(servers.running())
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
@@ -268,7 +273,24 @@ async def _tools(config: Config, store: Store, paths: Paths, workers: Workers, s
         raise CannotServe(str(error)) from error
 
 
-def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSettings:
+def _mcp_servers(config: Config, paths: Paths, tools: ToolRegistry, clock: Clock) -> McpServers | None:
+    """The programs that bring further tools; nothing of that is loaded without one."""
+    if not config.mcp.servers:
+        return None
+    if find_spec("mcp") is None:
+        raise CannotServe(
+            "[mcp] names servers, and the package for them is not there. Install it: pip install 'outspoken[mcp]'."
+        )
+    from agent_core.tools.mcp.servers import McpServers
+
+    return McpServers(
+        [one.terms() for one in config.mcp.servers], tools, paths.state_dir / "mcp", clock,
+        result_chars=config.tools.result_chars, offered=config.tools.enabled or None, withheld=config.tools.disabled,
+        approval=config.tools.approval,
+    )  # fmt: skip
+
+
+def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: McpServers | None) -> HubSettings:
     model, patience = config.model, config.model.patience()
     prompt = model.system_prompt_file.read_text("utf-8") if model.system_prompt_file else model.system_prompt
     approval = set(config.tools.approval)
@@ -302,6 +324,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         operators_chat=bool(config.operators.chat),
         keep=config.retention.keep(),
         spool=paths.state_dir / "outbox",
+        tools_settled=servers.settled if servers is not None else None,
     )
 
 

@@ -15,6 +15,7 @@ from agent_core.tools.builtin import builtin_tools, tool_names
 from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
+from gateway.config.mcp import McpEntry, may_be_brought
 from gateway.config.sections import Config, Tools
 from gateway.config.toolnames import brings_python
 
@@ -53,7 +54,7 @@ async def toolset(
         log.error("tool.unusable", source=one.source, why=one.why)
     everything = [*own, *added.tools]
     named = named_tools(config)
-    unknown = unknown_names(named, [tool.spec.name for tool in everything])
+    unknown = unknown_names(named, [tool.spec.name for tool in everything], config.mcp.servers)
     if unknown and not added.unusable:
         raise ToolUnknown(unknown)
     if unknown:
@@ -96,9 +97,10 @@ def offered(named: NamedTools, tool: Tool) -> bool:
     return (not named.enabled or name in named.enabled) and name not in named.disabled
 
 
-def unknown_names(named: NamedTools, known: Sequence[str]) -> str:
-    """What is named and not there, in words; empty if there is nothing. Pure."""
-    unknown = sorted({*named.enabled, *named.disabled, *named.approval, *named.by_agents} - {*known})
+def unknown_names(named: NamedTools, known: Sequence[str], servers: Sequence[McpEntry] = ()) -> str:
+    """What is named and not there, in words; empty if there is nothing, or if a server of tools may bring it. Pure."""
+    asked = {*named.enabled, *named.disabled, *named.approval, *named.by_agents}
+    unknown = sorted(name for name in asked - {*known} if not may_be_brought(name, servers))
     if not unknown:
         return ""
     return f"The configuration names a tool that does not exist: {', '.join(unknown)}. The tools are: {', '.join(sorted(known))}."

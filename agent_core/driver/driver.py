@@ -30,7 +30,7 @@ from agent_core.store.store import Fenced
 from agent_core.store.turns.rows import IntendedCall, OpeningTurn
 from agent_core.text.wellformed import storable
 from agent_core.tools.base import ToolContext, ToolStatus
-from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable
+from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolChanged, changed_words
 from agent_core.turn.effects import (
     Effect,
     EndTurn,
@@ -356,7 +356,7 @@ class TurnDriver:
 
     async def _check(self, effect: RunTool, intended: list[IntendedCall], doing: list[Effect]) -> list[Effect]:
         """Whether a call can run. If not, that is its result; if so, it is intended from here on."""
-        checked = self._world.tools.check(effect.name, effect.arguments, self._caller.offered(self.turn))
+        checked = self._work.checked(effect)
         now = self._world.clock.now_ms()
         match checked:
             case Runnable():
@@ -375,6 +375,8 @@ class TurnDriver:
             case ArgumentsUnreadable():
                 text = f"The arguments of {effect.name} cannot be used: {checked.complaint} The call was not executed."
                 refusal = Refusal.UNREADABLE_ARGUMENTS
+            case ToolChanged():
+                text, refusal = changed_words(checked), Refusal.UNKNOWN_TOOL
         refused = ToolReturned(at=now, call=effect.call, status=ToolStatus.REFUSED, text=text, refusal=refusal)
         return self._feed(refused)
 

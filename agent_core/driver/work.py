@@ -22,8 +22,8 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Store
-from agent_core.tools.base import ToolContext
-from agent_core.tools.registry import Runnable, ToolRegistry
+from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry, changed_words
 from agent_core.turn.effects import (
     AskApproval,
     AskDone,
@@ -120,6 +120,19 @@ class Work:
     def context(self, call: str, heartbeat: Callable[[str], None] = _unheard) -> ToolContext:
         """What a tool is given with a call."""
         return self._contexts(call, heartbeat)
+
+    def checked(self, effect: RunTool) -> Checked:
+        """Whether a call can run, by what the turn knows of its tool."""
+        turn, tools = self._boss.turn, self._world.tools
+        facts = turn.settings.tool(effect.name)
+        if facts is not None:
+            return tools.check(effect.name, effect.arguments, self._caller.offered(turn), facts.effect)
+        later = {
+            spec.name for spec in tools.brought
+        }  # brought since the turn began: it would be judged without its class
+        return tools.check(
+            effect.name, effect.arguments, [one for one in self._caller.offered(turn) if one not in later]
+        )
 
     def intended(self, call: str) -> None:
         """What a call has put down is committed."""
@@ -224,11 +237,14 @@ class Work:
             self._boss.put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
             await kept
 
-        checked = world.tools.check(effect.name, effect.arguments, self._caller.offered(self._boss.turn))
-        assert isinstance(checked, Runnable)
+        checked = self.checked(effect)
         context = self.context(effect.call, heartbeat)
         context = replace(context, intention=effect.intention, again=effect.again, intend=intend)
-        outcome = await world.tools.run(checked, context)
+        if isinstance(checked, Runnable):
+            outcome = await world.tools.run(checked, context)
+        else:  # its program took it back while its beginning was stored
+            gone = ToolChanged(effect.name, withdrawn=True)
+            outcome = ToolOutcome(ToolStatus.FAILED, changed_words(gone))
         seconds = round(world.clock.monotonic() - began, 3)
         log.info(
             "tool.returned",

@@ -35,6 +35,11 @@ class EffectClass(StrEnum):
     EFFECT = "effect"
     """Has an effect that may happen twice: never run again. If in doubt, the model and the person are told so."""
 
+    def riskier(self, than: EffectClass) -> bool:
+        """Whether more care is needed than with another class."""
+        order = list(EffectClass)
+        return order.index(self) > order.index(than)
+
 
 class ToolStatus(StrEnum):
     """How a call came out."""
@@ -64,6 +69,10 @@ class ToolSpec:
     deadline_seconds: float = 60.0
     heartbeat: bool = False
     """True if the tool reports life through `ToolContext.heartbeat` while it works."""
+    approval: bool = False
+    """A person has to agree to each call."""
+    checked: Mapping[str, Json] | None = None
+    """What arguments are checked against before a call, if that is less than `parameters`: the tool's own server checks the rest."""
 
 
 @dataclass(frozen=True, slots=True)

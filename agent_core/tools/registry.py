@@ -62,16 +62,34 @@ class ArgumentsUnreadable:
     """For the model: what is wrong, at most 500 characters."""
 
 
-Checked: TypeAlias = Runnable | NoSuchTool | ArgumentsUnreadable
+@dataclass(frozen=True, slots=True)
+class ToolChanged:
+    """The program that brings the tool has withdrawn it since the turn began, or says now that it needs more care than it was taken to need."""
+
+    name: str
+    withdrawn: bool
+
+
+Checked: TypeAlias = Runnable | NoSuchTool | ArgumentsUnreadable | ToolChanged
 
 
 class ToolRegistry:
     """The tools of a gateway."""
 
     def __init__(self, tools: Iterable[Tool], *, result_chars: int = RESULT_CHARS) -> None:
-        self._tools = {tool.spec.name: tool for tool in tools}
+        self._own = {tool.spec.name: tool for tool in tools}
+        self._tools = self._own
         self._result_chars = result_chars
         self._validators: dict[str, Draft202012Validator] = {}
+        self.brought: tuple[ToolSpec, ...] = ()
+        """The tools of other programs, which come and go; each time they change this is another tuple."""
+
+    def bring(self, tools: Iterable[Tool]) -> None:
+        """From now on these tools of other programs are there beside the gateway's own, which no name is taken from."""
+        more = {tool.spec.name: tool for tool in tools if tool.spec.name not in self._own}
+        self._tools = {**self._own, **more}
+        self._validators = {name: one for name, one in self._validators.items() if name in self._own}
+        self.brought = tuple(tool.spec for tool in more.values())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,13 +112,18 @@ class ToolRegistry:
             for s in self.specs()
         ]
 
-    def check(self, name: str, arguments: str, offered: Sequence[str] | None = None) -> Checked:
-        """Whether a call can run. `offered`: the names that this turn offers, if not all."""
+    def check(
+        self, name: str, arguments: str, offered: Sequence[str] | None = None, taken: EffectClass | None = None
+    ) -> Checked:
+        """Whether a call can run. `offered`: the names that this turn offers, if not all; `taken`: the class that the turn knows the tool by."""
         names = self.names if offered is None else tuple(offered)
-        if name not in names or name not in self._tools:
+        known = self._tools.get(name)
+        if taken is not None and name in names and (known is None or known.spec.effect.riskier(taken)):
+            return ToolChanged(name, known is None)
+        if name not in names or known is None:
             near = difflib.get_close_matches(name, names, 1, 0.5) if len(name) <= LONGEST_NAME else []
             return NoSuchTool(name, next(iter(near), None))
-        spec = self._tools[name].spec
+        spec = known.spec
         found = parsed(arguments)
         if isinstance(found, str):
             return ArgumentsUnreadable(name, found)
@@ -114,7 +137,9 @@ class ToolRegistry:
         if spec.name not in self._validators:
             from jsonschema import Draft202012Validator
 
-            self._validators[spec.name] = Draft202012Validator(dict(spec.parameters))
+            self._validators[spec.name] = Draft202012Validator(
+                dict(spec.parameters if spec.checked is None else spec.checked)
+            )
         return self._validators[spec.name]
 
     async def prepare(self, checked: Runnable, context: ToolContext) -> Json:
@@ -158,6 +183,16 @@ class ToolRegistry:
             words = f"{spec.name} failed because of an internal error in the tool.{doubt}"
             return ToolOutcome(ToolStatus.FAILED, words)
         return cut(outcome, self._result_chars)
+
+
+def changed_words(checked: ToolChanged) -> str:
+    """What the model is told of a tool that is not what it was offered as."""
+    how = (
+        "was withdrawn by the program that brings it"
+        if checked.withdrawn
+        else "was changed by the program that brings it, and needs more care now"
+    )
+    return f"{checked.name} {how}, since this turn began. The call was not executed. What there is now is offered from the next message on."
 
 
 def _no_files(tool: str, error: OSError, context: ToolContext) -> str:

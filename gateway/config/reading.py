@@ -146,7 +146,7 @@ class _Reading:
             unsound |= wrong
             layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
         models = [one.name for one in found.model.chain()]
-        tools = known_names(found.tools) if found.agents.each else ()
+        tools = known_names(found.tools, brought=bool(found.mcp.servers)) if found.agents.each else ()
         for inner, what, fix in misfits(found.agents, models, tools, priced=bool(found.budgets.prices)):
             self._problems.append(ConfigProblem(self._where("agents", "each", inner), what, fix))
         return Loaded(

@@ -25,6 +25,7 @@ from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import RESULT_CHARS
 from gateway.config.agents import Agents
 from gateway.config.limits import BudgetsSection, Quota, Retention
+from gateway.config.mcp import Mcp
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
@@ -270,6 +271,7 @@ class _First(BaseSettings):
     server: Server = Field(default_factory=Server)
     session: SessionsSection = Field(default_factory=SessionsSection)
     tools: Tools = Field(default_factory=Tools)
+    mcp: Mcp = Field(default_factory=Mcp)
     agents: Agents = Field(default_factory=Agents)
     budgets: BudgetsSection = Field(default_factory=BudgetsSection)
     quota: Quota = Field(default_factory=Quota)

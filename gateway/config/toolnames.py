@@ -16,11 +16,12 @@ def brings_python(config: Tools) -> bool:
     return config.path is not None or bool(sources(None))
 
 
-def known_names(config: Tools) -> Sequence[str]:
-    """The names of all tools, if they are known before a gateway starts; empty if others bring some, whose names only they know."""
+def known_names(config: Tools, *, brought: bool = False) -> Sequence[str]:
+    """The names of all tools, if they are known before a gateway starts; empty if others bring some (`brought`: other programs do), whose
+    names only they know."""
     from agent_core.tools.builtin import tool_names
     from agent_core.tools.skills.format import READ_SKILL
 
-    if brings_python(config):
+    if brought or brings_python(config):
         return ()
     return (*tool_names(), READ_SKILL) if config.skills else tool_names()

@@ -20,11 +20,12 @@ import structlog
 
 from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey, once
 from agent_core import storedjson
-from agent_core.driver.modelcalls import OfferedTools, client_tools
+from agent_core.driver.modelcalls import OfferedTools, client_tools, own_tools
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.builtin.notes import OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.tools.offer import ToolsFrom
+from agent_core.tools.registry import ToolRegistry
 from gateway.limits.standing import AS_CONFIGURED, TurnStanding
 
 log = structlog.get_logger("gateway")
@@ -132,14 +133,16 @@ def tools_from(inbound: Inbound) -> ToolsFrom:
 
 
 NOTHING = OfferedTools()
+NO_NAMES = frozenset[str]()
 
 
 class Offers:
     """Which tools a turn offers. Where the client's and the gateway's have one name, the client's is meant."""
 
-    def __init__(self, own: OfferedTools) -> None:
-        self._own = own
-        self._made: dict[frozenset[str], OfferedTools] = {}
+    def __init__(self, tools: ToolRegistry) -> None:
+        self._tools = tools
+        self._brought = tools.brought
+        self._made = {NO_NAMES: own_tools(tools.names, tools.openai_tools())}
 
     def to(self, inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> OfferedTools:
         """What the turn of this message offers."""
@@ -147,9 +150,13 @@ class Offers:
         brought = client_tools(inbound.client_tools) if isinstance(inbound, FromApi) and source.clients else NOTHING
         if not source.gateways:
             return brought
-        withheld = withheld_from(inbound) | standing.withheld(self._own.names)
+        if self._tools.brought is not self._brought:  # other programs' tools are others now
+            self._brought = self._tools.brought
+            self._made = {NO_NAMES: own_tools(self._tools.names, self._tools.openai_tools())}
+        own = self._made[NO_NAMES]
+        withheld = withheld_from(inbound) | standing.withheld(own.names)
         if withheld not in self._made:
-            self._made[withheld] = self._own.without(withheld)
+            self._made[withheld] = own.without(withheld)
         return brought.beside(self._made[withheld])
 
 

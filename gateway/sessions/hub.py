@@ -14,7 +14,6 @@ from pathlib import Path
 from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.driver.closing import Closer, Herald, NoHerald
-from agent_core.driver.modelcalls import own_tools
 from agent_core.driver.work import World
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient
@@ -92,7 +91,7 @@ class Hub:
         self._settings, self._store, self._clock = settings, store, clock
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.tell, self.budgets, self.quotas, self._tools, self.doors = tell, budgets, quotas, tools.names, doors
+        self.tell, self.budgets, self.quotas, self._tools, self.doors = tell, budgets, quotas, tools, doors
         self.chats = chats if chats is not None else NoChats()
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
@@ -110,7 +109,7 @@ class Hub:
         recall, rooms = PastRecall(store, settings.history_turns), Rooms(settings.workspaces, store)
         world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
         self.opener = TurnOpener(
-            settings, store, world, client, self.chain, Offers(own_tools(tools.names, tools.openai_tools())), recall,
+            settings, store, world, client, self.chain, Offers(tools), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,
         )  # fmt: skip
         runner = Runner(
@@ -184,7 +183,7 @@ class Hub:
     def nameable(self) -> Nameable:
         """What the lists of a key may name."""
         models = self.chain.configured
-        return Nameable((*models, *self.doors.standings.agents) if models else (), self._tools)
+        return Nameable((*models, *self.doors.standings.agents) if models else (), self._tools.names)
 
     async def learn_model_names(self) -> None:
         await self.chain.learn_names()

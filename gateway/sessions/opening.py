@@ -5,7 +5,7 @@ What is in the event is pure (`opened_event`). Messages whose turn cannot be ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Conflict, Damaged, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpeningTurn
-from agent_core.tools.base import UNLIMITED, Space, ToolContext
+from agent_core.tools.base import UNLIMITED, Space, ToolContext, ToolSpec
 from agent_core.turn.events import TurnOpened
 from gateway.config.types import SessionPolicy
 from gateway.delivery.chatside import ChatSide
@@ -94,6 +94,8 @@ class HubSettings:
     """How long what is kept."""
     spool: Path | None = None
     """Copies of files on their way to chats."""
+    tools_settled: Callable[[], Awaitable[None]] | None = None
+    """Waits a little for programs whose tools nobody knows yet; None: there are none."""
 
     @property
     def watch(self) -> tuple[float, float]:
@@ -159,6 +161,14 @@ def _settings(
         can_approve=can_approve,
         client_output_limit=client_output_limit,
     )
+
+
+def with_brought(settings: HubSettings, brought: Sequence[ToolSpec]) -> HubSettings:
+    """The settings with the tools of other programs, as they are now."""
+    if not brought:
+        return settings
+    more = tuple(ToolFacts(one.name, one.effect, one.housekeeping, one.approval) for one in brought)
+    return replace(settings, turn=replace(settings.turn, tools=(*settings.turn.tools, *more)))
 
 
 def unsaid(inbound: Inbound, standing: Sequence[Json]) -> Inbound:
@@ -262,6 +272,8 @@ class TurnOpener:
     ) -> PreparedTurn:
         """A turn that answers these messages, not open yet. Nothing follows from it if it never is."""
         first = messages[0].inbound
+        if self.settings.tools_settled is not None:
+            await self.settings.tools_settled()
         if not first.stateless:
             await self.load_memory(queue)
         turn = self.world.ids.new("t")
@@ -278,12 +290,11 @@ class TurnOpener:
         known = await self.learning.known(first, session, epoch)
         inbounds = [unsaid(inbound, queue.memory.standing) for inbound in inbounds]
         now, seed = self.world.clock.now_ms(), self.world.ids.seed()
+        settings = with_brought(self.settings, self.world.tools.brought)
         left_out = queue.memory.left_out
         if isinstance(first, FromApi) and first.stateless:
             left_out = self.learning.refused.of(brought(first))
-        event = opened_event(
-            inbounds, self.settings, routes, known, at=now, seed=seed, left_out=left_out, standing=standing
-        )
+        event = opened_event(inbounds, settings, routes, known, at=now, seed=seed, left_out=left_out, standing=standing)
         return PreparedTurn(driver, driver.opening(event), routes[0], standing)
 
     def opened(self, made: PreparedTurn, messages: tuple[Waiting, ...]) -> TurnDriver:

@@ -1,0 +1,266 @@
+"""One server, and the one task that owns its connection: begins it when somebody needs it, watches it, and ends it.
+
+Theory. What the `mcp` package opens has to be closed by the task that opened it, so nobody else opens or closes anything here: callers say that they
+need the server (`call`), wait until it is there, and send by its session, which any task may. A call that gets no answer in time is cancelled, and the
+server is looked at; if it does not answer that either, it is ended, and the next call begins it anew.
+
+Laws (tests/tools/mcp/test_faults.py): whatever a server does, each call ends within its limits, with a result or with words that say why; a call that
+was sent is not sent again unless its class allows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, cast
+
+import structlog
+
+from agent_core.jsonvalue import Json
+from agent_core.patience import Limit
+from agent_core.ports import Clock
+from agent_core.text.shown import harmless
+from agent_core.text.wellformed import label, storable
+from agent_core.tools.mcp.calling import Lost, NotReached, Refused, Silent, Unreadable
+from agent_core.tools.mcp.lifeline import Lifeline
+from agent_core.tools.mcp.link import Link
+from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, read_listing
+from agent_core.tools.mcp.terms import CONNECT, ServerTerms
+
+if TYPE_CHECKING:
+    from agent_core.tools.mcp.session import Connected
+
+log = structlog.get_logger("mcp")
+
+LOOK_SECONDS = 5.0
+"""A server that did not answer a call in time must answer a plain question in this time, or it is ended."""
+RELIST_SECONDS = 1.0
+"""A server whose tools change is asked for them this often at most."""
+WORDS_CHARS = 1_000
+Progress = Callable[[str], None]
+
+
+class ServerState(StrEnum):
+    """How a server stands."""
+
+    RESTING = "resting"
+    """Not running; the next call begins it."""
+    STARTING = "starting"
+    READY = "ready"
+    DOWN = "down"
+    """It could not be reached; tried again by the next call after a pause."""
+
+
+class McpServer:
+    """One server."""
+
+    def __init__(
+        self,
+        terms: ServerTerms,
+        lifeline: Lifeline,
+        clock: Clock,
+        changed: Callable[[McpServer], None],
+        listing: Listing,
+    ) -> None:
+        """`changed` is told when its tools are others; `listing` is what they were last time."""
+        self.terms = terms
+        self.listing = listing
+        self.state = ServerState.RESTING
+        self.why = ""
+        """Why it is down, or what ended its last connection; in words for operators."""
+        self.about = ""
+        """How it calls itself."""
+        self.begun = 0
+        """How often it was begun."""
+        self.calls = 0
+        self.last_lines: tuple[str, ...] = ()
+        self._lifeline = lifeline
+        self._clock = clock
+        self._changed = changed
+        self._wanted = asyncio.Event()
+        self._look = asyncio.Event()
+        """Something is to be looked at: that it answers, or its tools."""
+        self._doubted = self._relist = False
+        self._line: list[asyncio.Future[Connected]] = []
+        """Who waits for the connection."""
+        self._connected: Connected | None = None
+        self._failures = 0
+        self._again_at = 0.0
+
+    # ------------------------------------------------------------------ for callers
+
+    def want(self) -> None:
+        """Begin it if it does not run."""
+        self._wanted.set()
+
+    async def ready(self) -> Connected:
+        """The connection, once there is one. Raises `NotReached`."""
+        if self._connected is not None and not self._connected.link.over.is_set():
+            return self._connected
+        if self.state is ServerState.DOWN and self._clock.monotonic() < self._again_at:
+            raise NotReached(f"cannot be used now: {self.why}")
+        waiting: asyncio.Future[Connected] = asyncio.get_running_loop().create_future()
+        self._line.append(waiting)
+        self.want()
+        try:
+            async with asyncio.timeout(self.terms.start_seconds + LOOK_SECONDS):
+                return await waiting
+        except TimeoutError:
+            raise NotReached(f"was not ready within {self.terms.start_seconds:g} s") from None
+        finally:
+            with suppress(ValueError):
+                self._line.remove(waiting)
+
+    async def call(self, tool: str, arguments: Mapping[str, Json], progress: Progress) -> Mapping[str, Json]:
+        """What the tool gives. Raises a `Trouble`."""
+        connected = await self.ready()
+        self.calls += 1
+        silence = self.terms.silence_seconds
+        try:
+            async with asyncio.timeout(self.terms.limit_seconds), Limit(silence) as limit:
+
+                def heard(words: str) -> None:
+                    limit.move(silence)
+                    progress(words)
+
+                return await connected.call(tool, arguments, heard)
+        except TimeoutError:
+            self._doubted = True
+            self._look.set()
+            raise Silent(f"gave no result within its time ({silence:g} s without a sign of life, {self.terms.limit_seconds:g} s in all)") from None  # fmt: skip
+
+    # ------------------------------------------------------------------ the owner
+
+    async def run(self) -> None:
+        """Look after it until cancelled."""
+        try:
+            while True:
+                await self._wanted.wait()
+                self._wanted.clear()
+                await self._begin()
+        finally:
+            self._connected = None
+            self._tell_line(NotReached("is being ended with the gateway"))
+
+    async def _begin(self) -> None:
+        """One connection, from its beginning to its end."""
+        self.state = ServerState.STARTING
+        self.begun += 1
+        link = Link()
+        reached = False
+        try:
+            session = await asyncio.to_thread(importlib.import_module, "agent_core.tools.mcp.session")
+            async with session.connection(self.terms, link, self._lifeline, self._notified) as made:
+                connected = cast("Connected", made)
+                async with asyncio.timeout(self.terms.start_seconds):
+                    await self._list(connected)
+                reached = True
+                self._failures = 0
+                self._connected, self.state, self.why = connected, ServerState.READY, ""
+                self.about = connected.about
+                log.info(
+                    "mcp.ready", server=self.terms.name, about=self.about, tools=len(self.listing.tools), pid=link.pid
+                )
+                self._tell_line(connected)
+                await self._watch(connected, link)
+        except Exception as error:  # noqa: BLE001 - the border to a program of somebody else's: whatever it does is told
+            link.closing(in_words(error))
+        except BaseException:
+            link.closing("it is ended with the gateway")
+            raise
+        finally:
+            self._connected = None
+            self.last_lines = tuple(link.last_lines)
+        self.why = link.why
+        if reached:
+            self.state = ServerState.RESTING
+            log.warning("mcp.ended", server=self.terms.name, why=self.why)
+            return
+        self._failures += 1
+        pause = CONNECT.seconds(self._failures)
+        self._again_at = self._clock.monotonic() + pause
+        self.state = ServerState.DOWN
+        log.error(
+            "mcp.not_reached", server=self.terms.name, why=self.why, pause_seconds=round(pause, 1), last=self._last()
+        )
+        self._tell_line(NotReached(f"cannot be used now: {self.why}"))
+
+    def _last(self) -> str:
+        return self.last_lines[-1] if self.last_lines else ""
+
+    def _tell_line(self, found: Connected | NotReached) -> None:
+        line, self._line = self._line, []
+        for waiting in line:
+            if waiting.done():
+                continue
+            if isinstance(found, NotReached):
+                waiting.set_exception(found)
+            else:
+                waiting.set_result(found)
+
+    async def _watch(self, connected: Connected, link: Link) -> None:
+        """Until it is over: look whether it answers, and what its tools are, when there is a reason to."""
+        over = asyncio.ensure_future(link.over.wait())
+        look: asyncio.Future[bool] | None = None
+        try:
+            while not link.over.is_set():
+                look = asyncio.ensure_future(self._look.wait())
+                await asyncio.wait((over, look), return_when=asyncio.FIRST_COMPLETED)
+                if link.over.is_set():
+                    return
+                self._look.clear()
+                await self._looked(connected, link)
+        finally:
+            over.cancel()
+            if look is not None:
+                look.cancel()
+
+    async def _looked(self, connected: Connected, link: Link) -> None:
+        doubted, relist = self._doubted, self._relist
+        self._doubted = self._relist = False
+        try:
+            async with Limit(LOOK_SECONDS):
+                await self._list(connected)
+        except TimeoutError:
+            link.broke(f"it hangs: it answered nothing within {LOOK_SECONDS:g} s")
+        except (Lost, Refused, Unreadable) as error:
+            if doubted or isinstance(error, Lost):
+                link.broke(f"its tools cannot be listed: {error}")
+        if relist:
+            await asyncio.sleep(RELIST_SECONDS)
+
+    def _notified(self) -> None:
+        """The server says that its tools are others now."""
+        self._relist = True
+        self._look.set()
+
+    async def _list(self, connected: Connected) -> None:
+        found = read_listing(await connected.tools(MOST_TOOLS + 1))
+        if found == self.listing:
+            return
+        before = {tool.name for tool in self.listing.tools}
+        names = {tool.name for tool in found.tools}
+        log.info(
+            "mcp.tools", server=self.terms.name, tools=len(names), added=sorted(names - before)[:20],
+            gone=sorted(before - names)[:20], left_out=found.left_out[:20],
+        )  # fmt: skip
+        self.listing = found
+        self._changed(self)
+
+
+def in_words(error: BaseException) -> str:
+    """Why a server could not be reached or was lost, in a few words; of a group the first that says something."""
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return in_words(inner[0])
+    if isinstance(error, FileNotFoundError):
+        return f"there is no program {error.filename or ''}".rstrip()
+    if isinstance(error, PermissionError):
+        return f"{error.filename or 'the program'} may not be run"
+    if isinstance(error, TimeoutError):
+        return "it did not say what it can do in time"
+    words = label(harmless(storable(str(error))), WORDS_CHARS)
+    return words or type(error).__name__

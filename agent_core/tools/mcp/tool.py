@@ -1,0 +1,106 @@
+"""A server's tool as the registry runs it: the call, again if that is safe, and its result in text and files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import QuotaKind, blocks
+from agent_core.tools.base import NoRoom, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.files.workspace import PathRefused, folder
+from agent_core.tools.mcp.calling import Next, Trouble, begun_before, next_of, repeatable, told
+from agent_core.tools.mcp.listed import ListedTool, skeleton
+from agent_core.tools.mcp.results import FOLDER, Result, ResultFile, read_result
+from agent_core.tools.mcp.server import LOOK_SECONDS, McpServer
+from agent_core.tools.mcp.terms import REPEAT, class_of
+
+BEAT_SECONDS = 0.25
+"""Progress is shown this often at most, however often a server tells it."""
+
+
+class McpTool:
+    """One tool of one server."""
+
+    def __init__(self, server: McpServer, listed: ListedTool, name: str, result_chars: int, *, asks: bool) -> None:
+        terms = server.terms
+        self._server = server
+        self._tool = listed.name
+        self._result_chars = result_chars
+        self._safe = repeatable(terms, listed.name, class_of(terms, listed))
+        attempts = REPEAT.attempts if self._safe else 1
+        once = terms.start_seconds + LOOK_SECONDS + terms.limit_seconds
+        self._spec = ToolSpec(
+            name=name,
+            description=listed.description,
+            parameters=listed.parameters,
+            effect=class_of(terms, listed),
+            deadline_seconds=attempts * (once + REPEAT.most),
+            heartbeat=True,
+            approval=asks,
+            checked=skeleton(listed.parameters),
+        )
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        spec, attempt = self._spec, 0
+        beat = 0.0
+
+        def heard(words: str) -> None:
+            nonlocal beat
+            now = time.monotonic()
+            if now - beat >= BEAT_SECONDS:
+                beat = now
+                context.heartbeat(words)
+
+        if context.again and not self._safe:
+            return begun_before(spec.name)
+        while True:
+            attempt += 1
+            try:
+                raw = await self._server.call(self._tool, arguments, heard)
+                break
+            except Trouble as trouble:
+                if next_of(trouble, attempt, safe=self._safe) is Next.TELL:
+                    return told(trouble, spec.name, self._server.terms.name, spec.effect)
+                await asyncio.sleep(REPEAT.seconds(attempt))
+        result = read_result(raw, context.call, self._result_chars)
+        words = await _kept(result, context)
+        status = ToolStatus.FAILED if result.failed else ToolStatus.OK
+        facts: dict[str, Json] = {"server": self._server.terms.name, "files": len(result.files)}
+        return ToolOutcome(status, f"{result.text}{words}", result.left_out_chars, facts)
+
+
+async def _kept(result: Result, context: ToolContext) -> str:
+    """Put the files of a result into the workspace; what the model is told if that cannot be. The call itself is done all the same."""
+    if not result.files:
+        return ""
+    adding = {
+        QuotaKind.WORKSPACE: sum(blocks(len(one.data)) for one in result.files),
+        QuotaKind.FILES: len(result.files) + 1,
+    }
+    try:
+        async with context.space.hold(adding):
+            await asyncio.to_thread(_put, result.files, context.workspace)
+    except NoRoom as full:
+        return f"\n[The files of this result could not be kept: {full}]"
+    except (OSError, PathRefused):
+        return "\n[The files of this result could not be kept: they cannot be written into the workspace.]"
+    return ""
+
+
+def _put(files: tuple[ResultFile, ...], workspace: Path) -> None:
+    with folder(workspace, [FOLDER], create=True) as directory:
+        for one in files:
+            name = one.path.removeprefix(f"{FOLDER}/")
+            made = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600, dir_fd=directory)
+            with os.fdopen(made, "wb") as file:
+                file.write(one.data)
+                file.flush()
+                os.fsync(file.fileno())

@@ -1,0 +1,52 @@
+"""Laws of what becomes of a call that comes to no result."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.tools.mcp.calling import (
+    Lost,
+    Next,
+    NotReached,
+    Refused,
+    Silent,
+    Trouble,
+    Unreadable,
+    next_of,
+    repeatable,
+    told,
+)
+from agent_core.tools.mcp.terms import ServerTerms
+
+TROUBLES = st.sampled_from([NotReached, Lost, Silent, Unreadable, Refused])
+CLASSES = st.sampled_from(list(EffectClass))
+
+
+LISTS = st.sets(st.sampled_from(["tool", "*", "other"])).map(tuple)
+
+
+@given(TROUBLES, st.integers(1, 10), CLASSES, LISTS)
+def test_only_what_reads_or_what_the_operator_vouches_for_is_made_again(
+    kind: type[Trouble], attempt: int, effect: EffectClass, keyed: tuple[str, ...]
+):
+    safe = repeatable(ServerTerms("s", "s__", keyed=keyed), "tool", effect)
+    if next_of(kind("why"), attempt, safe=safe) is Next.AGAIN:
+        assert effect is EffectClass.PURE or (effect is EffectClass.KEYED and {"tool", "*"} & {*keyed})
+
+
+@given(TROUBLES)
+def test_no_call_is_made_for_ever(kind: type[Trouble]):
+    assert next_of(kind("why"), 5, safe=True) is Next.TELL
+
+
+@given(TROUBLES, CLASSES)
+def test_every_end_says_why_and_whether_it_may_have_been_done(kind: type[Trouble], effect: EffectClass):
+    outcome = told(kind("the very reason"), "tool", "server", effect)
+    assert "the very reason" in outcome.text
+    sent_unanswered = kind in (Lost, Silent, Unreadable)
+    assert ("may have been done" in outcome.text) == (sent_unanswered and effect is not EffectClass.PURE)
+    doubtful = outcome.status in (ToolStatus.UNKNOWN, ToolStatus.TIMED_OUT)
+    if effect is not EffectClass.PURE:
+        assert doubtful == sent_unanswered
