@@ -150,7 +150,7 @@ async def serving(
         stack.push_async_callback(client.aclose)
         workers = await stack.enter_async_context(Workers())
         tools = await _tools(config, store, paths, workers, stack)
-        servers = _mcp_servers(config, paths, tools, clock)
+        servers = await _mcp_servers(config, paths, tools, clock, stack)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
@@ -164,8 +164,6 @@ async def serving(
             damage=damage, announce=announced.announce, herald=telling,
             doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
         )  # fmt: skip
-        if servers is not None:  # entered before the hub, so that the last turns have their tools
-            await stack.enter_async_context(servers.running())
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
@@ -273,8 +271,10 @@ async def _tools(config: Config, store: Store, paths: Paths, workers: Workers, s
         raise CannotServe(str(error)) from error
 
 
-def _mcp_servers(config: Config, paths: Paths, tools: ToolRegistry, clock: Clock) -> McpServers | None:
-    """The programs that bring further tools; nothing of that is loaded without one."""
+async def _mcp_servers(
+    config: Config, paths: Paths, tools: ToolRegistry, clock: Clock, stack: AsyncExitStack
+) -> McpServers | None:
+    """The programs that bring further tools; nothing of that is loaded without one. Entered before the hub, so that the last turns have them."""
     if not config.mcp.servers:
         return None
     if find_spec("mcp") is None:
@@ -283,11 +283,13 @@ def _mcp_servers(config: Config, paths: Paths, tools: ToolRegistry, clock: Clock
         )
     from agent_core.tools.mcp.servers import McpServers
 
-    return McpServers(
+    servers = McpServers(
         [one.terms() for one in config.mcp.servers], tools, paths.state_dir / "mcp", clock,
         result_chars=config.tools.result_chars, offered=config.tools.enabled or None, withheld=config.tools.disabled,
         approval=config.tools.approval,
     )  # fmt: skip
+    await stack.enter_async_context(servers.running())
+    return servers
 
 
 def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: McpServers | None) -> HubSettings:

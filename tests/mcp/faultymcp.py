@@ -66,6 +66,8 @@ def tools() -> list[dict[str, Any]]:
         case "changes_schema" if CHANGED.exists():
             needed = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
             listed[1]["inputSchema"] = needed
+        case _:
+            pass
     return listed
 
 
@@ -180,6 +182,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
                     return {"id": number, "error": {"code": -1, "message": "not today"}}
                 case "another_protocol":
                     return {"id": number, "result": {"protocolVersion": "1999-01-01", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}}  # fmt: skip
+                case _:
+                    pass
             info = {"name": "faulty", "version": "1"}
             can = {"tools": {"listChanged": True}}
             return {"id": number, "result": {"protocolVersion": "2025-06-18", "capabilities": can, "serverInfo": info}}
@@ -191,6 +195,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
                     return {"id": number, "error": {"code": -32603, "message": "no list today"}}
                 case "endless_list":
                     return {"id": number, "result": {"tools": tools(), "nextCursor": str(time.time())}}
+                case _:
+                    pass
             return {"id": number, "result": {"tools": tools()}}
         case "tools/call":
             params = message["params"]
@@ -218,6 +224,8 @@ def main() -> None:
             child()
         case "does_not_end":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        case _:
+            pass
     while line := sys.stdin.readline():
         reply = answer(json.loads(line))
         if reply is not None:

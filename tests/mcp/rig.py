@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -23,11 +24,11 @@ FAULTY = Path(__file__).with_name("faultymcp.py")
 CLOCK = SystemClock()
 
 
-def faulty(fault: str, record: Path, **more: object) -> ServerTerms:
+def faulty(fault: str, record: Path, **more: Any) -> ServerTerms:
     """The server that misbehaves so, with short limits."""
     terms = ServerTerms("faulty", "faulty__", (sys.executable, "-S", str(FAULTY), fault, str(record)))
     quick = replace(terms, start_seconds=8, silence_seconds=1.5, limit_seconds=4, message_bytes=2_000_000)
-    return replace(quick, **more)  # type: ignore[arg-type]
+    return replace(quick, **more)
 
 
 @dataclass
@@ -50,10 +51,10 @@ class McpRig:
             "t_1", call, f"t_1:{call}", self.folder / "workspace", "m", CLOCK, self.beats.append, again=again
         )
 
-    async def call(self, tool: str, arguments: Mapping[str, Json] | None = None, **more: bool) -> ToolOutcome:
+    async def call(self, tool: str, arguments: Mapping[str, Json] | None = None, *, again: bool = False) -> ToolOutcome:
         checked = self.registry.check(tool, orjson.dumps(dict(arguments or {})).decode())
         assert isinstance(checked, Runnable), checked
-        return await self.registry.run(checked, self.context(**more))
+        return await self.registry.run(checked, self.context(again=again))
 
 
 @asynccontextmanager

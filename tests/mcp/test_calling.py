@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.tools.mcp.calling import (
+    CallAgain,
+    CallTrouble,
     Lost,
-    Next,
     NotReached,
-    Refused,
+    ServerRefused,
     Silent,
-    Trouble,
     Unreadable,
     next_of,
     repeatable,
@@ -20,7 +20,7 @@ from agent_core.tools.mcp.calling import (
 )
 from agent_core.tools.mcp.terms import ServerTerms
 
-TROUBLES = st.sampled_from([NotReached, Lost, Silent, Unreadable, Refused])
+TROUBLES = st.sampled_from([NotReached, Lost, Silent, Unreadable, ServerRefused])
 CLASSES = st.sampled_from(list(EffectClass))
 
 
@@ -29,20 +29,20 @@ LISTS = st.sets(st.sampled_from(["tool", "*", "other"])).map(tuple)
 
 @given(TROUBLES, st.integers(1, 10), CLASSES, LISTS)
 def test_only_what_reads_or_what_the_operator_vouches_for_is_made_again(
-    kind: type[Trouble], attempt: int, effect: EffectClass, keyed: tuple[str, ...]
+    kind: type[CallTrouble], attempt: int, effect: EffectClass, keyed: tuple[str, ...]
 ):
     safe = repeatable(ServerTerms("s", "s__", keyed=keyed), "tool", effect)
-    if next_of(kind("why"), attempt, safe=safe) is Next.AGAIN:
+    if next_of(kind("why"), attempt, safe=safe) is CallAgain.AGAIN:
         assert effect is EffectClass.PURE or (effect is EffectClass.KEYED and {"tool", "*"} & {*keyed})
 
 
 @given(TROUBLES)
-def test_no_call_is_made_for_ever(kind: type[Trouble]):
-    assert next_of(kind("why"), 5, safe=True) is Next.TELL
+def test_no_call_is_made_for_ever(kind: type[CallTrouble]):
+    assert next_of(kind("why"), 5, safe=True) is CallAgain.TELL
 
 
 @given(TROUBLES, CLASSES)
-def test_every_end_says_why_and_whether_it_may_have_been_done(kind: type[Trouble], effect: EffectClass):
+def test_every_end_says_why_and_whether_it_may_have_been_done(kind: type[CallTrouble], effect: EffectClass):
     outcome = told(kind("the very reason"), "tool", "server", effect)
     assert "the very reason" in outcome.text
     sent_unanswered = kind in (Lost, Silent, Unreadable)

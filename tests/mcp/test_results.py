@@ -12,13 +12,31 @@ from agent_core.tools.mcp.results import MOST_FILES, read_result
 from tests.mcp.test_listed import VALUES
 
 DATA = st.binary(min_size=1, max_size=40).map(lambda data: base64.b64encode(data).decode()) | st.text(max_size=10)
-PART = st.one_of(
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _file(kind: str, data: str, mime: Json) -> Json:
+    return {"type": kind, "data": data, "mimeType": mime}
+
+
+def _blob(uri: str, data: str) -> Json:
+    return {"type": "resource", "resource": {"uri": uri, "blob": data}}
+
+
+def _words(uri: str, text: str) -> Json:
+    return {"type": "resource", "resource": {"uri": uri, "text": text}}
+
+
+PART: st.SearchStrategy[Json] = st.one_of(
     VALUES,
-    st.builds(lambda text: {"type": "text", "text": text}, st.text(max_size=300)),
-    st.builds(lambda kind, data, mime: {"type": kind, "data": data, "mimeType": mime}, st.sampled_from(["image", "audio"]), DATA, VALUES),
-    st.builds(lambda uri, data: {"type": "resource", "resource": {"uri": uri, "blob": data}}, st.text(max_size=20), DATA),
-    st.builds(lambda uri, text: {"type": "resource", "resource": {"uri": uri, "text": text}}, st.text(max_size=20), st.text(max_size=50)),
-)  # fmt: skip
+    st.builds(_text, st.text(max_size=300)),
+    st.builds(_file, st.sampled_from(["image", "audio"]), DATA, VALUES),
+    st.builds(_blob, st.text(max_size=20), DATA),
+    st.builds(_words, st.text(max_size=20), st.text(max_size=50)),
+)
 
 
 @given(st.lists(PART, max_size=MOST_FILES + 4), VALUES, st.integers(500, 2_000))
@@ -42,14 +60,14 @@ def test_a_text_that_is_too_long_is_kept_whole_as_a_file(text: str):
 
 
 def test_a_picture_is_a_file_with_the_ending_of_its_kind():
-    part = {"type": "image", "data": base64.b64encode(b"\x89PNG").decode(), "mimeType": "image/png"}
+    part: Json = {"type": "image", "data": base64.b64encode(b"\x89PNG").decode(), "mimeType": "image/png"}
     found = read_result({"content": [part]}, "call", 1_000)
     assert found.files[0].data == b"\x89PNG"
     assert found.files[0].path.endswith(".png")
 
 
 def test_a_type_that_is_a_path_does_not_become_one():
-    part = {"type": "image", "data": base64.b64encode(b"x").decode(), "mimeType": "../../etc/passwd"}
+    part: Json = {"type": "image", "data": base64.b64encode(b"x").decode(), "mimeType": "../../etc/passwd"}
     assert read_result({"content": [part]}, "call", 1_000).files[0].path.endswith("-1.bin")
 
 

@@ -12,31 +12,31 @@ from agent_core.tools.base import EffectClass, ToolOutcome, ToolStatus
 from agent_core.tools.mcp.terms import EVERY, REPEAT, ServerTerms
 
 
-class Trouble(Exception):
+class CallTrouble(Exception):
     """A call did not come to a result. The words complete "the server NAME ..."."""
 
 
-class NotReached(Trouble):
+class NotReached(CallTrouble):
     """Nothing was sent."""
 
 
-class Lost(Trouble):
+class Lost(CallTrouble):
     """It was sent, and the connection ended before a result came."""
 
 
-class Silent(Trouble):
+class Silent(CallTrouble):
     """It was sent, and no result came in time."""
 
 
-class Unreadable(Trouble):
+class Unreadable(CallTrouble):
     """A result came that cannot be read."""
 
 
-class Refused(Trouble):
+class ServerRefused(CallTrouble):
     """The server answered that it does not do it; the words are the server's."""
 
 
-class Next(Enum):
+class CallAgain(Enum):
     """What is done about a trouble."""
 
     AGAIN = "again"
@@ -54,9 +54,9 @@ def repeatable(terms: ServerTerms, tool: str, effect: EffectClass) -> bool:
             return False
 
 
-def next_of(trouble: Trouble, attempt: int, *, safe: bool) -> Next:
+def next_of(trouble: CallTrouble, attempt: int, *, safe: bool) -> CallAgain:
     """Whether a call is made again whose attempt number `attempt` (from 1) met this; `safe` as `repeatable` says."""
-    return Next.AGAIN if isinstance(trouble, Lost) and safe and not REPEAT.over(attempt) else Next.TELL
+    return CallAgain.AGAIN if isinstance(trouble, Lost) and safe and not REPEAT.over(attempt) else CallAgain.TELL
 
 
 def begun_before(tool: str) -> ToolOutcome:
@@ -65,13 +65,13 @@ def begun_before(tool: str) -> ToolOutcome:
     return ToolOutcome(ToolStatus.UNKNOWN, words)
 
 
-def told(trouble: Trouble, tool: str, server: str, effect: EffectClass) -> ToolOutcome:
+def told(trouble: CallTrouble, tool: str, server: str, effect: EffectClass) -> ToolOutcome:
     """The outcome of a call that met this and is not made again."""
     about = f"{tool}: the server {server} {trouble}."
     match trouble:
         case NotReached():
             return ToolOutcome(ToolStatus.FAILED, f"{about} The call was not sent, so nothing was done.")
-        case Refused():
+        case ServerRefused():
             return ToolOutcome(ToolStatus.FAILED, f"{tool} failed: {trouble}")
         case Silent():
             return ToolOutcome(ToolStatus.TIMED_OUT, f"{about}{_doubt(effect)}")

@@ -34,7 +34,7 @@ class Pace:
         return self._room < 0
 
 
-class Link:
+class McpLink:
     """What is known of a connection."""
 
     def __init__(self) -> None:
@@ -46,6 +46,8 @@ class Link:
         """What the program wrote to its standard error last."""
         self.unread = 0
         """Lines of its output that were no messages."""
+        self.refused = ""
+        """What the server's HTTP side said last against us."""
         self._closing = False
 
     def broke(self, why: str) -> None:

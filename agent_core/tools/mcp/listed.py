@@ -30,7 +30,7 @@ _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array",
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTool:
+class ServerTool:
     """A tool as its server lists it."""
 
     name: str
@@ -46,14 +46,14 @@ class ListedTool:
 class Listing:
     """What a server can do."""
 
-    tools: tuple[ListedTool, ...] = ()
+    tools: tuple[ServerTool, ...] = ()
     left_out: tuple[str, ...] = ()
     """What of it cannot be offered, and why, in words for operators."""
 
 
 def read_listing(raw: Sequence[Json]) -> Listing:
     """The tools of a list as it came."""
-    tools: dict[str, ListedTool] = {}
+    tools: dict[str, ServerTool] = {}
     left_out: list[str] = []
     for one in raw[:MOST_TOOLS]:
         found = _read(one)
@@ -68,7 +68,7 @@ def read_listing(raw: Sequence[Json]) -> Listing:
     return Listing(tuple(tools.values()), tuple(left_out))
 
 
-def written(tool: ListedTool) -> dict[str, Json]:
+def written(tool: ServerTool) -> dict[str, Json]:
     """The tool as it can be kept; `read_listing` reads it back."""
     hints: dict[str, Json] = {
         "readOnlyHint": tool.read_only,
@@ -83,16 +83,15 @@ def written(tool: ListedTool) -> dict[str, Json]:
     }
 
 
-def _read(raw: Json) -> ListedTool | str:
+def _read(raw: Json) -> ServerTool | str:
     if not isinstance(raw, dict):
         return "something that is no tool"
     name = raw.get("name")
     if not isinstance(name, str) or not name or len(name) > NAME_CHARS or storable(name) != name:
         return "a tool without a usable name"
     shown = harmless(name)
-    schema = raw.get("inputSchema")
-    if schema is None:
-        schema = {"type": "object", "properties": {}}
+    given = raw.get("inputSchema")
+    schema: Json = {"type": "object"} if given is None else given
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return f"{shown}: its arguments are no object"
     if not _within(schema, SCHEMA_DEPTH):
@@ -107,7 +106,7 @@ def _read(raw: Json) -> ListedTool | str:
     whole = {**schema, "type": "object", "properties": properties if isinstance(properties, dict) else {}}
     hints = raw.get("annotations")
     said = hints if isinstance(hints, dict) else {}
-    return ListedTool(
+    return ServerTool(
         name,
         _words(raw),
         whole,

@@ -44,7 +44,7 @@ class ResultFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class McpResult:
     """What came of a call."""
 
     text: str
@@ -58,7 +58,7 @@ _Part: TypeAlias = str | tuple[str, bytes, str]
 """Words; or what a file is, its bytes and its type."""
 
 
-def read_result(raw: Mapping[str, Json], call: str, limit: int) -> Result:
+def read_result(raw: Mapping[str, Json], call: str, limit: int) -> McpResult:
     """The result of `call` as it came from the server; its text within `limit` characters."""
     mark = hashlib.blake2b(call.encode("utf-8", "replace"), digest_size=4).hexdigest()
     lines: list[str] = []
@@ -76,7 +76,7 @@ def read_result(raw: Mapping[str, Json], call: str, limit: int) -> Result:
         lines.append(f"[{what} ({kind}, {len(data)} bytes) is in the workspace as {path}.]")
     text = "\n".join(lines).strip() or "The tool gave no result; it says that it was done."
     text, more, left_out = _bounded(text, f"{FOLDER}/{mark}-whole.txt", limit)
-    return Result(text, (*files, *more), raw.get("isError") is True, left_out)
+    return McpResult(text, (*files, *more), raw.get("isError") is True, left_out)
 
 
 def _bounded(text: str, path: str, limit: int) -> tuple[str, tuple[ResultFile, ...], int]:

@@ -15,7 +15,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import structlog
 
@@ -24,9 +24,9 @@ from agent_core.patience import Limit
 from agent_core.ports import Clock
 from agent_core.text.shown import harmless
 from agent_core.text.wellformed import label, storable
-from agent_core.tools.mcp.calling import Lost, NotReached, Refused, Silent, Unreadable
+from agent_core.tools.mcp.calling import Lost, NotReached, ServerRefused, Silent, Unreadable
 from agent_core.tools.mcp.lifeline import Lifeline
-from agent_core.tools.mcp.link import Link
+from agent_core.tools.mcp.link import McpLink
 from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, read_listing
 from agent_core.tools.mcp.terms import CONNECT, ServerTerms
 
@@ -115,7 +115,7 @@ class McpServer:
                 self._line.remove(waiting)
 
     async def call(self, tool: str, arguments: Mapping[str, Json], progress: Progress) -> Mapping[str, Json]:
-        """What the tool gives. Raises a `Trouble`."""
+        """What the tool gives. Raises a `CallTrouble`."""
         connected = await self.ready()
         self.calls += 1
         silence = self.terms.silence_seconds
@@ -149,7 +149,7 @@ class McpServer:
         """One connection, from its beginning to its end."""
         self.state = ServerState.STARTING
         self.begun += 1
-        link = Link()
+        link = McpLink()
         reached = False
         try:
             session = await asyncio.to_thread(importlib.import_module, "agent_core.tools.mcp.session")
@@ -167,7 +167,7 @@ class McpServer:
                 self._tell_line(connected)
                 await self._watch(connected, link)
         except Exception as error:  # noqa: BLE001 - the border to a program of somebody else's: whatever it does is told
-            link.closing(in_words(error))
+            link.closing(link.refused or in_words(error))
         except BaseException:
             link.closing("it is ended with the gateway")
             raise
@@ -201,14 +201,14 @@ class McpServer:
             else:
                 waiting.set_result(found)
 
-    async def _watch(self, connected: Connected, link: Link) -> None:
+    async def _watch(self, connected: Connected, link: McpLink) -> None:
         """Until it is over: look whether it answers, and what its tools are, when there is a reason to."""
         over = asyncio.ensure_future(link.over.wait())
-        look: asyncio.Future[bool] | None = None
+        look: asyncio.Future[Literal[True]] | None = None
         try:
             while not link.over.is_set():
                 look = asyncio.ensure_future(self._look.wait())
-                await asyncio.wait((over, look), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([over, look], return_when=asyncio.FIRST_COMPLETED)
                 if link.over.is_set():
                     return
                 self._look.clear()
@@ -218,7 +218,7 @@ class McpServer:
             if look is not None:
                 look.cancel()
 
-    async def _looked(self, connected: Connected, link: Link) -> None:
+    async def _looked(self, connected: Connected, link: McpLink) -> None:
         doubted, relist = self._doubted, self._relist
         self._doubted = self._relist = False
         try:
@@ -226,7 +226,7 @@ class McpServer:
                 await self._list(connected)
         except TimeoutError:
             link.broke(f"it hangs: it answered nothing within {LOOK_SECONDS:g} s")
-        except (Lost, Refused, Unreadable) as error:
+        except (Lost, ServerRefused, Unreadable) as error:
             if doubted or isinstance(error, Lost):
                 link.broke(f"its tools cannot be listed: {error}")
         if relist:
@@ -245,7 +245,7 @@ class McpServer:
         names = {tool.name for tool in found.tools}
         log.info(
             "mcp.tools", server=self.terms.name, tools=len(names), added=sorted(names - before)[:20],
-            gone=sorted(before - names)[:20], left_out=found.left_out[:20],
+            gone=sorted(before - names)[:20], not_offered=found.left_out[:20],
         )  # fmt: skip
         self.listing = found
         self._changed(self)

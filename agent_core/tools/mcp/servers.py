@@ -21,7 +21,7 @@ from agent_core.ports import Clock
 from agent_core.tools.base import Tool
 from agent_core.tools.files.whole import write_whole
 from agent_core.tools.mcp.lifeline import Lifeline
-from agent_core.tools.mcp.listed import MOST_TOOLS, ListedTool, Listing, read_listing, written
+from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, ServerTool, read_listing, written
 from agent_core.tools.mcp.names import offered_names
 from agent_core.tools.mcp.server import McpServer, ServerState
 from agent_core.tools.mcp.terms import ServerTerms, class_of
@@ -134,13 +134,15 @@ class McpServers:
             kept = [tool for tool in listed if tool.name in offered][:room]
             room -= len(kept)
             if len(kept) < len(offered):
-                log.warning("mcp.too_many", server=one.terms.name, left_out=len(offered) - len(kept), most=MOST_TOOLS)
+                log.warning(
+                    "mcp.too_many", server=one.terms.name, not_offered=len(offered) - len(kept), most=MOST_TOOLS
+                )
             names[one.terms.name] = {tool.name: offered[tool.name] for tool in kept}
             tools += [self._tool(one, tool, offered[tool.name]) for tool in kept]
         self.names = names
         self._registry.bring(tools)
 
-    def _tool(self, server: McpServer, listed: ListedTool, name: str) -> McpTool:
+    def _tool(self, server: McpServer, listed: ServerTool, name: str) -> McpTool:
         asks = name in self._approval or server.terms.asks(listed.name)
         return McpTool(server, listed, name, self._result_chars, asks=asks)
 
@@ -171,9 +173,8 @@ def _known(folder: Path, terms: ServerTerms) -> Listing:
     try:
         with _file(folder, terms).open("rb") as file:
             data = file.read(LIST_BYTES + 1)
-        kept = orjson.loads(data)
+        kept: Json = orjson.loads(data)
     except (OSError, ValueError):
         return Listing()
-    if not isinstance(kept, dict) or kept.get("of") != _digest(terms) or not isinstance(kept.get("tools"), list):
-        return Listing()
-    return read_listing(kept["tools"])
+    tools = kept.get("tools") if isinstance(kept, dict) and kept.get("of") == _digest(terms) else None
+    return read_listing(tools) if isinstance(tools, list) else Listing()

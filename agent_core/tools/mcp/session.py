@@ -22,9 +22,10 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.text.shown import middle, plain
 from agent_core.text.wellformed import label, storable
-from agent_core.tools.mcp.calling import Lost, Refused, Unreadable
+from agent_core.tools.mcp.calling import Lost, ServerRefused, Unreadable
+from agent_core.tools.mcp.http import over_http
 from agent_core.tools.mcp.lifeline import Lifeline
-from agent_core.tools.mcp.link import Link
+from agent_core.tools.mcp.link import McpLink
 from agent_core.tools.mcp.stdio import over_stdio
 from agent_core.tools.mcp.terms import ServerTerms
 
@@ -44,11 +45,11 @@ class Connected:
     """A server that can be asked. Any task may."""
 
     client: Client
-    link: Link
+    link: McpLink
     about: str
 
     async def tools(self, most: int) -> list[Json]:
-        """Its tools as they are listed, `most` at most. Raises `Lost`, `Refused`, `Unreadable`."""
+        """Its tools as they are listed, `most` at most. Raises `Lost`, `ServerRefused`, `Unreadable`."""
         found: list[Json] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -64,36 +65,36 @@ class Connected:
         return found[:most]
 
     async def call(self, tool: str, arguments: Mapping[str, Json], heard: Callable[[str], None]) -> Mapping[str, Json]:
-        """What a tool gives. Raises `Lost`, `Refused`, `Unreadable`."""
+        """What a tool gives. Raises `Lost`, `ServerRefused`, `Unreadable`."""
 
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            heard(progress_words(done, total, message))
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            heard(progress_words(progress, total, message))
 
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
-            result = await self.client.session.send_request(request, _RESULT, progress_callback=progress)
+            result = await self.client.session.send_request(request, _RESULT, progress_callback=told)
         except (MCPError, ValidationError, RuntimeError, OSError) as error:
             raise _trouble(error, self.link) from None
         if isinstance(result, types.InputRequiredResult):
-            raise Refused("it asks for something that cannot be answered here")
+            raise ServerRefused("it asks for something that cannot be answered here")
         return cast("Mapping[str, Json]", result.model_dump(by_alias=True, mode="json", exclude_none=True))
 
 
 @asynccontextmanager
 async def connection(
-    terms: ServerTerms, link: Link, lifeline: Lifeline, notified: Callable[[], None]
+    terms: ServerTerms, link: McpLink, lifeline: Lifeline, notified: Callable[[], None]
 ) -> AsyncGenerator[Connected]:
     """A connection for the block, opened and closed by the same task. Raises whatever the way to the server raises."""
 
-    async def message(incoming: IncomingMessage) -> None:
-        if isinstance(incoming, types.ToolListChangedNotification):
+    async def said(message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
             notified()
 
     async with AsyncExitStack() as stack:
         async with asyncio.timeout(terms.start_seconds):
-            transport = over_stdio(terms, link, lifeline)
+            transport = over_stdio(terms, link, lifeline) if terms.command else over_http(terms, link, None)
             info = types.Implementation(name="outspoken", version="1")
-            client = Client(transport, client_info=info, message_handler=message, cache=None)
+            client = Client(transport, client_info=info, message_handler=said, cache=None)
             await stack.enter_async_context(client)
         server = client.server_info
         about = f"{server.title or server.name} {server.version}" if server is not None else ""
@@ -108,11 +109,17 @@ def progress_words(done: float, total: float | None, message: str | None) -> str
     return f"{said} ({share})" if said else share
 
 
-def _trouble(error: Exception, link: Link) -> Lost | Refused | Unreadable:
+def _trouble(error: Exception, link: McpLink) -> Lost | ServerRefused | Unreadable:
     if isinstance(error, MCPError):
         if link.over.is_set() or (error.code, error.message) == (types.CONNECTION_CLOSED, "Connection closed"):
             return Lost(f"went away ({link.why})" if link.why else "went away")
-        return Refused(_server_words(error))
+        if link.refused:
+            why, link.refused = link.refused, ""
+            return ServerRefused(why)
+        if error.code == types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
+            link.broke("its stream of events ended")
+            return Lost(f"went away ({link.why})")
+        return ServerRefused(_server_words(error))
     if isinstance(error, ValidationError):
         return Unreadable("answered with something that is no result")
     return Lost(f"went away ({link.why or type(error).__name__})")

@@ -23,7 +23,7 @@ from mcp.types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
 
 from agent_core.text.wellformed import well_formed
 from agent_core.tools.mcp.lifeline import Lifeline
-from agent_core.tools.mcp.link import Link, Pace
+from agent_core.tools.mcp.link import McpLink, Pace
 from agent_core.tools.mcp.terms import ServerTerms
 
 log = structlog.get_logger("mcp")
@@ -40,7 +40,9 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
 @asynccontextmanager
-async def over_stdio(terms: ServerTerms, link: Link, lifeline: Lifeline) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+async def over_stdio(
+    terms: ServerTerms, link: McpLink, lifeline: Lifeline
+) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
     """The program runs for the block, and nothing of it after that. Raises `OSError` if it cannot be begun."""
     await lifeline.ready()
     process = await asyncio.create_subprocess_exec(
@@ -76,7 +78,7 @@ async def over_stdio(terms: ServerTerms, link: Link, lifeline: Lifeline) -> Asyn
 async def _read(
     process: asyncio.subprocess.Process,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    link: Link,
+    link: McpLink,
     terms: ServerTerms,
 ) -> None:
     """Hand on what the program says until it says no more."""
@@ -124,7 +126,7 @@ def _message(line: bytes) -> JSONRPCMessage | None:
         return None
 
 
-def _unread(link: Link, terms: ServerTerms, line: bytes) -> None:
+def _unread(link: McpLink, terms: ServerTerms, line: bytes) -> None:
     """A line that is no message: programs print such things by mistake. The first is told, because it explains what follows."""
     if not line.strip():
         return
@@ -134,7 +136,7 @@ def _unread(link: Link, terms: ServerTerms, line: bytes) -> None:
 
 
 async def _write(
-    process: asyncio.subprocess.Process, from_session: MemoryObjectReceiveStream[SessionMessage], link: Link
+    process: asyncio.subprocess.Process, from_session: MemoryObjectReceiveStream[SessionMessage], link: McpLink
 ) -> None:
     assert process.stdin is not None
     async with from_session:
@@ -148,7 +150,7 @@ async def _write(
                 return
 
 
-async def _hear(process: asyncio.subprocess.Process, link: Link, terms: ServerTerms) -> None:
+async def _hear(process: asyncio.subprocess.Process, link: McpLink, terms: ServerTerms) -> None:
     """What the program writes to its standard error, into the log, within bounds."""
     assert process.stderr is not None
     began, lines, held = monotonic(), 0, 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_core.records import dataclass
 from agent_core.retry import Retry
 from agent_core.tools.base import EffectClass
-from agent_core.tools.mcp.listed import ListedTool
+from agent_core.tools.mcp.listed import ServerTool
 
 EVERY = "*"
 """In a list: all tools of the server."""
@@ -64,7 +64,7 @@ def _in(tool: str, names: tuple[str, ...]) -> bool:
     return tool in names or EVERY in names
 
 
-def class_of(terms: ServerTerms, tool: ListedTool) -> EffectClass:
+def class_of(terms: ServerTerms, tool: ServerTool) -> EffectClass:
     """How safe it is to run a tool again: as the operator says, by its name before all others'; else as its server says.
 
     A server that contradicts itself, or says nothing, is taken at its worst.

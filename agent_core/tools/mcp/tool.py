@@ -12,9 +12,18 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks
 from agent_core.tools.base import NoRoom, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.workspace import PathRefused, folder
-from agent_core.tools.mcp.calling import Next, Trouble, begun_before, next_of, repeatable, told
-from agent_core.tools.mcp.listed import ListedTool, skeleton
-from agent_core.tools.mcp.results import FOLDER, Result, ResultFile, read_result
+from agent_core.tools.mcp.calling import (
+    CallAgain,
+    CallTrouble,
+    Lost,
+    NotReached,
+    begun_before,
+    next_of,
+    repeatable,
+    told,
+)
+from agent_core.tools.mcp.listed import ServerTool, skeleton
+from agent_core.tools.mcp.results import FOLDER, McpResult, ResultFile, read_result
 from agent_core.tools.mcp.server import LOOK_SECONDS, McpServer
 from agent_core.tools.mcp.terms import REPEAT, class_of
 
@@ -25,7 +34,7 @@ BEAT_SECONDS = 0.25
 class McpTool:
     """One tool of one server."""
 
-    def __init__(self, server: McpServer, listed: ListedTool, name: str, result_chars: int, *, asks: bool) -> None:
+    def __init__(self, server: McpServer, listed: ServerTool, name: str, result_chars: int, *, asks: bool) -> None:
         terms = server.terms
         self._server = server
         self._tool = listed.name
@@ -49,8 +58,8 @@ class McpTool:
         return self._spec
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
-        spec, attempt = self._spec, 0
-        beat = 0.0
+        spec, attempt, beat = self._spec, 0, 0.0
+        lost: Lost | None = None
 
         def heard(words: str) -> None:
             nonlocal beat
@@ -66,8 +75,12 @@ class McpTool:
             try:
                 raw = await self._server.call(self._tool, arguments, heard)
                 break
-            except Trouble as trouble:
-                if next_of(trouble, attempt, safe=self._safe) is Next.TELL:
+            except CallTrouble as trouble:
+                lost = trouble if isinstance(trouble, Lost) else lost
+                if isinstance(trouble, NotReached) and lost is not None:  # it had been sent before
+                    again = Lost(f"{lost}, and {trouble}")
+                    return told(again, spec.name, self._server.terms.name, spec.effect)
+                if next_of(trouble, attempt, safe=self._safe) is CallAgain.TELL:
                     return told(trouble, spec.name, self._server.terms.name, spec.effect)
                 await asyncio.sleep(REPEAT.seconds(attempt))
         result = read_result(raw, context.call, self._result_chars)
@@ -77,7 +90,7 @@ class McpTool:
         return ToolOutcome(status, f"{result.text}{words}", result.left_out_chars, facts)
 
 
-async def _kept(result: Result, context: ToolContext) -> str:
+async def _kept(result: McpResult, context: ToolContext) -> str:
     """Put the files of a result into the workspace; what the model is told if that cannot be. The call itself is done all the same."""
     if not result.files:
         return ""

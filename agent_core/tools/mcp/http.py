@@ -1,0 +1,89 @@
+"""A server that is reached by HTTP: the package's transport, on a client with bounds of ours.
+
+Nothing is sent anywhere but to the configured address: redirects are followed within it alone. What the server sends is bounded, an event by the
+package and a plain answer here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from typing_extensions import override
+
+from agent_core.tools.mcp.link import McpLink
+from agent_core.tools.mcp.terms import ServerTerms
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+CONNECT_SECONDS = 15.0
+EVENTS = "text/event-stream"
+
+
+@asynccontextmanager
+async def over_http(terms: ServerTerms, link: McpLink, auth: httpx2.Auth | None) -> AsyncGenerator[TransportStreams]:
+    """The way to the server for the block."""
+    patience = httpx2.Timeout(CONNECT_SECONDS, read=terms.limit_seconds + CONNECT_SECONDS)
+    transport = _Watched(httpx2.AsyncHTTPTransport(), link, terms.message_bytes)
+    async with (
+        httpx2.AsyncClient(transport=transport, headers=dict(terms.headers), auth=auth, timeout=patience) as client,
+        streamable_http_client(terms.url, http_client=client, max_sse_event_size=terms.message_bytes) as streams,
+    ):
+        yield streams
+
+
+class _Watched(httpx2.AsyncBaseTransport):
+    """Tells the connection's owner what the way to the server meets, and bounds answers that are no streams of events."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, link: McpLink, most: int) -> None:
+        self._inner, self._link, self._most = inner, link, most
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            response = await self._inner.handle_async_request(request)
+        except httpx2.TransportError as error:
+            self._link.broke(f"it cannot be reached: {_words(error)}")
+            raise
+        if response.status_code in (401, 403):
+            self._link.refused = f"it refuses us (HTTP {response.status_code}): its token is missing, wrong or over"
+        elif response.status_code == 404 and request.headers.get("mcp-session-id"):
+            self._link.broke("it has forgotten our session")
+        elif response.status_code >= 500:
+            self._link.refused = f"it answered HTTP {response.status_code}"
+        if not response.headers.get("content-type", "").startswith(EVENTS):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream, self._most)
+        return response
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body with an end."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, most: int) -> None:
+        self._inner, self._most = inner, most
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        seen = 0
+        async for piece in self._inner:
+            seen += len(piece)
+            if seen > self._most:
+                raise httpx2.StreamError(f"more than {self._most} bytes")
+            yield piece
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _words(error: httpx2.TransportError) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,177 @@
+"""Servers of tools in a whole gateway: from the lines of its configuration to the answer, and what is told when they misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from adapters.contract.base import Ended, FromApi, SessionKey
+from agent_core.messages import InputMessage
+from agent_core.tools.base import EffectClass
+from agent_core.tools.mcp.servers import McpServers
+from agent_core.tools.registry import ToolChanged, changed_words
+from agent_core.turn.view import View
+from gateway.config.paths import find_paths
+from gateway.config.reading import load, redacted, survey
+from gateway.sessions.hub import Hub
+from tests.mcp.rig import FAULTY, brought, faulty
+from tests.serving import served
+
+
+def config_file(folder: Path) -> Path:
+    file = find_paths({"OUTSPOKEN_HOME": str(folder)}, folder).config_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
+def configured(folder: Path, fault: str, more: str = "") -> Path:
+    record = folder / "record"
+    args = ", ".join(f'"{one}"' for one in ("-S", str(FAULTY), fault, str(record)))
+    config_file(folder).write_text(
+        f'[mcp.faulty]\ncommand = "{sys.executable}"\nargs = [{args}]\ntimeout_seconds = 2\n{more}', "utf-8"
+    )
+    return record
+
+
+def effects(record: Path) -> list[str]:
+    return record.read_text().splitlines() if record.exists() else []
+
+
+async def said(hub: Hub, words: str, key: str = "k1") -> View:
+    """What is to be seen at the end of a turn."""
+    inbound = FromApi(
+        account="test", platform_key=key, session=SessionKey("test", "a", "s"), input=(InputMessage(words),), surface="test",
+        memory_scope="test", can_approve=True,
+    )  # fmt: skip
+    ticket = await hub.accept(inbound)
+    async with asyncio.timeout(60), hub.follow(ticket) as follower:
+        while True:
+            sight = await follower.next(20)
+            if isinstance(sight, Ended):
+                return sight.view
+
+
+async def test_a_table_with_a_command_is_a_tool_in_the_first_message(tmp_path: Path):
+    record = configured(tmp_path, "none")
+    async with served(tmp_path, patient=True) as up:
+        view = await said(up.hub, "call faulty__look {}")
+    assert "done" in view.text
+    assert effects(record) == ["look"]
+
+
+@pytest.mark.parametrize("fault", ["dies", "hangs", "endless_line"])
+async def test_an_effect_whose_server_went_away_is_told_at_the_end_of_the_turn_and_done_once(
+    fault: str, tmp_path: Path
+):
+    record = configured(tmp_path, fault)
+    async with served(tmp_path, patient=True) as up:
+        view = await said(up.hub, "call faulty__act {}")
+    notes = [bubble.text for bubble in view.bubbles if bubble.key.endswith(".unsure")]
+    assert len(notes) == 1, view
+    assert "faulty__act" in notes[0]
+    assert effects(record).count("act") == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [("becomes_an_effect", "needs more care now"), ("withdraws", "was withdrawn")]
+)
+async def test_a_tool_that_changes_in_mid_turn_is_not_run_in_it(fault: str, words: str, tmp_path: Path):
+    record = tmp_path / "record"
+    async with brought(tmp_path, faulty(fault, record)) as rig:
+        assert (await rig.call("faulty__look")).text == "done"
+        async with asyncio.timeout(30):
+            while rig.servers.servers["faulty"].listing.tools[1].read_only:
+                await asyncio.sleep(0.05)
+        checked = rig.registry.check("faulty__look", "{}", ["faulty__look"], EffectClass.PURE)
+        assert isinstance(checked, ToolChanged)
+        assert words in changed_words(checked)
+    assert effects(record) == ["look"]
+
+
+async def test_the_operator_decides_which_tools_there_are_and_which_need_approval(tmp_path: Path):
+    configured(tmp_path, "none", 'deny = ["put"]\napproval = ["act"]\nprefix = "f_"\n')
+    async with served(tmp_path, patient=True) as up:
+        await said(up.hub, "hello")
+        tools = up.hub.opener.world.tools
+        assert [one.name for one in tools.brought] == ["f_act", "f_look", "f_slow"]
+        assert [one.name for one in tools.brought if one.approval] == ["f_act"]
+
+
+def test_a_secret_is_neither_taken_in_the_file_nor_shown(tmp_path: Path):
+    configured(tmp_path, "none", 'token = "geheim"\n')
+    env = {"OUTSPOKEN_HOME": str(tmp_path)}
+    paths = find_paths(env, tmp_path)
+    assert "is a secret" in str(survey(paths.config_file, env, required=True).problems[0])
+    configured(tmp_path, "none", 'token_env = "CELLAR_KEY"\n')
+    found = load(paths.config_file, {**env, "CELLAR_KEY": "s3cret-of-the-cellar"}).config
+    assert found.mcp.servers[0].terms().environment["CELLAR_KEY"] == "s3cret-of-the-cellar"
+    assert "s3cret-of-the-cellar" not in str(redacted(found)) + repr(found) + repr(found.mcp.servers[0].terms())
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('command = "x"\nurl = "https://example.org/mcp"', "either a command or a url"),
+        ('args = ["x"]', "either a command or a url"),
+        ('command = "x"\nenv = {API_KEY = "x"}', "looks like a secret"),
+        ('command = "x"\npure = ["a"]\neffect = ["a"]', "a tool stands in pure and in effect"),
+        ('command = "x"\ntimeout_seconds = 0', "timeout_seconds"),
+        ('command = "x"\nprefix = "a b"', "prefix"),
+    ],
+)
+def test_what_is_wrong_with_a_server_is_said(lines: str, words: str, tmp_path: Path):
+    config_file(tmp_path).write_text(f"[mcp.one]\n{lines}\n", "utf-8")
+    env = {"OUTSPOKEN_HOME": str(tmp_path)}
+    problems = survey(find_paths(env, tmp_path).config_file, env, required=True).problems
+    assert any(words in str(one) for one in problems), problems
+
+
+async def test_without_a_server_nothing_of_it_is_there(tmp_path: Path):
+    async with served(tmp_path, patient=True) as up:
+        assert up.hub.opener.settings.tools_settled is None
+    assert not (tmp_path / "state" / "mcp").exists()
+
+
+HOLD = """
+import asyncio, sys
+from pathlib import Path
+from tests.mcp.rig import brought, faulty
+async def main():
+    async with brought(Path(sys.argv[1]), faulty("child_stays", Path(sys.argv[1]) / "record")) as rig:
+        print("PIDS", (await rig.servers.servers["faulty"].ready()).link.pid, rig.servers.lifeline.pid, flush=True)
+        await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
+
+async def test_nothing_of_a_server_outlives_a_gateway_that_is_killed(tmp_path: Path):
+    holder = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLD, str(tmp_path), stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    assert holder.stdout is not None
+    async with asyncio.timeout(60):
+        while not (line := await holder.stdout.readline()).startswith(b"PIDS"):
+            assert line, "it ended"
+    pids = [*map(int, line.split()[1:]), int((tmp_path / "record.child").read_text())]
+    assert all(psutil.pid_exists(pid) for pid in pids)
+    os.kill(holder.pid, signal.SIGKILL)
+    await holder.wait()
+    async with asyncio.timeout(30):
+        while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids):
+            await asyncio.sleep(0.05)
+
+
+def test_the_servers_are_loaded_by_nobody_else():
+    assert McpServers.__module__ == "agent_core.tools.mcp.servers"
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, gateway.daemon; print([n for n in sys.modules if 'mcp' in n])"],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
+    ).stdout  # fmt: skip
+    assert loaded.strip() == "['gateway.config.mcp']"
