@@ -40,7 +40,7 @@ from gateway.config.agents import agents_of
 from gateway.config.model import endpoints_of, rehearsal_endpoint
 from gateway.config.operatorkey import operator_key_of, with_operator_key
 from gateway.config.paths import Paths
-from gateway.config.reading import CannotServe, redactor_of
+from gateway.config.reading import NO_MCP, CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
 from gateway.delivery.forming import WORKERS, Forming
@@ -179,7 +179,7 @@ async def serving(
             )
         )  # fmt: skip
         version = program_version()
-        look = Look(hub, store, chats, health, alerter, quotas, clock, version, keeper.aside, soundness, hooks)
+        look = Look(hub, store, chats, health, alerter, quotas, clock, version, keeper.aside, soundness, hooks, servers)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
@@ -277,9 +277,7 @@ async def _mcp_servers(
     if not config.mcp.servers:
         return None
     if find_spec("mcp") is None:
-        raise CannotServe(
-            "[mcp] names servers, and the package for them is not there. Install it: pip install 'outspoken[mcp]'."
-        )
+        raise CannotServe(NO_MCP)
     from agent_core.tools.mcp.servers import McpServers
 
     servers = McpServers(

@@ -138,6 +138,7 @@ def status_lines(body: Table) -> list[str]:
     lines += [f"Forgetting a person ({one.get('forget')})." for one in tables(body.get("forgetting"))]
     lines += _words(body.get("forgotten"))
     lines += [f"Webhook {line}" for line in webhook_lines(hooks)] if (hooks := tables(body.get("webhooks"))) else []
+    lines += [_tool_server(one) for one in tables(body.get("mcp"))]
     unsent = body.get("unsent_parts")
     if unsent:
         lines.append(
@@ -267,6 +268,13 @@ def delivery_line(body: Table) -> str:
             return f"It could not be delivered: {body.get('cause')}"
         case _:
             return f"The last try failed: {body.get('cause')}" if body.get("cause") else ""
+
+
+def _tool_server(one: Table) -> str:
+    """A server of tools in a line."""
+    offered = sum(1 for tool in tables(one.get("tools")) if tool.get("name"))
+    words = f" – {one.get('words')}" if one.get("words") else ""
+    return f"Server of tools {one.get('server')}: {one.get('state')}, {offered} tools, {one.get('calls')} calls{words}"
 
 
 def webhook_lines(found: Sequence[Table]) -> list[str]:

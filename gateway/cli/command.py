@@ -24,6 +24,7 @@ from gateway.cli.first import doctor, setup
 from gateway.cli.guarded import PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.keys import keys
 from gateway.cli.look import bundle, explain, health
+from gateway.cli.mcp import mcp
 from gateway.cli.start import completion, say_next, typed
 from gateway.cli.tools import tools
 from gateway.cli.webhooks import webhooks
@@ -273,6 +274,7 @@ cli.add_command(bundle)
 cli.add_command(health)
 cli.add_command(webhooks)
 cli.add_command(tools)
+cli.add_command(mcp)
 cli.add_command(completion)
 with_examples(cli)
 

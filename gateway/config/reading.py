@@ -498,6 +498,9 @@ def _shown(value: object, name: str, redactor: Redactor) -> object:
             return value
 
 
+NO_MCP = "[mcp] names servers, and the package for them is not there. Install it: pip install 'outspoken[mcp]'."
+
+
 class CannotServe(Exception):
     """The daemon cannot start; the words say why and what to do."""
 

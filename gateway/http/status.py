@@ -27,6 +27,7 @@ from gateway.setaside.setaside import PutAside
 from gateway.storage.soundness import SoundnessWatch
 
 if TYPE_CHECKING:
+    from agent_core.tools.mcp.servers import McpServers
     from gateway.webhooks.sender import HookSender
 
 FAILED_SHOWN = 20
@@ -47,6 +48,7 @@ class Look:
     asides: PutAside
     soundness: SoundnessWatch
     webhooks: HookSender | None = None
+    servers: McpServers | None = None
 
     def __post_init__(self) -> None:
         self.began = self.clock.monotonic()
@@ -96,6 +98,7 @@ class Look:
             ],
             "soundness": self.soundness.status(),
             "cannot_be_set_aside": {**self.asides.stuck},
+            "mcp": self.servers.status() if self.servers is not None else [],
             "free_disk_bytes": self.health.free_bytes,
             "quota": self.quotas.status(),
             "retention": asdict(self.hub.upkeep.last) | {"kept": asdict(self.hub.upkeep.keep)},

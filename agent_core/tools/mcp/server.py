@@ -167,7 +167,7 @@ class McpServer:
                 self._tell_line(connected)
                 await self._watch(connected, link)
         except Exception as error:  # noqa: BLE001 - the border to a program of somebody else's: whatever it does is told
-            link.closing(link.refused or in_words(error))
+            link.closing(link.refused or in_words(error, self._program))
         except BaseException:
             link.closing("it is ended with the gateway")
             raise
@@ -188,11 +188,16 @@ class McpServer:
         )
         self._tell_line(NotReached(f"cannot be used now: {self.why}"))
 
+    @property
+    def _program(self) -> str:
+        return self.terms.command[0] if self.terms.command else ""
+
     def _last(self) -> str:
         return self.last_lines[-1] if self.last_lines else ""
 
     def _tell_line(self, found: Connected | NotReached) -> None:
         line, self._line = self._line, []
+        self._wanted.clear()  # whoever wanted it knows
         for waiting in line:
             if waiting.done():
                 continue
@@ -251,15 +256,15 @@ class McpServer:
         self._changed(self)
 
 
-def in_words(error: BaseException) -> str:
+def in_words(error: BaseException, program: str) -> str:
     """Why a server could not be reached or was lost, in a few words; of a group the first that says something."""
     if isinstance(error, BaseExceptionGroup):
         inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        return in_words(inner[0])
+        return in_words(inner[0], program)
     if isinstance(error, FileNotFoundError):
-        return f"there is no program {error.filename or ''}".rstrip()
+        return f"there is no program {program}, or no folder for it to run in"
     if isinstance(error, PermissionError):
-        return f"{error.filename or 'the program'} may not be run"
+        return f"{program} may not be run"
     if isinstance(error, TimeoutError):
         return "it did not say what it can do in time"
     words = label(harmless(storable(str(error))), WORDS_CHARS)

@@ -59,17 +59,18 @@ class McpServers:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """They are looked after for the block, and over after it."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one.run(), name=f"mcp {name}") for name, one in self.servers.items()]
-            for one in self.servers.values():
-                if not one.listing.tools:
-                    one.want()
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
-        await self.lifeline.aclose()
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(one.run(), name=f"mcp {name}") for name, one in self.servers.items()]
+        for one in self.servers.values():
+            if not one.listing.tools:
+                one.want()
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait((*tasks, *self._keeping))
+            await self.lifeline.aclose()
 
     async def settled(self) -> None:
         """Wait a little for servers that are begun for the first time; a turn that begins without them has none of their tools."""

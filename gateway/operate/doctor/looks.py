@@ -64,6 +64,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
             if config.tools.skills or brings_python(config.tools)
             else []
         ),
+        *_tool_servers(config),
     ]
     redactor = redactor_of(config)
     found = [*judged_survey(seen, file), *await examine(checks)]
@@ -257,10 +258,27 @@ async def _own_tools(config: Config) -> Seen:
     fix = "Correct it, try it (outspoken tools try), then start the gateway again."
     findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in added.unusable]
     there = [tool.spec.name for tool in added.tools]
-    if unknown := unknown_names(named_tools(config), [*tool_names(), *there]):
+    if unknown := unknown_names(named_tools(config), [*tool_names(), *there], config.mcp.servers):
         findings.append(Finding("tools", Severity.CONFIGURATION, unknown, "Correct the name."))
     told = f"Tools of your own: {', '.join(there)}." if there else "There is no tool of your own."
     return Seen((*findings, ok("tools", told) if there else note("tools", told)))
+
+
+def _tool_servers(config: Config) -> list[Check]:
+    if not config.mcp.servers:
+        return []
+    longest = max(one.start_seconds for one in config.mcp.servers)
+    return [Check("mcp", longest + LOCAL_SECONDS, lambda: _servers(config))]
+
+
+async def _servers(config: Config) -> Seen:
+    from gateway.operate.servers import judged, looked_at, not_there
+    from gateway.operate.trying import NotTried
+
+    try:
+        return Seen(tuple(judged(await looked_at(config))))
+    except NotTried as error:
+        return Seen((not_there(str(error)),))
 
 
 # --- words ---

@@ -1,0 +1,102 @@
+"""``outspoken mcp``: the servers of tools of this configuration, looked at and tried without a model and without a gateway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_core.jsonvalue import Json
+
+
+@click.group()
+def mcp() -> None:
+    """Servers of tools (Model Context Protocol): see docs/mcp.md."""
+
+
+@mcp.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def mcp_list(config_file: Path | None, as_json: bool) -> None:
+    """Begin each server, say what it can do and how safe each tool is to run again, and end it."""
+    from gateway.cli.guarded import guarded
+
+    guarded(lambda: _list(config_file, as_json=as_json))
+
+
+@mcp.command("try")
+@click.argument("server")
+@click.argument("tool")
+@click.argument("arguments", default="{}")
+@click.pass_obj
+def mcp_try(config_file: Path | None, server: str, tool: str, arguments: str) -> None:
+    """Run TOOL of the server SERVER with ARGUMENTS, a JSON object. It is really run; files of its result are put into ./mcp."""
+    from gateway.cli.guarded import guarded
+
+    guarded(lambda: _try(config_file, server, tool, arguments))
+
+
+async def _list(config_file: Path | None, *, as_json: bool) -> int:
+    import orjson
+
+    from gateway.operate.context import configure_logs, load_all
+    from gateway.operate.servers import looked_at
+    from gateway.operate.trying import NotTried
+
+    loaded, _ = load_all(config_file)
+    configure_logs(loaded.config, quiet=True)
+    try:
+        found = await looked_at(loaded.config)
+    except NotTried as error:
+        click.echo(str(error), err=True)
+        return 1
+    if as_json:
+        click.echo(orjson.dumps({"servers": found}, option=orjson.OPT_INDENT_2))
+    else:
+        click.echo("\n".join(lines(found)))
+    return 0 if all(isinstance(one, dict) and one.get("state") == "ready" for one in found) else 1
+
+
+def lines(found: Sequence[Json]) -> list[str]:
+    """Each server, and below it its tools. Pure."""
+    out: list[str] = []
+    for one in found:
+        assert isinstance(one, dict)
+        tools = one["tools"]
+        assert isinstance(tools, list)
+        why = f" – {one['words']}" if one["words"] else ""
+        about = f" ({one['about']})" if one["about"] else ""
+        out.append(f"{one['server']}{about}: {one['state']}{why}")
+        for tool in tools:
+            assert isinstance(tool, dict)
+            asks = "  (needs approval)" if tool["approval"] else ""
+            off = "" if tool["name"] else "  (taken out by the configuration)"
+            out.append(f"  {tool['name'] or tool['tool']}  {tool['class']}{asks}{off}")
+        left_out, stderr = one["left_out"], one["stderr"]
+        out += [f"  not offered: {words}" for words in (left_out if isinstance(left_out, list) else [])]
+        if one["state"] != "ready" and isinstance(stderr, list):
+            out += [f"  it wrote: {line}" for line in stderr]
+    return out or ["No server is configured: see docs/mcp.md."]
+
+
+async def _try(config_file: Path | None, server: str, tool: str, arguments: str) -> int:
+    from agent_core.tools.base import ToolStatus
+    from gateway.operate.context import configure_logs, load_all
+    from gateway.operate.servers import tried
+    from gateway.operate.trying import NotTried
+
+    loaded, _ = load_all(config_file)
+    configure_logs(loaded.config, quiet=True)
+    try:
+        outcome = await tried(
+            loaded.config, server, tool, arguments, lambda words: click.echo(f"{tool}: {words}", err=True)
+        )
+    except NotTried as error:
+        click.echo(str(error), err=True)
+        return 1
+    click.echo(outcome.text)
+    return 0 if outcome.status is ToolStatus.OK else 1

@@ -1,0 +1,101 @@
+"""The servers of tools of this configuration, begun for a look and ended again: for `doctor`, and for whoever tries a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from adapters.checks.findings import Finding, Severity, ok, problem, warning
+from agent_core.jsonvalue import Json
+from agent_core.ports import SystemClock
+from agent_core.tools.base import ToolContext, ToolOutcome
+from agent_core.tools.mcp.calling import NotReached
+from agent_core.tools.mcp.server import McpServer
+from agent_core.tools.mcp.servers import McpServers
+from agent_core.tools.registry import ArgumentsUnreadable, Runnable, ToolRegistry
+from gateway.config.mcp import McpEntry
+from gateway.config.reading import NO_MCP
+from gateway.config.sections import Config
+from gateway.operate.trying import NotTried
+
+
+@asynccontextmanager
+async def begun(config: Config, entries: Sequence[McpEntry]) -> AsyncGenerator[tuple[McpServers, ToolRegistry]]:
+    """These servers, once each said what it can do or why it does not. Raises `NotTried`."""
+    if find_spec("mcp") is None:
+        raise NotTried(NO_MCP)
+    registry = ToolRegistry([])
+    with tempfile.TemporaryDirectory(prefix="outspoken-mcp-") as folder:
+        servers = McpServers(
+            [one.terms() for one in entries],
+            registry,
+            Path(folder),
+            SystemClock(),
+            result_chars=config.tools.result_chars,
+        )
+        async with servers.running():
+            await asyncio.gather(*(_reached(one) for one in servers.servers.values()))
+            yield servers, registry
+
+
+async def _reached(server: McpServer) -> None:
+    with suppress(NotReached):  # its status says so
+        await server.ready()
+
+
+async def looked_at(config: Config) -> list[Json]:
+    """How each server is doing."""
+    async with begun(config, config.mcp.servers) as (servers, _):
+        return servers.status()
+
+
+async def tried(config: Config, server: str, tool: str, arguments: str, shown: Callable[[str], None]) -> ToolOutcome:
+    """What a tool of a server gives; it is really run. Raises `NotTried`."""
+    entry = next((one for one in config.mcp.servers if one.name == server), None)
+    if entry is None:
+        there = ", ".join(one.name for one in config.mcp.servers) or "none"
+        raise NotTried(f"There is no server called {server} in the configuration. There is: {there}.")
+    async with begun(config, [entry]) as (servers, registry):
+        one = servers.servers[server]
+        if not one.listing.tools:
+            raise NotTried(f"The server {server} cannot be used: {one.why}.")
+        names = servers.names[server]
+        name = names.get(tool, tool)
+        checked = registry.check(name, arguments)
+        if isinstance(checked, ArgumentsUnreadable):
+            raise NotTried(f"These arguments do not fit, so nothing was run. {checked.complaint}")
+        if not isinstance(checked, Runnable):
+            raise NotTried(f"The server {server} offers no tool called {tool}. It offers: {', '.join(names)}.")
+        folder = Path.cwd()
+        return await registry.run(checked, ToolContext("try", "1", "try:1", folder, "try", SystemClock(), shown))
+
+
+def judged(status: Sequence[Json]) -> list[Finding]:
+    """What a look at the servers found. Pure."""
+    found: list[Finding] = []
+    for one in status:
+        assert isinstance(one, dict)
+        name, tools = one["server"], one["tools"]
+        assert isinstance(tools, list)
+        if one["state"] != "ready":
+            fix = f"Run {one['by']} by hand, or look at what it wrote: outspoken mcp list"
+            found.append(problem("mcp", f"The server {name} cannot be used: {one['words']}.", fix))
+            continue
+        found.append(
+            ok("mcp", f"The server {name} ({one['about'] or 'it does not say what it is'}) has {len(tools)} tools.")
+        )
+        left_out = one["left_out"]
+        if isinstance(left_out, list) and left_out:
+            fix = "Leave them out (deny in [mcp.NAME]), or report it to the server's makers."
+            found.append(warning("mcp", f"Of the server {name} not offered: {'; '.join(map(str, left_out[:5]))}.", fix))
+    return found
+
+
+def not_there(words: str) -> Finding:
+    """The package is missing."""
+    what, _, fix = words.partition(" Install it: ")
+    return Finding("mcp", Severity.CONFIGURATION, what, fix)
