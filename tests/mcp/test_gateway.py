@@ -58,9 +58,17 @@ async def said(hub: Hub, words: str, key: str = "k1") -> View:
                 return sight.view
 
 
-async def test_a_table_with_a_command_is_a_tool_in_the_first_message(tmp_path: Path):
+async def learnt(hub: Hub) -> None:
+    """Wait until a server has said what it can do; a turn would wait as well, but not for ever."""
+    async with asyncio.timeout(60):
+        while not hub.opener.world.tools.brought:
+            await asyncio.sleep(0.05)
+
+
+async def test_a_table_with_a_command_is_a_tool(tmp_path: Path):
     record = configured(tmp_path, "none")
     async with served(tmp_path, patient=True) as up:
+        await learnt(up.hub)
         view = await said(up.hub, "call faulty__look {}")
     assert "done" in view.text
     assert effects(record) == ["look"]
@@ -72,6 +80,7 @@ async def test_an_effect_whose_server_went_away_is_told_at_the_end_of_the_turn_a
 ):
     record = configured(tmp_path, fault)
     async with served(tmp_path, patient=True) as up:
+        await learnt(up.hub)
         view = await said(up.hub, "call faulty__act {}")
     notes = [bubble.text for bubble in view.bubbles if bubble.key.endswith(".unsure")]
     assert len(notes) == 1, view
@@ -98,7 +107,7 @@ async def test_a_tool_that_changes_in_mid_turn_is_not_run_in_it(fault: str, word
 async def test_the_operator_decides_which_tools_there_are_and_which_need_approval(tmp_path: Path):
     configured(tmp_path, "none", 'deny = ["put"]\napproval = ["act"]\nprefix = "f_"\n')
     async with served(tmp_path, patient=True) as up:
-        await said(up.hub, "hello")
+        await learnt(up.hub)
         tools = up.hub.opener.world.tools
         assert [one.name for one in tools.brought] == ["f_act", "f_look", "f_slow"]
         assert [one.name for one in tools.brought if one.approval] == ["f_act"]

@@ -30,7 +30,7 @@ from agent_core.tools.registry import ToolRegistry
 
 log = structlog.get_logger("mcp")
 
-LEARN_SECONDS = 3.0
+LEARN_SECONDS = 10.0
 """A turn waits so long for servers whose tools nobody knows yet."""
 LIST_BYTES = 8 * 1024 * 1024
 
