@@ -39,7 +39,9 @@ async def test_a_database(tmp_path: Path):
 
 
 async def test_a_page(tmp_path: Path):
-    async with brought(tmp_path, ServerTerms("fetch", "fetch__", (str(BIN / "mcp-server-fetch"), "--ignore-robots-txt"))) as rig:
+    async with brought(
+        tmp_path, ServerTerms("fetch", "fetch__", (str(BIN / "mcp-server-fetch"), "--ignore-robots-txt"))
+    ) as rig:
         outcome = await rig.call("fetch__fetch", {"url": "http://127.0.0.1:9/nothing"})
         assert outcome.status is ToolStatus.FAILED
         assert "127.0.0.1:9" in outcome.text
