@@ -14,7 +14,7 @@ from agent_core.tools.base import Tool, ToolContext, ToolOutcome
 from agent_core.tools.builtin import own_tools
 from agent_core.tools.offer import Unusable
 from agent_core.tools.python.tool import PythonTool
-from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, ToolRegistry
+from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, ToolChanged, ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.config.sections import Config
 from gateway.toolset import added_tools, named_tools, offered
@@ -81,7 +81,7 @@ async def tried(
         match checked:
             case ArgumentsUnreadable():
                 raise NotTried(f"These arguments do not fit, so nothing was run. {checked.complaint}")
-            case NoSuchTool():
+            case NoSuchTool() | ToolChanged():
                 raise AssertionError(name)
             case _:
                 pass
