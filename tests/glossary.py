@@ -30,6 +30,7 @@ WORDS: Mapping[str, str] = {
     "Approval answered": "agent_core.turn.events.ApprovalAnswered",
     "Limit": "agent_core.patience.Limit",
     "Queues": "gateway.queues.queues.Queues",
+    "Workers": "agent_core.workers.pool.Workers",
     "Ability": "adapters.contract.chat.Ability",
     "Advice": "agent_core.failures.remedies.Advice",
     "Bell": "agent_core.bell.Bell",
