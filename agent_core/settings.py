@@ -128,6 +128,8 @@ class TurnSettings:
     """Which rules decide the turn; a journal that does not say was written under the first."""
     most_calls: int = 0
     """After so many model calls no remedy is tried any more; 0: the ladder alone decides. A turn that has it is no incident."""
+    most_tool_calls: int = 0
+    """So many calls of the gateway's tools the client allows; 0: as many as the other limits do."""
     restarts_a_step: int = 8
     """A step that is broken off by more restarts ends the turn. (How often a turn may bring the process down is another number.)"""
     ladder: LadderCounts = field(default_factory=LadderCounts)

@@ -97,6 +97,8 @@ class FromApi(_Message):
     """The wished model; empty is the configured chain."""
     can_approve: bool = False
     client_output_limit: bool = False
+    most_tool_calls: int = 0
+    """So many calls of the gateway's tools its client allows; 0: as many as the operator does."""
     browser: str = ""
     """Which browser's page it came from."""
     digest: str = ""

@@ -31,6 +31,8 @@ class FieldFate(StrEnum):
     """The gateway reads it, and checks it where it does."""
     PASSED = "passed on"
     REFUSED = "refused"
+    LEFT_OUT = "left out"
+    """It says nothing to a model, or nobody here can do it, and no request depends on it: it is named in the answer's ``outspoken.left_out``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,13 @@ def _kind(words: str, *kinds: type) -> Check:
     def check(value: Json) -> str | None:
         fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
         return None if fits else f"must be {words}"
+
+    return check
+
+
+def _one_of(*known: str) -> Check:
+    def check(value: Json) -> str | None:
+        return None if value in known else f"must be one of: {', '.join(known)}"
 
     return check
 
@@ -249,13 +258,14 @@ RESPONSES: Mapping[str, FieldRow] = {
     "include": FieldRow(
         FieldFate.USED,
         "reasoning.encrypted_content and message.output_text.logprobs; what else it names is not made here",
+        _LIST,
     ),
     "text": FieldRow(FieldFate.USED, "its format is passed on as response_format, its verbosity as verbosity", _OBJECT),
     "reasoning": FieldRow(FieldFate.USED, "its effort is passed on as reasoning_effort", _OBJECT),
     "max_output_tokens": FieldRow(FieldFate.USED, "passed on as max_completion_tokens", _whole(1)),
-    "max_tool_calls": _refused("how much a turn may do is the operator's setting."),
+    "max_tool_calls": FieldRow(FieldFate.USED, "of the gateway's tools", _whole(1)),
     "truncation": FieldRow(
-        FieldFate.USED, "auto and disabled; a conversation that is too long is summed up either way", _TEXT
+        FieldFate.USED, "a conversation that is too long is summed up either way", _one_of("auto", "disabled")
     ),
     "prompt": _STORED_PROMPT,
     "context_management": _refused("the gateway shortens conversations itself."),
@@ -319,7 +329,7 @@ TOOLS: Mapping[str, FieldRow] = {
 _THEIRS = _refused(
     "it is carried out on OpenAI's servers, which the gateway has not; it has tools of its own (outspoken.tools)."
 )
-_UNASKED = FieldRow(FieldFate.USED, "programs offer it unasked: it is left out, and named in outspoken.left_out")
+_UNASKED = FieldRow(FieldFate.LEFT_OUT, "programs offer it unasked")
 RESPONSE_TOOLS: Mapping[str, FieldRow] = {
     "function": USED,
     "custom": FieldRow(FieldFate.USED, "offered to the model as a function with one text, input"),
@@ -355,6 +365,7 @@ RESPONSE_PARTS: Mapping[str, FieldRow] = {
 """Kinds of parts in the content of an item."""
 
 _HOSTED = _refused("it belongs to a tool that is not served here.")
+_FOR_PEOPLE = FieldRow(FieldFate.USED, "of an answer that a client hands back: it was for people to see")
 RESPONSE_ITEMS: Mapping[str, FieldRow] = {
     "message": USED,
     "function_call": USED,
@@ -362,12 +373,12 @@ RESPONSE_ITEMS: Mapping[str, FieldRow] = {
     "custom_tool_call": USED,
     "custom_tool_call_output": USED,
     "reasoning": _THOUGHT,
-    "item_reference": _refused("only whole items are taken; or name the response in previous_response_id."),
+    "item_reference": FieldRow(FieldFate.USED, "the item of a response that is kept"),
     "file_search_call": _HOSTED,
     "computer_call": _HOSTED,
     "computer_call_output": _HOSTED,
     "web_search_call": _HOSTED,
-    "image_generation_call": _HOSTED,
+    "image_generation_call": _FOR_PEOPLE,
     "code_interpreter_call": _HOSTED,
     "local_shell_call": _HOSTED,
     "local_shell_call_output": _HOSTED,
@@ -375,10 +386,10 @@ RESPONSE_ITEMS: Mapping[str, FieldRow] = {
     "shell_call_output": _HOSTED,
     "apply_patch_call": _HOSTED,
     "apply_patch_call_output": _HOSTED,
-    "mcp_list_tools": _HOSTED,
+    "mcp_list_tools": _FOR_PEOPLE,
     "mcp_approval_request": _HOSTED,
     "mcp_approval_response": _HOSTED,
-    "mcp_call": _HOSTED,
+    "mcp_call": _FOR_PEOPLE,
     "tool_search_call": _HOSTED,
     "tool_search_output": _HOSTED,
     "additional_tools": _HOSTED,
@@ -389,6 +400,81 @@ RESPONSE_ITEMS: Mapping[str, FieldRow] = {
     "compaction_trigger": _refused("the gateway shortens conversations itself."),
 }
 """Kinds of items that an input can have."""
+
+_SILENT = FieldRow(FieldFate.LEFT_OUT)
+_KEPT_FILES = _refused("files are not kept here; send the content itself.")
+_ITEM: Mapping[str, FieldRow] = {"type": USED, "id": _ANSWERED, "status": _ANSWERED}
+_CALL: Mapping[str, FieldRow] = {
+    **_ITEM, "call_id": USED, "name": USED, "namespace": USED, "caller": _SILENT, "async": _SILENT,
+}  # fmt: skip
+ITEM_FIELDS: Mapping[str, Mapping[str, FieldRow]] = {
+    "message": {**_ITEM, "role": USED, "content": USED, "phase": _ANSWERED, "audio": _ANSWERED, "outspoken": _ANSWERED},
+    "function_call": {**_CALL, "arguments": USED},
+    "function_call_output": {**_CALL, "output": USED},
+    "custom_tool_call": {**_CALL, "input": USED},
+    "custom_tool_call_output": {**_CALL, "output": USED},
+    "reasoning": {**_ITEM, "summary": USED, "content": USED, "encrypted_content": _THOUGHT},
+    "item_reference": {"type": USED, "id": USED},
+}
+"""The fields of those items that say something to a model."""
+
+PART_FIELDS: Mapping[str, Mapping[str, FieldRow]] = {
+    "input_text": {"type": USED, "text": USED, "prompt_cache_breakpoint": _SILENT},
+    "input_image": {
+        "type": USED, "image_url": USED, "detail": USED, "file_id": _KEPT_FILES, "prompt_cache_breakpoint": _SILENT,
+    },
+    "input_file": {
+        "type": USED, "file_data": USED, "filename": USED, "file_id": _KEPT_FILES, "file_url": _KEPT_FILES,
+        "detail": _SILENT, "prompt_cache_breakpoint": _SILENT,
+    },
+    "input_audio": {"type": USED, "input_audio": USED},
+    "output_text": {"type": USED, "text": USED, "annotations": _ANSWERED, "logprobs": _ANSWERED},
+    "refusal": {"type": USED, "refusal": USED},
+    "summary_text": {"type": USED, "text": USED},
+    "reasoning_text": {"type": USED, "text": USED},
+}  # fmt: skip
+"""The fields of the parts in items."""
+
+_OF_TOOLS: Mapping[str, FieldRow] = {
+    "type": USED, "name": USED, "description": USED, "allowed_callers": _SILENT, "async": _SILENT, "defer_loading": _SILENT,
+}  # fmt: skip
+TOOL_FIELDS: Mapping[str, Mapping[str, FieldRow]] = {
+    "function": {**_OF_TOOLS, "parameters": USED, "strict": USED, "output_schema": _SILENT},
+    "custom": {**_OF_TOOLS, "format": FieldRow(FieldFate.USED, "a grammar is told to the model")},
+    "namespace": {"type": USED, "name": USED, "description": _SILENT, "tools": USED},
+}
+"""The fields of the tools of responses that are a client's own."""
+
+TOOL_CHOICES: Mapping[str, FieldRow] = {
+    "function": USED,
+    "custom": USED,
+    "allowed_tools": FieldRow(FieldFate.USED, "only these are offered"),
+    "computer_use": _THEIRS,
+    **{kind: _THEIRS for kind, row in RESPONSE_TOOLS.items() if row.fate is FieldFate.REFUSED or row is _UNASKED},
+}
+"""Kinds of ``tool_choice`` of responses, where it is an object."""
+
+TEXT_FIELDS: Mapping[str, FieldRow] = {"format": USED, "verbosity": USED}
+REASONING_FIELDS: Mapping[str, FieldRow] = {
+    "effort": USED,
+    "summary": FieldRow(FieldFate.USED, "what the model tells of its thoughts is shown whichever summary is wished"),
+    "generate_summary": FieldRow(FieldFate.USED, "the older summary"),
+    "context": _SILENT,
+    "mode": _SILENT,
+}
+"""The fields of ``text`` and ``reasoning`` of responses."""
+
+INCLUDED: Mapping[str, FieldRow] = {
+    "reasoning.encrypted_content": USED,
+    "message.output_text.logprobs": USED,
+    "file_search_call.results": _SILENT,
+    "web_search_call.results": _SILENT,
+    "web_search_call.action.sources": _SILENT,
+    "message.input_image.image_url": FieldRow(FieldFate.USED, "it is told anyhow"),
+    "computer_call_output.output.image_url": _SILENT,
+    "code_interpreter_call.outputs": _SILENT,
+}
+"""What ``include`` of responses can name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +527,21 @@ def sort(value: Mapping[str, Json], table: Mapping[str, FieldRow]) -> SortedFiel
 
 def _wrong(name: str, words: str, code: str = "") -> SortedFields:
     return SortedFields({}, (), FieldComplaint(name, words, code))
+
+
+def left_out_of(
+    given: Mapping[str, Json], table: Mapping[str, FieldRow], path: str, name: str
+) -> tuple[list[str], FieldComplaint | None]:
+    """(what of an object within a request says nothing to a model, and is named as ``name.field``; what is refused of it)."""
+    silent: list[str] = []
+    for key, value in given.items():
+        row = table.get(key)
+        if value in (None, False, "", [], {}) or (row is not None and row.fate in (FieldFate.USED, FieldFate.PASSED)):
+            continue
+        if row is not None and row.fate is FieldFate.REFUSED:
+            return [], FieldComplaint(f"{path}.{key}", f"is not taken here: {row.why}", "unsupported_value")
+        silent.append(f"{name}.{key}"[:80])
+    return silent, None
 
 
 def kind_refusal(kind: Json, table: Mapping[str, FieldRow]) -> str | None:

@@ -328,10 +328,29 @@ def _tools(turn: Standing, at: int) -> ReplyJudged:
         return ReplyJudged(at=at, reply=Reply.HANDED, solved=solved)
     limit = turn.settings.calls_a_reply
     handed = tuple(call.call for call in calls[:limit] if call.name in theirs)
+    allowed = _allowed(turn, [call.name in theirs for call in calls])
+    if allowed is not None and (limit is None or allowed < limit):
+        most = turn.settings.most_tool_calls
+        words = f"Not run: this request allows at most {most} calls of these tools. Answer now, with what there is."
+        handed = tuple(call for call in handed if call in {each.call for each in calls[:allowed]})
+        return ReplyJudged(at=at, solved=solved, taken=allowed, words=words, handed=handed)
     if limit is None or len(calls) <= limit:
         return ReplyJudged(at=at, solved=solved, handed=handed)
     words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
     return ReplyJudged(at=at, solved=solved, taken=limit, words=words, handed=handed)
+
+
+def _allowed(turn: Standing, theirs: Sequence[bool]) -> int | None:
+    """How many of a reply's calls its client allows, which counts those of the gateway's tools in the whole turn; None: all."""
+    most = turn.settings.most_tool_calls
+    if not most:
+        return None
+    left = most - len(turn.round.tools_run)
+    for place, is_theirs in enumerate(theirs):
+        left -= not is_theirs
+        if left < 0:
+            return place
+    return None
 
 
 def _nothing(turn: Standing, failure: Failure, broke: CallBroke, reads: Reads | None) -> Decisions:

@@ -116,12 +116,20 @@ SHOWS_THOUGHTS = frozenset({"api"})
 # ---------------------------------------------------------------------- what the model says
 
 
+def _behind(turn: Standing) -> str:
+    """The bubble that is the latest now: a text of which there is something to see, or a call of a tool."""
+    for entry in reversed(turn.timeline):
+        if isinstance(entry, Activity) or (isinstance(entry, Segment) and entry.pieces and entry.visible):
+            return entry.key
+    return ""
+
+
 def take_content(
     turn: Standing, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut
 ) -> list[Effect]:
     turn.life_at = event.at
     if isinstance(event, ReasoningArrived) and turn.opened is not None and turn.opened.surface in SHOWS_THOUGHTS:
-        turn.thoughts.add(event.text)
+        turn.thoughts.add(event.text, _behind(turn))
     if turn.left_out and not turn.draft.begun:
         told = remark(turn.timeline, turn.left_out, turn.leaving.parts, turn.route, turn.last_break)
         here = len(turn.timeline) - (not turn.draft.went_on.strip())  # never in the middle of a text

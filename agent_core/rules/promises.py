@@ -2,7 +2,7 @@
 
 Theory. A reply that ends with "Now dispatching task 5:" and has no tool call has not done what it says; the turn must not pass for answered.
 Where a sentence stands says most: only the end of a reply can promise, and only if nothing comes after it. A colon with nothing behind it leads
-on, in whatever language. A list, a table, a quotation, code, a question are ends. The language comes second, and of it the form, not the
+on, in whatever language. A list, a table, a quotation, code, data, a question are ends. The language comes second, and of it the form, not the
 verb: first person, future or present, "let me", "I still have to", "on to". What the person has to do first (conditions, offers, requests)
 and what is only polite are none.
 
@@ -19,6 +19,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
+
+import orjson
 
 from agent_core.records import dataclass
 from agent_core.rules.promising.language import languages
@@ -141,7 +143,7 @@ _VOWEL_SIGNS = re.compile("[\u064b-\u0652\u0640\u0591-\u05c7]")
 def read_ending(text: str, tools_run: Sequence[str] = ()) -> Ending:
     """How a reply without a tool call ends. `tools_run` are the names of the tools that ran in its turn."""
     tail = text.rstrip()[-READ_CHARS:]
-    if not tail or text.count("```") % 2:
+    if not tail or text.count("```") % 2 or _is_data(text):
         return ANSWERED
     line = tail[tail.rfind("\n") + 1 :]
     if (_NO_SENTENCE.match(line) and not _ordinal(line, tail)) or _NO_SENTENCE_END.search(line[-24:]):
@@ -157,6 +159,18 @@ def read_ending(text: str, tools_run: Sequence[str] = ()) -> Ending:
     if "el" in languages and plain.endswith(";"):
         return ANSWERED
     return _read(last, before, languages, _Whole(len(text), tuple(tools_run)))
+
+
+def _is_data(text: str) -> bool:
+    """It is whole JSON: no sentence, whatever its values say."""
+    bare = text.strip()
+    if (bare[:1], bare[-1:]) not in (("{", "}"), ("[", "]")):
+        return False
+    try:
+        orjson.loads(bare)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def sign_words(sign: str) -> str:

@@ -124,6 +124,8 @@ class Activity:
     """What it is about to do, as its tool put it down before it began; what counts is what was put down last."""
     approved: bool = False
     approval_deadline: int = 0
+    result: str = ""
+    """What it gave, as the model read it."""
     file: str = ""
     """The file that the call handed over to be sent."""
     full: Full | None = None
@@ -200,22 +202,27 @@ def _broke(mended: Mended) -> str:
 class ThoughtText:
     """What a model thought in a turn, for whoever shows it: it only grows, and each call's begins a paragraph."""
 
-    __slots__ = ("_paused", "_pieces", "chars")
+    __slots__ = ("_paused", "_pieces", "_places", "chars")
 
     def __init__(self) -> None:
         self.chars = 0
         self._pieces: list[str] = []
+        self._places: list[tuple[int, str]] = []
+        """Where what was thought in another place begins, and the bubble behind which that is."""
         self._paused = False
 
     @override
     def __repr__(self) -> str:
         return f"ThoughtText({self.chars} characters)"
 
-    def add(self, text: str) -> None:
+    def add(self, text: str, behind: str = "") -> None:
+        """`behind` is the key of the bubble after which it was thought; empty: before all."""
         if self._paused and self._pieces:
             text = f"\n\n{text}"
         self._paused = False
         if self.chars < SHOWN_THOUGHT_CHARS:
+            if not self._places or self._places[-1][1] != behind:
+                self._places.append((self.chars, behind))
             self._pieces.append(text)
             self.chars += len(text)
 
@@ -235,6 +242,15 @@ class ThoughtText:
             if missing <= 0:
                 break
         return "".join(reversed(behind))
+
+    def placed(self, chars: int) -> list[tuple[str, str]]:
+        """The same by its places: (the bubble behind which it was thought, what was thought there)."""
+        text = self.beyond(chars)
+        if not text:
+            return []
+        begun = next((n for n in range(len(self._places) - 1, -1, -1) if self._places[n][0] <= chars), 0)
+        cuts = [*(max(0, at - chars) for at, _ in self._places[begun:]), len(text)]
+        return [(self._places[begun + n][1], text[cuts[n] : cuts[n + 1]]) for n in range(len(cuts) - 1)]
 
 
 NO_THOUGHTS = ThoughtText()

@@ -89,6 +89,8 @@ class Bubble:
     """For files: where the one that was sent lies."""
     arguments: str = ""
     """For activities and approvals: all of them, as the model wrote them."""
+    result: str = ""
+    """For activities: what the call gave, as the model read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ def _activity(activity: Activity, now: int) -> Bubble:
         seconds=seconds,
         call=activity.call,
         arguments=activity.arguments,
+        result=activity.result,
     )
 
 

@@ -8,12 +8,9 @@ on the same machine find it there.
 
 from __future__ import annotations
 
-import os
-import secrets
-from pathlib import Path
-
 from pydantic import SecretStr
 
+from gateway.config.keyfiles import key_in, made_key
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 
@@ -33,28 +30,9 @@ def with_operator_key(config: Config, paths: Paths, *, make: bool = False) -> Co
     server = config.server
     if server.operator_key is not None or server.keyless:
         return config
-    key = _read(paths.state_dir / FILE_NAME)
+    key = key_in(paths.state_dir / FILE_NAME)
     if not key and make:
-        key = _made(paths.state_dir / FILE_NAME)
+        key = made_key(paths.state_dir / FILE_NAME)
     if not key:
         return config
     return config.model_copy(update={"server": server.model_copy(update={"operator_key": SecretStr(key)})})
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""  # another user's, or none yet: whoever needs it is refused in words
-
-
-def _made(path: Path) -> str:
-    key = secrets.token_urlsafe(32)
-    part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(f"{key}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    return key

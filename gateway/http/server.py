@@ -14,11 +14,13 @@ from aiohttp import web
 from adapters.http import sessions
 from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.routes import Handler, HttpRoute
+from adapters.http.sealing import Seals
 from adapters.http.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
 from gateway.chats.platforms import Platforms
+from gateway.config.keyfiles import sealing_key
 from gateway.config.operatorkey import operator_key_of
 from gateway.config.paths import Paths
 from gateway.config.reading import CannotServe, redactor_of
@@ -79,6 +81,7 @@ async def open_doors(
             cors_origins=server.cors_origins,
             errors=server.errors,
             thinking=server.thinking,
+            seals=Seals(lambda: sealing_key(paths.state_dir)),
         ),
         clock,
         ids,

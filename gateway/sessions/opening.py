@@ -128,6 +128,7 @@ def opened_event(
         ERRAND_CALLS if request is not None and request.errand else 0,
         can_approve=first.can_approve,
         client_output_limit=request is not None and request.client_output_limit,
+        most_tool_calls=request.most_tool_calls if request is not None else 0,
     )
     asked = tuple(message for inbound in inbounds for message in inbound.input)
     said = [message.to_message() for message in asked]
@@ -150,6 +151,7 @@ def _settings(
     *,
     can_approve: bool,
     client_output_limit: bool,
+    most_tool_calls: int,
 ) -> TurnSettings:
     """The settings of a turn. Most turns of a gateway have the same: they are made once."""
     return replace(
@@ -160,6 +162,7 @@ def _settings(
         most_calls=most_calls,
         can_approve=can_approve,
         client_output_limit=client_output_limit,
+        most_tool_calls=most_tool_calls,
     )
 
 

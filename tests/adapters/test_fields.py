@@ -22,12 +22,19 @@ from openai.types.responses.tool_param import ToolParam
 from adapters.http.common import Problem
 from adapters.http.fields import (
     CHAT,
+    INCLUDED,
+    ITEM_FIELDS,
     MESSAGES,
+    PART_FIELDS,
     PARTS,
+    REASONING_FIELDS,
     RESPONSE_ITEMS,
     RESPONSE_PARTS,
     RESPONSE_TOOLS,
     RESPONSES,
+    TEXT_FIELDS,
+    TOOL_CHOICES,
+    TOOL_FIELDS,
     TOOLS,
     FieldFate,
     FieldRow,
@@ -86,6 +93,33 @@ def test_each_field_of_the_published_schema_has_a_row(schema: Any, table: Mappin
 )
 def test_each_kind_in_the_published_schema_has_a_row(union: Any, table: Mapping[str, FieldRow]) -> None:
     assert _kinds(union) - set(table) == set()
+
+
+@pytest.mark.parametrize(
+    ("union", "tables"),
+    [(ResponseInputItemParam, ITEM_FIELDS), (ResponseInputContentParam, PART_FIELDS), (ToolParam, TOOL_FIELDS)],
+)
+def test_each_field_of_items_parts_and_tools_that_are_used_has_a_row(
+    union: Any, tables: Mapping[str, Mapping[str, FieldRow]]
+) -> None:
+    seen: set[str] = set()
+    for one in _each(union):
+        for kind in _kinds(one) & set(tables):
+            seen.add(kind)
+            assert set(typing.get_type_hints(one)) - set(tables[kind]) == set(), kind
+    older = {"input_audio", "output_text", "refusal", "summary_text", "reasoning_text"}  # of other unions
+    assert set(tables) - older == seen - older
+
+
+def test_each_way_to_choose_each_wish_and_each_field_of_text_and_reasoning_has_a_row() -> None:
+    published = typing.get_type_hints(response_params.ResponseCreateParamsNonStreaming)
+    choices = [one for one in _each(published["tool_choice"]) if hasattr(one, "__annotations__")]
+    kinds = {word for one in choices for word in _literals(typing.get_type_hints(one)["type"])}
+    assert kinds - set(TOOL_CHOICES) == set()
+    assert _literals(published["include"]) == set(INCLUDED)
+    for name, table in (("text", TEXT_FIELDS), ("reasoning", REASONING_FIELDS)):
+        one = next(one for one in _each(published[name]) if hasattr(one, "__annotations__"))
+        assert set(typing.get_type_hints(one)) == set(table)
 
 
 def test_each_field_of_each_message_of_the_published_schema_has_a_row() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Sight, Ticket
-from adapters.http.api.asked import ApiRequest
+from adapters.http.api.asked import ApiRequest, KnownItems, Referring
 from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import read
 from adapters.http.api.spelling import ApiJob
@@ -118,7 +119,7 @@ def turns(draw: st.DrawFn) -> tuple[list[Sight], Ended]:
 
 
 def job(errors: ErrorsAs, **more: Any) -> ApiJob:
-    asked = read(json.dumps({"input": "hi", "model": "m", **more}).encode(), "")
+    asked = read(json.dumps({"input": "hi", "model": "m", **more}).encode(), "", KnownItems())
     assert isinstance(asked, ApiRequest)
     return ApiJob(asked, Ticket(7, "s_1", duplicate=False), "r", 1_700_000_000, {}, keyed=False, errors=errors)
 
@@ -245,7 +246,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"input": [7]}, "input[0]"),
     ({"input": [{"role": "king", "content": "x"}]}, "input[0].role"),
     ({"input": [{"role": "user", "content": "x"}, {"role": "user"}]}, "input[1].content"),
-    ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
     ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
     ({"input": "x", "temperature": "hot"}, "temperature"),
     ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
@@ -301,8 +301,8 @@ fields = st.sampled_from(
     st.binary(max_size=60) | st.dictionaries(fields, values, max_size=5).map(lambda value: json.dumps(value).encode())
 )
 def test_whatever_the_bytes_there_is_a_request_or_a_problem(body: bytes):
-    found = read(body, "")
-    assert isinstance(found, ApiRequest | Problem)
+    found = read(body, "", KnownItems())
+    assert isinstance(found, ApiRequest | Problem | Referring)
     if isinstance(found, Problem):
         assert (found.status, bool(found.message)) == (400, True)
 
@@ -457,3 +457,88 @@ async def test_the_stream_of_a_kept_response_is_given_again_from_its_beginning(c
     assert "".join(texts) == made.output_text
     with pytest.raises(openai.BadRequestError):
         await client.responses.retrieve(made.id, stream=True, starting_after=4)
+
+
+async def test_a_stream_in_the_background_that_was_lost_is_gone_on_with(client: openai.AsyncOpenAI):
+    stream = await client.responses.create(model="outspoken", input="count to 30 slowly", background=True, stream=True)
+    texts: list[str] = []
+    seen, made = -1, ""
+    async for event in stream:
+        seen = event.sequence_number
+        if event.type == "response.created":
+            made = event.response.id
+        if event.type == "response.output_text.delta":
+            texts.append(event.delta)
+            if len(texts) == 3:
+                break
+    await stream.close()
+    rest = await client.responses.retrieve(made, stream=True, starting_after=seen)
+    async for event in rest:
+        assert event.sequence_number > seen
+        if event.type == "response.output_text.delta":
+            texts.append(event.delta)
+    whole = await client.responses.retrieve(made)
+    assert (whole.status, whole.output_text) == ("completed", "".join(texts))
+    last = [event.type async for event in await client.responses.retrieve(made, stream=True, starting_after=10_000_000)]
+    assert last == []
+
+
+async def test_what_a_tool_of_the_gateways_gave_is_shown_and_a_client_says_how_often_it_may_be_called(
+    client: openai.AsyncOpenAI,
+):
+    shown_ = await client.responses.create(model="outspoken", input="list files")
+    call: Any = next(item for item in shown_.output if item.type == "mcp_call")
+    assert (call.name, call.status) == ("list_files", "completed")
+    assert call.output
+    wish = "call list_files {} and call list_files {}"
+    some = await client.responses.create(model="outspoken", input=wish, max_tool_calls=1)
+    assert some.max_tool_calls == 1
+    assert sum(item.type == "mcp_call" for item in some.output) <= 1
+    with pytest.raises(openai.BadRequestError) as refused:
+        await client.responses.create(model="outspoken", input="x", max_tool_calls=0)
+    assert refused.value.param == "max_tool_calls"
+
+
+async def test_items_of_a_kept_response_are_named_in_place_of_being_sent_again(client: openai.AsyncOpenAI, up: Serving):
+    first = await client.responses.create(model="outspoken", input="one")
+    asked = await client.responses.input_items.list(first.id)
+    named: Any = [{"type": "item_reference", "id": one.id} for one in (*reversed(asked.data), *first.output)]
+    second = await client.responses.create(model="outspoken", input=[*named, {"role": "user", "content": "two"}])
+    kept = await up.hub.response(*_ref(second.id))
+    assert kept is not None
+    told: Any = await up.hub.told_after(kept) or ()
+    people = [_words(one["content"]) for one in told if one["role"] == "user"]
+    assert people == ["one", "two"]
+    assert first.output_text in _words(told[1]["content"])
+    missing: Any = [{"type": "item_reference", "id": f"{first.output[0].id}x"}, {"role": "user", "content": "x"}]
+    with pytest.raises(openai.APIStatusError) as refused:
+        await client.responses.create(model="outspoken", input=missing)
+    body: Any = refused.value.body
+    assert (refused.value.status_code, body["param"]) == (404, "input[0].id")
+
+
+def _words(content: Any) -> str:
+    return content if isinstance(content, str) else " ".join(part["text"] for part in content)
+
+
+async def test_sealed_thoughts_say_nothing_and_come_back_to_nobody_else(client: openai.AsyncOpenAI):
+    async def asked(given: Any) -> Response:
+        return await client.responses.create(
+            model="outspoken", input=given, store=False, include=["reasoning.encrypted_content"]
+        )
+
+    first = await asked("think")
+    sealed = [item for item in first.output if item.type == "reasoning" and item.encrypted_content]
+    assert len(sealed) == 1
+    blob = sealed[0].encrypted_content or ""
+    thought = next(part.text for item in first.output if item.type == "reasoning" for part in item.summary)
+    assert thought.split()[0] not in str(base64.urlsafe_b64decode(blob.partition(".")[2]))
+    before: Any = [item.model_dump(exclude_none=True) for item in first.output]
+    question: Any = {"role": "user", "content": "think"}
+    second = await asked([question, *before, question])
+    assert "left_out" not in (second.model_extra or {})["outspoken"]
+    for item in before:
+        if "encrypted_content" in item:
+            item["encrypted_content"] = f"{blob[:-9]}AAAAAAAA="
+    third = await asked([question, *before, question])
+    assert (third.model_extra or {})["outspoken"]["left_out"] == ["input[].encrypted_content"]

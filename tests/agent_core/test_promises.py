@@ -79,6 +79,19 @@ def test_a_colon_with_nothing_behind_it_leads_on_in_whatever_language(text: str)
     assert read_ending(text).reading is Reading.PROMISE
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{"status": "ok"}',
+        '{"next": "I will look at the file now."}',
+        ' {"n": 36, "city": "Paris"}\n',
+        '["Let me check:"]',
+    ],
+)
+def test_data_promises_nothing_whatever_its_values_say(data: str) -> None:
+    assert read_ending(data) == ANSWERED
+
+
 def test_a_reminder_that_is_promised_counts_unless_a_tool_that_can_keep_it_ran() -> None:
     text = "Sure! I'll remind you at 5 to call the bank."
     assert read_ending(text) == Ending(Reading.PROMISE, PromiseSign.ACT, "I'll remind you at 5 to call the bank.")

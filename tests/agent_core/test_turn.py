@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
@@ -39,7 +41,7 @@ from agent_core.turn.events import (
     TurnOpened,
     Verdict,
 )
-from agent_core.turn.state import AssistantItem, ToolItem
+from agent_core.turn.state import AssistantItem, ThoughtText, ToolItem
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -944,8 +946,58 @@ def test_a_reply_of_many_calls_one_after_the_other_keeps_its_limit():
     assert len(rig.tools_run) == CALLS_A_REPLY
 
 
+def test_a_client_allows_so_many_calls_of_the_gateways_tools_in_a_turn():
+    rig = Rig(replace(SETTINGS, most_tool_calls=3, client_tools=("theirs",)))
+    asks_for(rig, 2)
+    rig.returns("done")
+    asks_for(rig, 2)
+    rig.returns("done")
+    assert len(rig.tools_run) == 3
+    asks_for(rig, 1)
+    assert len(rig.tools_run) == 3
+    assert isinstance(rig.wanted[-1], CallModel), "it is told so, and goes on"
+    told = [text.startswith("Not run: this request allows at most 3 calls") for text in results_of(rig).values()]
+    assert sorted(told) == [False] * 3 + [True] * 2
+    asks_for(rig, 5, "theirs")
+    assert rig.code is ExitCode.HANDED_TO_CLIENT, "those of the client's are not counted"
+
+
 def test_calls_for_the_client_are_handed_over_whatever_their_number():
     rig = Rig(replace(SETTINGS, client_tools=("theirs",)))
     asks_for(rig, CALLS_A_REPLY + 10, "theirs")
     assert rig.code is ExitCode.HANDED_TO_CLIENT
     assert len(rig.turn.handed_calls) == CALLS_A_REPLY + 10
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=4), st.sampled_from(["", "s0", "c1"]), st.booleans()), max_size=8),
+    st.integers(0, 30),
+)
+def test_what_was_thought_is_the_same_by_its_places(pieces: list[tuple[str, str, bool]], cut: int):
+    thought = ThoughtText()
+    for text, behind, paused in pieces:
+        if paused:
+            thought.pause()
+        thought.add(text, behind)
+    placed = thought.placed(cut)
+    assert "".join(text for _, text in placed) == thought.beyond(cut)
+    assert (
+        [behind for behind, _ in placed] == [behind for behind, _ in thought.placed(0)][-len(placed) :]
+        if placed
+        else True
+    )
+
+
+def test_thoughts_stand_behind_the_text_or_call_after_which_they_were_thought():
+    rig = Rig()
+    rig.turn = Turn()
+    rig.feed(replace(opened(), surface="api"))
+    rig.feed(ReasoningArrived(at=rig.tick(), text="first"))
+    rig.text("I look.")
+    rig.feed(ReasoningArrived(at=rig.tick(), text="second"))
+    rig.begins_call("read", "{}", 0)
+    rig.finish("tool_calls")
+    rig.returns("done")
+    rig.feed(ReasoningArrived(at=rig.tick(), text="third"))
+    call = next(item for item in rig.turn.items if isinstance(item, ToolItem)).call
+    assert rig.turn.thoughts.placed(0) == [("", "first"), ("text0", "second"), (call, "\n\nthird")]

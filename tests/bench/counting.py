@@ -17,12 +17,12 @@ import sqlite3
 import sys
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median_low
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
@@ -34,6 +34,8 @@ from tests.ports import free_port
 
 LOG_HEAD, FRAME_HEAD = 32, 24
 """Of SQLite's write-ahead log."""
+T = TypeVar("T")
+
 TURNS = 12
 """How many turns are counted of each kind."""
 WARM = 3
@@ -118,10 +120,13 @@ class Outside:
         ready.set()
         self._loop.run_forever()
 
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have something done outside, and wait for what comes of it."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
     async def ask(self, port: int, words: str, **more: Any) -> None:
         """Ask the gateway once, and wait for all of the answer."""
-        asked = asyncio.run_coroutine_threadsafe(ask(port, words, stream=False, **more), self._loop)
-        seen = await asyncio.wrap_future(asked)
+        seen = await self.run(ask(port, words, stream=False, **more))
         if seen.status != 200 or not seen.whole:
             raise RuntimeError(f"a turn did not come to its end: {seen}")
 

@@ -200,13 +200,12 @@ class ApiStream:
                     await self._comment(" ".join(status_comment(sight.view).split()) or KEEP_ALIVE)
 
     async def _think(self, thoughts: ThoughtText) -> None:
-        thought = thoughts.beyond(self._thought) if self._job.thinking else ""
-        if not thought:
+        if not self._job.thinking or thoughts.chars <= self._thought:
             return
-        self._thought += len(thought)
+        placed, self._thought = thoughts.placed(self._thought), thoughts.chars
         if not self._begun:
             await self._begin()
-        await self._response.write(self._spelling.thinks(thought))
+        await self._response.write(b"".join(self._spelling.thinks(text, behind) for behind, text in placed))
         self._told_at = self._clock.monotonic()
 
     async def _comment(self, words: str) -> None:

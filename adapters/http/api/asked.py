@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 import orjson
@@ -14,6 +14,27 @@ from adapters.http.consent import Wish
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
+
+
+def _nothing(_: str) -> Json:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownItems:
+    """What a request may refer to."""
+
+    opened: Callable[[str], Json] = _nothing
+    """What was sealed; None if it is not ours, or not the caller's."""
+    items: Mapping[str, Json] | None = None
+    """The items of kept responses that it names, those of which nothing is told as None; None: they were not looked for yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Referring:
+    """The request refers to items, which have to be found first."""
+
+    items: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +74,10 @@ class ApiRequest:
     """The session in which that is, if it can be gone on with there."""
     kept: bool = False
     """It is kept as a response, under its own id."""
+    most_tool_calls: int = 0
+    """So many calls of the gateway's tools it allows; 0: as many as the operator does."""
+    sealed: bool = False
+    """It wants the thoughts sealed, to bring them back."""
     again: Mapping[str, Json] | None = None
     """What is told again with its response; None: it is a chat completion."""
 
@@ -108,6 +133,7 @@ class ApiRequest:
             key=self.caller.key,
             client_output_limit=self.client_output_limit,
             digest=self.digest,
+            most_tool_calls=self.most_tool_calls,
             response=self.again if kept else None,
             trace=trace,
         )

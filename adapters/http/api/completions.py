@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing
-from adapters.http.api.asked import ApiRequest
+from adapters.http.api.asked import ApiRequest, KnownItems
 from adapters.http.api.beside import all_facts, logprobs_of, made_fields, of_call, opaque_thoughts
 from adapters.http.api.facts import BY_US, left_facts, queue_facts
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
@@ -38,7 +38,7 @@ BROKEN_WORDS = (
 )
 
 
-def read(body: bytes, session: str) -> ApiRequest | Problem:
+def read(body: bytes, session: str, _: KnownItems | None = None) -> ApiRequest | Problem:
     """The request in a body."""
     chat = parse(body, session)
     if isinstance(chat, Problem):
@@ -142,7 +142,7 @@ class Completion:
     def failed(self, problem: Problem) -> bytes:
         return _event(error_object(problem)) + _DONE
 
-    def thinks(self, text: str) -> bytes:
+    def thinks(self, text: str, behind: str) -> bytes:  # noqa: ARG002 - here it has one place
         return self._chunk({"reasoning_content": text})
 
     def _calls(self, ended: Ended) -> list[Json]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import orjson
 from aiohttp import web
 
 from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, Sight
+from adapters.contract.callers import Caller
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import Completion
 from adapters.http.api.responses import ResponseSpelling
-from adapters.http.api.responsesread import response_ref
+from adapters.http.api.responsesread import SEALED, response_ref
 from adapters.http.api.spelling import ApiJob, Spelling
 from adapters.http.api.taking import NO_RESPONSE, is_theirs
 from adapters.http.common import CALLER, Problem, problem_response
 from adapters.http.errorsas import ErrorsAs
+from adapters.http.sealing import Seals
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
 from agent_core.records import dataclass
@@ -26,6 +29,9 @@ GLANCE_SECONDS = 0.05
 """How long a look at a response waits for something to see."""
 CANCEL_TRIES = 20
 MOST_ITEMS = 100
+MOST_REFERRED = 1_000
+"""A request refers to items of so many responses."""
+_ITEM = re.compile(r"(msg|rs|fc|ctc|mcp|ig|in)_(s_[0-9a-z]+)_([0-9]{1,18})_.{1,200}")
 _COMPLETION = re.compile(r"chatcmpl-(s_[0-9a-z]+)-([0-9]{1,18})")
 
 
@@ -35,19 +41,23 @@ class KeptResponses:
 
     gateway: Gateway
     answering: ApiAnswering
-    thinking: bool = True
-    """Clients are shown what the model thinks, where their key does not say otherwise."""
+    dressed: Callable[[web.Request, ApiJob], ApiJob]
+    """Adds to a job what depends on who asks."""
+    seals: Seals | None
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """The response as it is now, or its stream from the beginning."""
+        """The response as it is now, or its stream: all of it, or what comes behind an event."""
         kept = await self._kept(request)
         if isinstance(kept, Problem):
             return problem_response(kept)
-        if request.query.get("starting_after", "0") not in ("", "0"):
-            words = "A stream is given from its beginning: leave starting_after out, and put what comes in the place of what came before."
-            return problem_response(Problem(400, words, param="starting_after", code="unsupported_parameter"))
-        thinking = request[CALLER].terms.shows_thinking(self.thinking)
-        job = replace(job_of(kept, stream=request.query.get("stream", "").lower() == "true"), thinking=thinking)
+        stream = request.query.get("stream", "").lower() == "true"
+        after = _starting_after(request.query.get("starting_after", ""), kept, stream=stream)
+        if isinstance(after, Problem):
+            return problem_response(after)
+        include = [*request.query.getall("include", ()), *request.query.getall("include[]", ())]
+        if self.seals is not None and SEALED in include:
+            await self.seals.at_hand()
+        job = replace(self.dressed(request, job_of(kept, stream=stream, include=include)), after=after)
         async with self.gateway.follow(kept.ticket) as follower:
             if job.asked.stream:
                 return await self.answering.answer(request, job, ResponseSpelling(job), follower)
@@ -58,7 +68,7 @@ class KeptResponses:
         kept = await self._kept(request)
         if isinstance(kept, Problem):
             return problem_response(kept)
-        return _json(await self._stopped(kept, ResponseSpelling(job_of(kept, stream=False))))
+        return _json(await self._stopped(kept, ResponseSpelling(self.dressed(request, job_of(kept, stream=False)))))
 
     async def cancel_completion(self, request: web.Request) -> web.StreamResponse:
         """The same of a chat completion that its client waits for in another connection."""
@@ -94,7 +104,7 @@ class KeptResponses:
         kept = await self._kept(request)
         if isinstance(kept, Problem):
             return problem_response(kept)
-        items = input_items(kept.inbound, f"{kept.ticket.session}_{kept.ticket.inbox_id}")
+        items = input_items(kept.inbound, _mark_of(kept))
         if request.query.get("order", "desc") != "asc":
             items.reverse()
         after, limit = request.query.get("after"), request.query.get("limit", "20")
@@ -121,6 +131,24 @@ class KeptResponses:
             return Problem(404, NO_RESPONSE, param="response_id", code="response_not_found")
         return kept
 
+    async def named(self, names: Sequence[str], caller: Caller) -> dict[str, Json]:
+        """Items of kept responses by their ids: None for a thought that is not shown. What is not there, or is not theirs, is missing."""
+        found: dict[str, Json] = {}
+        asked: dict[tuple[str, int], list[str]] = {}
+        for name in names:
+            if (whose := _ITEM.fullmatch(name)) is not None:
+                asked.setdefault((whose[2], int(whose[3])), []).append(name)
+        for ref, here in [*asked.items()][:MOST_REFERRED]:
+            kept = await self.gateway.response(*ref)
+            if kept is None or not is_theirs(kept, caller):
+                continue
+            job = replace(job_of(kept, stream=False), thinking=True)
+            output = (await self._now(kept, job)).get("output")
+            items = {str(one["id"]): one for one in output if isinstance(one, dict)} if isinstance(output, list) else {}
+            items |= {str(one["id"]): one for one in input_items(kept.inbound, _mark_of(kept))}
+            found |= {name: items.get(name) for name in here if name in items or name.startswith("rs_")}
+        return found
+
     async def _now(self, kept: KeptResponse, job: ApiJob) -> dict[str, Json]:
         async with self.gateway.follow(kept.ticket) as follower:
             sight = await follower.next(GLANCE_SECONDS)
@@ -128,9 +156,28 @@ class KeptResponses:
         return spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight)
 
 
-def job_of(kept: KeptResponse, *, stream: bool) -> ApiJob:
+def _starting_after(given: str, kept: KeptResponse, *, stream: bool) -> int | Problem:
+    """Behind which event a stream begins."""
+    if not given or not stream:
+        return -1
+    if not given.isdecimal() or len(given) > 15:
+        return Problem(400, "starting_after must be the number of an event.", param="starting_after")
+    if not (kept.inbound.response or {}).get("background"):
+        words = "Only the stream of a response that was asked for with background can be gone on with; leave starting_after out."
+        return Problem(400, words, param="starting_after", code="unsupported_parameter")
+    return int(given)
+
+
+def _mark_of(kept: KeptResponse) -> str:
+    return f"{kept.ticket.session}_{kept.ticket.inbox_id}"
+
+
+def job_of(kept: KeptResponse, *, stream: bool, include: Sequence[str] = ()) -> ApiJob:
     """A kept request as if it had just been accepted: told as the object of a response, in which failures have their place."""
-    inbound, again = kept.inbound, kept.inbound.response or {}
+    inbound = kept.inbound
+    again: dict[str, Json] = {**(inbound.response or {})}
+    if include:
+        again["include"] = [*include]
     asked = ApiRequest(
         model=inbound.model,
         history=inbound.own_history or (),
@@ -145,6 +192,7 @@ def job_of(kept: KeptResponse, *, stream: bool) -> ApiJob:
         include_usage=True,
         digest=inbound.digest,
         background=True,
+        most_tool_calls=inbound.most_tool_calls,
         kept=True,
         again=again,
     )
@@ -156,6 +204,7 @@ def job_of(kept: KeptResponse, *, stream: bool) -> ApiJob:
         headers={},
         keyed=False,
         errors=ErrorsAs.STATUS,
+        placed=again.get("background") is True,
     )
 
 

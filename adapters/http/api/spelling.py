@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Ticket
-from adapters.http.api.asked import ApiRequest
+from adapters.http.api.asked import ApiRequest, KnownItems, Referring
 from adapters.http.api.spoken import Spoken, TextPiece
 from adapters.http.common import Problem
 from adapters.http.errorsas import ErrorsAs
@@ -34,6 +34,12 @@ class ApiJob:
     """How failures are told to the client."""
     thinking: bool = False
     """It is shown what the model thinks."""
+    seal: Callable[[Json], str] | None = None
+    """Makes of what the model thought what nobody but the gateway reads, for clients that keep the conversation themselves."""
+    placed: bool = False
+    """The numbers of its events stand for places, so that it can be gone on with behind each of them."""
+    after: int = -1
+    """A stream goes on behind the event with this number."""
 
     @property
     def waits(self) -> bool:
@@ -63,8 +69,8 @@ class Spelling(Protocol):
         """What is new. As nearly always it is one piece of the model's, many times a second."""
         ...
 
-    def thinks(self, text: str) -> bytes:
-        """What the model thinks; asked only where that is shown."""
+    def thinks(self, text: str, behind: str) -> bytes:
+        """What the model thinks, and behind which bubble; asked only where that is shown."""
         ...
 
     def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
@@ -96,6 +102,6 @@ class Spelling(Protocol):
 class ApiEndpoint:
     """One way in."""
 
-    read: Callable[[bytes, str], ApiRequest | Problem]
-    """A request from its body and the session that a header names."""
+    read: Callable[[bytes, str, KnownItems], ApiRequest | Problem | Referring]
+    """A request from its body and the session that a header names, and what it may refer to."""
     spelling: Callable[[ApiJob], Spelling]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from math import inf
 
 import orjson
@@ -40,6 +41,7 @@ from adapters.http.common import (
 )
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.routes import Handler, HttpRoute
+from adapters.http.sealing import Seals
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
@@ -64,6 +66,8 @@ class ApiSettings:
     """How failures are told, where a request does not say."""
     thinking: bool = True
     """Clients are shown what the model thinks, where their key does not say otherwise."""
+    seals: Seals | None = None
+    """How thoughts are sealed for clients that bring them back; None: they are not."""
     own_host: str = ""
     """A name under which the gateway is reached, beside those of this machine."""
 
@@ -85,9 +89,9 @@ class OpenAiApi:
         self._settings = settings
         self._clock = clock
         self._ids = ids
-        self._taking = Taking(gateway, ids, clock, settings.max_body_bytes)
         self._answering = ApiAnswering(clock, ids, settings.keep_alive_seconds)
-        self._kept = KeptResponses(gateway, self._answering, thinking=settings.thinking)
+        self._kept = KeptResponses(gateway, self._answering, self._dressed, settings.seals)
+        self._taking = Taking(gateway, ids, clock, settings.max_body_bytes, self._kept.named, settings.seals)
 
     def routes(self, beside: Mapping[HttpRoute, Handler] | None = None) -> list[web.RouteDef]:
         """`beside` is what others serve below the same root, for the same callers."""
@@ -193,7 +197,7 @@ class OpenAiApi:
         return limit_headers(self._settings.callers.left(request[CALLER]))
 
     def _job(self, request: web.Request, request_id: str, asked: ApiRequest, ticket: Ticket) -> ApiJob:
-        return ApiJob(
+        job = ApiJob(
             asked=asked,
             ticket=ticket,
             request_id=request_id,
@@ -204,14 +208,26 @@ class OpenAiApi:
                 **cors_headers(request, self._settings.cors_origins),
             },
             keyed=KEYED in request.headers,
-            errors=errors_as(request.headers, self._errors_of(asked), structured=asked.structured),
-            thinking=asked.caller.terms.shows_thinking(self._settings.thinking),
+            errors=ErrorsAs.STATUS,
+            placed=asked.background,
         )
+        return self._dressed(request, job)
 
-    def _errors_of(self, asked: ApiRequest) -> ErrorsAs:
-        """How failures are told where the request does not say: as its key has it, else as the server is configured."""
-        style = asked.caller.terms.errors
-        return self._settings.errors if style is None else ErrorsAs(style.value)
+    def _dressed(self, request: web.Request, job: ApiJob) -> ApiJob:
+        """The job with what depends on who asks: how failures are told, and what is shown of thoughts."""
+        caller, seals = request[CALLER], self._settings.seals
+
+        def seal(value: Json) -> str:
+            return "" if seals is None else seals.seal(value, caller.realm)
+
+        style = caller.terms.errors
+        configured = self._settings.errors if style is None else ErrorsAs(style.value)
+        return replace(
+            job,
+            errors=errors_as(request.headers, configured, structured=job.asked.structured),
+            thinking=caller.terms.shows_thinking(self._settings.thinking),
+            seal=seal,
+        )
 
     async def _answer(
         self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint, served: Served

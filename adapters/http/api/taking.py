@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 
 from aiohttp import web
@@ -10,14 +11,16 @@ from aiohttp import web
 from adapters.contract.base import Gateway, KeptResponse, SessionKey, Ticket
 from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
-from adapters.http.api.asked import ApiRequest
+from adapters.http.api.asked import ApiRequest, KnownItems, Referring
 from adapters.http.api.retries import Retries, Served, is_retry
 from adapters.http.api.spelling import ApiEndpoint
 from adapters.http.api.truth import ERRORS_HEADER
 from adapters.http.common import CALLER, Problem, refusal
 from adapters.http.consent import wish_of_key, wish_with
 from adapters.http.errorsas import ErrorsAs
+from adapters.http.sealing import Seals
 from adapters.http.tracecontext import traceparent_of
+from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 
@@ -68,6 +71,9 @@ class Taking:
     ids: Ids
     clock: Clock
     max_body_bytes: int
+    named: Callable[[Sequence[str], Caller], Awaitable[Mapping[str, Json]]]
+    """Items of kept responses by their ids."""
+    seals: Seals | None = None
     retries: Retries = field(default_factory=Retries)
     continued: set[SessionKey] = field(default_factory=set[SessionKey])
     """Sessions for which a request is being stored that goes on there."""
@@ -77,7 +83,7 @@ class Taking:
         body = await self._body(request)
         if isinstance(body, Problem):
             return body
-        asked = endpoint.read(body, request.headers.get("X-Outspoken-Session", ""))
+        asked = await self._read(request, endpoint, body)
         if isinstance(asked, Problem):
             return asked
         if request.headers.get(ERRORS_HEADER, ErrorsAs.AUTO).strip().lower() not in list(ErrorsAs):
@@ -145,6 +151,20 @@ class Taking:
             words = "The previous response has not ended, and something else waits for it already. Ask again when it has ended."
             return Problem(409, words, param="previous_response_id", code="response_in_progress")
         return replace(asked, history=(*told, *asked.history))
+
+    async def _read(self, request: web.Request, endpoint: ApiEndpoint, body: bytes) -> ApiRequest | Problem:
+        """The request, with what it refers to."""
+        caller, seals, named = request[CALLER], self.seals, request.headers.get("X-Outspoken-Session", "")
+        known = KnownItems()
+        if seals is not None and b"encrypted_content" in body and await seals.at_hand():
+            known = KnownItems(lambda text: seals.opened(text, caller.realm))
+        asked = endpoint.read(body, named, known)
+        if isinstance(asked, Referring):
+            asked = endpoint.read(body, named, replace(known, items=await self.named(asked.items, caller)))
+        assert not isinstance(asked, Referring)
+        if isinstance(asked, ApiRequest) and asked.sealed and (seals is None or not await seals.at_hand()):
+            asked = replace(asked, left_out=(*asked.left_out, "include.reasoning.encrypted_content"))
+        return asked
 
     async def _body(self, request: web.Request) -> bytes | Problem:
         too_large = Problem(413, f"The body is larger than {self.max_body_bytes} bytes.", code="request_too_large")
