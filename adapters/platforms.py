@@ -16,10 +16,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from adapters.contract.platforms import Platform
+from agent_core.packages import declared
 from agent_core.records import dataclass
 
 GROUP = "outspoken.platforms"
@@ -99,7 +99,7 @@ def _ours() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _of_others() -> Iterator[tuple[str, Callable[[], object]]]:
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    for entry in declared(GROUP):
         yield entry.name, entry.load
 
 

@@ -24,5 +24,6 @@ REVISIONS = (
     "0016",
     "0017",
     "0018",
+    "0019",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

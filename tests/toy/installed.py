@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from adapters.platforms import GROUP, found
+from agent_core.packages import look_again
 
 PACKAGE = Path(__file__).parent
 
@@ -43,6 +44,7 @@ def seen_in(*folders: Path) -> Generator[None]:
 
 def _look_again() -> None:
     importlib.invalidate_caches()
+    look_again()
     found.cache_clear()
 
 

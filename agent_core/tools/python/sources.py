@@ -9,10 +9,10 @@ A package declares a module with tools, a function, or a list of functions:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from agent_core.jsonvalue import Json
+from agent_core.packages import declared
 from agent_core.records import dataclass
 
 GROUP = "outspoken.tools"
@@ -35,10 +35,9 @@ class ToolSource:
 def sources(folder: Path | None) -> Sequence[ToolSource]:
     """All of them, in the order of their names. Raises `OSError` if the folder cannot be read."""
     files = [] if folder is None else [one for one in folder.iterdir() if _holds_tools(one)]
-    declared = entry_points(group=GROUP)
     return (
         *(ToolSource(one.name, file=str(one.absolute())) for one in sorted(files)),
-        *(ToolSource(f"{one.value} ({GROUP})", entry=one.value) for one in sorted(declared, key=lambda one: one.value)),
+        *(ToolSource(f"{one.value} ({GROUP})", entry=one.value) for one in declared(GROUP)),
     )
 
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.jsonvalue import Json
+from agent_core.packages import look_again
 from agent_core.ports import SystemClock
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.builtin import tool_names
@@ -276,11 +277,14 @@ async def test_a_package_declares_tools(tmp_path: Path, monkeypatch: pytest.Monk
     more = 'def wind(day: str) -> str:\n    """Wind."""\n    return day\nLIST = [wind]\n'
     (site / "my_weather" / "more.py").write_text(more)
     monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    look_again()
     async with Workers(confines=confines(())) as workers:
         found = await python_tools(None, workers, ())
         assert [tool.spec.name for tool in found.tools] == ["rain", "wind"]
         assert (await ran(found, "wind", {"day": "Monday"}, context(tmp_path))).text == "Monday"
     assert [one.source for one in found.unusable] == ["my_weather.nowhere (outspoken.tools)"]
+    monkeypatch.undo()
+    look_again()
 
 
 async def test_what_a_tool_has_begun_ends_with_it(folder: Path, tmp_path: Path):
