@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol
+
+
+class _Declared(Protocol):
+    """All of them; Python 3.11 has another class for that than those after it."""
+
+    def select(self, *, group: str) -> Iterable[EntryPoint]: ...
 
 
 @cache
-def _all() -> EntryPoints:
+def _all() -> _Declared:
     return entry_points()
 
 
