@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Protocol
-
-
-class _Declared(Protocol):
-    """All of them; Python 3.11 has another class for that than those after it."""
-
-    def select(self, *, group: str) -> Iterable[EntryPoint]: ...
 
 
 @cache
-def _all() -> _Declared:
-    return entry_points()
+def _all() -> Sequence[EntryPoint]:
+    found = entry_points()
+    return [one for group in found.groups for one in found.select(group=group)]
 
 
 def declared(group: str) -> Sequence[EntryPoint]:
     """Those of a group, in the order of their names."""
-    return sorted(_all().select(group=group), key=lambda one: (one.name, one.value))
+    return sorted((one for one in _all() if one.group == group), key=lambda one: (one.name, one.value))
 
 
 def look_again() -> None:

@@ -48,6 +48,7 @@ ORDINARY: Mapping[int, Mapping[str, Json]] = {
         "client_output_limit": False,
         "rules": 16,
         "most_calls": 0,
+        "most_tool_calls": 0,
         "restarts_a_step": 8,
         "ladder": {
             "retry": 3,

