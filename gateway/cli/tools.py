@@ -22,7 +22,7 @@ def tools() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def tools_list(config_file: Path | None, as_json: bool) -> None:
-    """List all tools, how safe each is to run again, and what is wrong with those that cannot be used."""
+    """List the gateway's tools and your own, how safe each is to run again, and what is wrong with those that cannot be used."""
     from gateway.cli.guarded import guarded
 
     guarded(lambda: _list(config_file, as_json=as_json))

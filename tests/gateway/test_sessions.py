@@ -333,6 +333,24 @@ async def test_who_does_not_wait_is_not_asked(client: openai.AsyncOpenAI, tmp_pa
             )
 
 
+async def test_what_nobody_could_find_does_not_wait(client: openai.AsyncOpenAI, tmp_path: Path):
+    words: list[Any] = [{"role": "user", "content": "write a.txt: one"}]
+    with pytest.raises(openai.BadRequestError, match="X-Outspoken-Session"):
+        await client.chat.completions.create(model="outspoken", messages=words, extra_headers=WAITS)
+    with pytest.raises(openai.BadRequestError, match="in none"):
+        await client.responses.create(model="outspoken", input="write a.txt: one", store=False, extra_headers=WAITS)
+    assert not list(tmp_path.rglob("a.txt"))
+    errand = {**WAITS, "X-Outspoken-Task": "title"}  # a front end's headers come with everything
+    await client.chat.completions.create(model="outspoken", messages=words, extra_headers=errand)
+    asked = await client.responses.create(
+        model="outspoken", input="write a.txt: one", background=True, extra_headers=WAITS
+    )
+    approval = await waiting(client)
+    await ours(client, f"approvals/{approval['id']}", post={"approve": True})
+    await over(client, asked.id)
+    assert list(tmp_path.rglob("a.txt"))
+
+
 async def test_a_page_of_another_origin_may_export_where_it_may_call(tmp_path: Path):
     env = {**APPROVES, "OUTSPOKEN_SERVER__CORS_ORIGINS": '["https://a.example"]'}
     async with served(tmp_path, env) as up, sdk(up) as client, aiohttp.ClientSession() as http:

@@ -105,6 +105,11 @@ class ApiRequest:
         """It brings more of a conversation than what is to be answered."""
         return any(message["role"] not in ("system", "developer") for message in self.history)
 
+    @property
+    def waits_unseen(self) -> bool:
+        """It wants calls to wait for somebody's approval, and is in no conversation: nobody could find it to decide."""
+        return self.wish.waits and not (self.wish.errand or self.kept or self.session)
+
     def inbound(self, key: str, trace: str, name: str) -> FromApi:
         """The request as it is stored, under its platform key; `name` is its own session's, if it is in no other."""
         realm, kept = self.caller.realm, self.kept and not self.wish.errand

@@ -52,6 +52,12 @@ def is_theirs(kept: KeptResponse, caller: Caller) -> bool:
     return kept.inbound.session.person == caller.realm
 
 
+WAITS_UNSEEN = (
+    "Approvals are decided in a conversation, and this request is in none. Name one (X-Outspoken-Session), or ask by /v1/responses "
+    "with a response that is kept (store)."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """A request that is stored."""
@@ -95,6 +101,8 @@ class Taking:
         if isinstance(wish, Problem):
             return wish
         asked = replace(asked, caller=request[CALLER], wish=wish)
+        if asked.waits_unseen:
+            return Problem(400, WAITS_UNSEEN, param="outspoken.approvals", code="unsupported_value")
         key = platform_key_of(request, asked, request_id)
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")

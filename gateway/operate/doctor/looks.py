@@ -255,12 +255,12 @@ async def _own_tools(config: Config) -> Seen:
     async with AsyncExitStack() as stack:
         workers = await stack.enter_async_context(Workers())
         added = await added_tools(config.tools, workers, stack)
-    fix = "Correct it, try it (outspoken tools try), then start the gateway again."
+    fix = "Correct it, look whether it is there (outspoken tools list), then start the gateway again."
     findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in added.unusable]
     there = [tool.spec.name for tool in added.tools]
     if unknown := unknown_names(named_tools(config), [*tool_names(), *there], config.mcp.servers):
         findings.append(Finding("tools", Severity.CONFIGURATION, unknown, "Correct the name."))
-    told = f"Tools of your own: {', '.join(there)}." if there else "There is no tool of your own."
+    told = f"Tools that were added: {', '.join(there)}." if there else "There is no tool of your own."
     return Seen((*findings, ok("tools", told) if there else note("tools", told)))
 
 
