@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ from gateway.config.agents import agents_of
 from gateway.config.model import endpoints_of, rehearsal_endpoint
 from gateway.config.operatorkey import operator_key_of, with_operator_key
 from gateway.config.paths import Paths
-from gateway.config.reading import NO_MCP, CannotServe, redactor_of
+from gateway.config.reading import CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
 from gateway.delivery.forming import WORKERS, Forming
@@ -178,8 +177,8 @@ async def serving(
                 hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
             )
         )  # fmt: skip
-        version = program_version()
-        look = Look(hub, store, chats, health, alerter, quotas, clock, version, keeper.aside, soundness, hooks, servers)
+        aside = keeper.aside
+        look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, aside, soundness, hooks, servers)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
@@ -276,8 +275,6 @@ async def _mcp_servers(
     """The programs that bring further tools; nothing of that is loaded without one. Entered before the hub, so that the last turns have them."""
     if not config.mcp.servers:
         return None
-    if find_spec("mcp") is None:
-        raise CannotServe(NO_MCP)
     from agent_core.tools.mcp.servers import McpServers
 
     servers = McpServers(

@@ -15,9 +15,9 @@ from agent_core.tools.builtin import builtin_tools, tool_names
 from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
-from gateway.config.mcp import McpEntry, may_be_brought
 from gateway.config.sections import Config, Tools
-from gateway.config.toolnames import brings_python
+from gateway.config.tools.mcp import McpEntry, may_be_brought
+from gateway.config.tools.toolnames import brings_python
 
 log = structlog.get_logger("gateway")
 

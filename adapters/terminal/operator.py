@@ -13,6 +13,7 @@ import orjson
 from adapters.terminal.ask import GatewayLost, GatewayRefused
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import size_words
+from agent_core.text.durations import duration
 
 Table = Mapping[str, Json]
 
@@ -110,7 +111,8 @@ def _here(words: str) -> str:
 
 def status_lines(body: Table) -> list[str]:
     problems = body.get("problems")
-    lines = [f"Not ready: {words}" for words in _words(problems)]
+    lines = [_head(body), _models(body)]
+    lines += [f"Not ready: {words}" for words in _words(problems)]
     known = {*_words(problems), *(str(alert.get("words")) for alert in tables(body.get("alerts")))}
     lines += [f"Not well: {_here(words)}" for words in _words(body.get("unwell")) if words not in known]
     lines += [f"Storage: {body.get('storage')}"] if body.get("storage") else []
@@ -124,7 +126,7 @@ def status_lines(body: Table) -> list[str]:
         for one in tables(body.get("schedules_set_aside"))[:20]
     ]
     lines += [
-        f"🚨 Incident {one.get('incident')}: {one.get('fingerprint')}, {one.get('conversations')} conversations"
+        f"🚨 Incident: {one.get('title')}, {one.get('conversations')} conversations (outspoken explain {one.get('incident')})"
         for one in tables(body.get("incidents"))
     ]
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
@@ -152,6 +154,28 @@ def status_lines(body: Table) -> list[str]:
         for f in tables(body.get("failed_parts"))
     ]
     return lines
+
+
+def all_well(body: Table) -> bool:
+    """Whether the gateway takes messages and has nothing to tell operators."""
+    return bool(body.get("ready")) and bool(body.get("well"))
+
+
+def _head(body: Table) -> str:
+    """Which program runs, since when and where."""
+    up = body.get("uptime_seconds")
+    since = f", up for {duration(up)}" if isinstance(up, int) else ""
+    at = f", at {body.get('address')}" if body.get("address") else ""
+    return f"outspoken {body.get('version')}{since}{at}"
+
+
+def _models(body: Table) -> str:
+    """Whom turns ask, in order."""
+    if body.get("rehearsal"):
+        return "Model: none is configured, so the rehearsal model answers"
+    asked = tables(body.get("models"))
+    named = [f"{', '.join(_words(one.get('models'))) or 'what is offered'} at {one.get('endpoint')}" for one in asked]
+    return f"Model: {', then '.join(named)}"
 
 
 def _sorted(value: Json | None) -> list[tuple[str, Json]]:

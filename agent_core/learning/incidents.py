@@ -118,10 +118,20 @@ def known_incidents(opened: Iterable[IncidentRow]) -> tuple[KnownIncident, ...]:
     )
 
 
+def failure_title(code: str, endpoint: str, model: str, tool: str) -> str:
+    """What fails where, in one line; `endpoint` and `tool` may be empty."""
+    where = f" – {model} at {endpoint}" if endpoint else ""
+    return f"{code.replace('_', ' ')}{where}{f', calls of {tool}' if tool else ''}"
+
+
+def incident_title(incident: IncidentRow) -> str:
+    """What an incident is called wherever operators meet it."""
+    return failure_title(incident.code, incident.endpoint, incident.model, incident.tool)
+
+
 def incident_words(incident: IncidentRow) -> str:
     """One line for the operators: that it opened, or that it is over."""
-    tool = f", calls of {incident.tool}" if incident.tool else ""
-    what = f"{incident.code.replace('_', ' ')} – {incident.model} at {incident.endpoint}{tool}"
+    what = incident_title(incident)
     if incident.state is IncidentState.CLOSED:
         minutes = max(1, round((incident.last_at - incident.opened_at) / 60_000))
         met = f"{incident.conversations} conversations, {incident.turns} turns, over {minutes} min"

@@ -38,7 +38,6 @@ from gateway.commands.messages import Messages
 from gateway.commands.people import PeopleCommands
 from gateway.commands.telling import TellingCommands
 from gateway.commands.timed import TimedCommands
-from gateway.config.reading import CannotServe
 from gateway.config.sections import Config
 from gateway.delivery.accounts import PlatformAccount
 from gateway.delivery.forming import Forming
@@ -168,7 +167,6 @@ async def platforms(
             supervisors.append(supervisor)
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)
-        _check_entries(config, members)
         where = Where(members, outbox)
         scheduler = Scheduler(config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find)
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
@@ -214,18 +212,6 @@ def _handlers(
         "files": files_command(hub.quotas),
         "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
     }
-
-
-def _check_entries(config: Config, members: Members) -> None:
-    """Raises `CannotServe` if a scheduled prompt is for a platform that is not there: it would never happen, in silence."""
-    there = {account.partition("/")[0] for account in members.accounts}
-    for entry in config.schedule.entries:
-        platform = entry.chat.partition("/")[0]
-        if platform not in there:
-            raise CannotServe(
-                f"[schedule] the entry {entry.name!r} is for a chat on {platform}, and no {platform} account is configured. "
-                f"Set its token in [{platform}], or take the entry out."
-            )
 
 
 @asynccontextmanager

@@ -21,7 +21,8 @@ from adapters.terminal.screen import put_up
 from gateway.cli.db import db
 from gateway.cli.examples import with_examples
 from gateway.cli.first import doctor, setup
-from gateway.cli.guarded import PROBLEM, TRY_AGAIN, guarded, in_words
+from gateway.cli.guarded import CONFIGURATION, PROBLEM, TRY_AGAIN, guarded, in_words
+from gateway.cli.ids import IdCommand
 from gateway.cli.keys import keys
 from gateway.cli.look import bundle, explain, health
 from gateway.cli.mcp import mcp
@@ -99,11 +100,14 @@ def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session
 @click.option("--json", "as_json", is_flag=True, help="Print the whole status as JSON.")
 @click.pass_obj
 def status(config_file: Path | None, as_json: bool) -> None:
-    """Say how the running gateway is doing: platforms, what waits, what could not be delivered."""
+    """Say how the running gateway is doing: platforms, what waits, what could not be delivered.
+
+    The exit status is 0 if all is well, 1 if it is not ready or something needs an operator, 75 if no gateway answers.
+    """
     guarded(lambda: _status(config_file, as_json=as_json))
 
 
-@cli.command()
+@cli.command(cls=IdCommand)
 @click.argument("turn", default="")
 @click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="Read an exported slice instead.")
 @click.option("--export", type=click.Path(dir_okay=False, path_type=Path), help="Write the turn's journal to a file.")
@@ -195,7 +199,7 @@ def access_list(config_file: Path | None) -> None:
     guarded(lambda: _access(config_file, "list", ""))
 
 
-@access.command("approve")
+@access.command("approve", cls=IdCommand)
 @click.argument("code")
 @click.pass_obj
 def access_approve(config_file: Path | None, code: str) -> None:
@@ -203,7 +207,7 @@ def access_approve(config_file: Path | None, code: str) -> None:
     guarded(lambda: _access(config_file, "approve", code))
 
 
-@access.command("revoke")
+@access.command("revoke", cls=IdCommand)
 @click.argument("person")
 @click.pass_obj
 def access_revoke(config_file: Path | None, person: str) -> None:
@@ -211,7 +215,7 @@ def access_revoke(config_file: Path | None, person: str) -> None:
     guarded(lambda: _access(config_file, "revoke", person))
 
 
-@access.command("forget")
+@access.command("forget", cls=IdCommand)
 @click.argument("who")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.pass_obj
@@ -243,18 +247,40 @@ def config_show(config_file: Path | None) -> None:
 @config.command("check")
 @click.pass_obj
 def config_check(config_file: Path | None) -> None:
-    """Say whether the configuration is valid."""
+    """Say whether the configuration is valid: what this refuses, outspoken run refuses, and the other way round.
+
+    The exit status is 0 if a gateway can start with it, 78 if not. Whether what it names can be reached, outspoken doctor says.
+    """
+    guarded(lambda: _config_check(config_file))
+
+
+async def _config_check(config_file: Path | None) -> int:
     from gateway.operate.context import load_all
 
-    loaded, _ = in_words(lambda: load_all(config_file))
+    loaded, _ = load_all(config_file)
     for warning in loaded.warnings:
         click.echo(f"Warning: {warning}", err=True)
+    if await _tools_refused(loaded.config):
+        return CONFIGURATION
     click.echo("The configuration is valid.")
     server = loaded.config.server
     if not server.keyless and server.api_key is None:
         click.echo(
             "Other machines can reach the server: it serves whoever has a key of outspoken keys, and nobody else."
         )
+    return 0
+
+
+async def _tools_refused(config: Config) -> bool:
+    """Look at the tools that operators bring, and say what is wrong; whether no gateway would start with them."""
+    from adapters.checks.findings import Severity
+    from gateway.operate.doctor.looks import brings_tools, own_tools
+
+    found = (await own_tools(config)).findings if brings_tools(config) else ()
+    for one in found:
+        if one.level in (Severity.PROBLEM, Severity.CONFIGURATION):
+            click.echo(f"{one.what} {one.fix}", err=True)
+    return any(one.level is Severity.CONFIGURATION for one in found)
 
 
 @config.command("template")
@@ -351,12 +377,13 @@ async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | 
 async def _status(config_file: Path | None, *, as_json: bool) -> int:
     import json
 
-    from adapters.terminal.operator import status_lines
+    from adapters.terminal.operator import all_well, status_lines
     from gateway.operate.context import here
 
-    body = await (await here(config_file)).remote().status()
+    found = await here(config_file)
+    body = {"address": found.found.url, **await found.remote().status()}
     click.echo(json.dumps(body, indent=2) if as_json else "\n".join(status_lines(body)))
-    return 0
+    return 0 if all_well(body) else PROBLEM
 
 
 async def _send(

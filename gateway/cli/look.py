@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gateway.cli.ids import IdCommand
+
 if TYPE_CHECKING:
     from gateway.config.paths import Paths
     from gateway.config.sections import Config
 
 
-@click.command()
+@click.command(cls=IdCommand)
 @click.argument("id_", metavar="[ID]", default="")
 @click.option("--chat", default="", metavar="PLATFORM/CHAT", help="Instead of an ID: a chat, together with --at.")
 @click.option("--at", default="", metavar="TIME", help='When somebody wrote there: "14:05" or "2026-11-21 14:05".')
@@ -61,7 +63,7 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
     return 0 if found.found else 1
 
 
-@click.command()
+@click.command(cls=IdCommand)
 @click.argument("turn")
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else outspoken-TURN.tar.gz here."

@@ -22,6 +22,7 @@ import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
@@ -33,8 +34,8 @@ from pydantic_settings import InitSettingsSource
 from adapters.contract.settings import listed
 from agent_core.records import dataclass
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
-from gateway.config.agents import misfits
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
+from gateway.config.misfits import misfits
 from gateway.config.sections import Config, schema
 from gateway.config.sources import (
     ConfigProblem,
@@ -46,7 +47,6 @@ from gateway.config.sources import (
     read_value_file,
     readable_by_all,
 )
-from gateway.config.toolnames import known_names
 from gateway.config.types import PREFIX, named_tables
 
 Table: TypeAlias = dict[str, object]
@@ -145,10 +145,8 @@ class _Reading:
             assert wrong, self._problems
             unsound |= wrong
             layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
-        models = [one.name for one in found.model.chain()]
-        tools = known_names(found.tools, brought=bool(found.mcp.servers)) if found.agents.each else ()
-        for inner, what, fix in misfits(found.agents, models, tools, priced=bool(found.budgets.prices)):
-            self._problems.append(ConfigProblem(self._where("agents", "each", inner), what, fix))
+        for one in misfits(found, _installed):
+            self._problems.append(ConfigProblem(self._where(one.section, one.key, one.inner), one.what, one.fix))
         return Loaded(
             config=found,
             file=self._toml.path if self._toml else None,
@@ -399,6 +397,14 @@ class _Reading:
         return self._toml is not None and self._origins.get((section, key)) == self._toml.at(section, key)
 
 
+def _installed(module: str) -> bool:
+    """Whether it can be imported."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it lies in is not there
+        return False
+
+
 def _meant(name: str, known: Iterable[str], least: float = 0.6, called: Mapping[str, str] | None = None) -> str:
     """A question whether another name was meant, if there is one that looks alike."""
     near = difflib.get_close_matches(name, known, 1, least)
@@ -496,9 +502,6 @@ def _shown(value: object, name: str, redactor: Redactor) -> object:
             return [_shown(item, "", redactor) for item in cast("Iterable[object]", value)]
         case _:
             return value
-
-
-NO_MCP = "[mcp] names servers, and the package for them is not there. Install it: pip install 'outspoken[mcp]'."
 
 
 class CannotServe(Exception):

@@ -25,10 +25,10 @@ from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import RESULT_CHARS
 from gateway.config.agents import Agents
 from gateway.config.limits import BudgetsSection, Quota, Retention
-from gateway.config.mcp import Mcp
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
+from gateway.config.tools.mcp import Mcp
 from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
 from gateway.config.webhooks import HooksSection, Webhooks
 from gateway.limits.alerts import AlertLimits, AlertRules

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 from agent_core.explain.why import asker_words
 from agent_core.failures.notices import RESTORED
 from agent_core.jsonvalue import Json
+from agent_core.learning.incidents import incident_title
 from agent_core.limits.budgets import Level, Pot
 from agent_core.limits.spend import Measure
+from agent_core.model.endpoints import Endpoint
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow
 from gateway.chats.platforms import Platforms
+from gateway.config.model import REHEARSAL_LABEL
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
 from gateway.observe.health import Health
@@ -25,6 +28,7 @@ from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import PutAside
 from gateway.storage.soundness import SoundnessWatch
+from gateway.version import program_version
 
 if TYPE_CHECKING:
     from agent_core.tools.mcp.servers import McpServers
@@ -44,7 +48,8 @@ class Look:
     alerter: Alerter
     quotas: Quotas
     clock: Clock
-    version: str
+    models: Sequence[Endpoint]
+    """Whom turns ask, in order."""
     asides: PutAside
     soundness: SoundnessWatch
     webhooks: HookSender | None = None
@@ -64,8 +69,10 @@ class Look:
         await self.alerter.read_pots()  # the alerter looks once a minute, which is too old for somebody who asks why
         outbox, found = self.chats.outbox, self.health.verdict()
         body: dict[str, Json] = {
-            "version": self.version,
+            "version": program_version(),
             "uptime_seconds": round(self.clock.monotonic() - self.began),
+            "rehearsal": [one.label for one in self.models] == [REHEARSAL_LABEL],
+            "models": [{"endpoint": one.label, "models": [*one.models]} for one in self.models],
             "phase": self.health.phase.value,
             "ready": found.ready,
             "problems": [*found.not_ready],
@@ -147,7 +154,7 @@ def _rounded(values: dict[str, Json]) -> dict[str, Json]:
 
 def _incident(one: IncidentRow) -> dict[str, Json]:
     shown = ("incident", "fingerprint", "opened_at", "last_at", "conversations", "turns")
-    return {name: getattr(one, name) for name in shown} | {"remedy": one.remedy or None}
+    return {name: getattr(one, name) for name in shown} | {"title": incident_title(one), "remedy": one.remedy or None}
 
 
 def _spend(pot: Pot, level: Level, currency: str) -> dict[str, Json]:

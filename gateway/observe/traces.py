@@ -24,7 +24,6 @@ from adapters.contract.pacing import worth_saying
 from adapters.http.tracecontext import TraceParent, parsed
 from agent_core.signals import ModelCalled, PartSent, Signal, Signals, ToolRan, TurnClosed
 from agent_core.tools.base import ToolStatus
-from gateway.config.reading import CannotServe
 from gateway.version import program_version
 
 if TYPE_CHECKING:
@@ -52,19 +51,11 @@ def _nobody(turn: str, traceparent: str) -> None:
 
 @asynccontextmanager
 async def traced(endpoint: str, signals: Signals) -> AsyncGenerator[Continues]:
-    """What happens is traced for the block; gives who is told of a caller's trace. Raises `CannotServe` if the extra is not installed; without an endpoint, nothing is done."""
+    """What happens is traced for the block; gives who is told of a caller's trace. Without an endpoint, nothing is done."""
     if not endpoint:
         yield _nobody
         return
-    try:
-        provider = _provider(endpoint)
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != LIBRARY:
-            raise
-        raise CannotServe(
-            "[telemetry] otlp_endpoint is set, and traces need the extra 'otlp': install it with pip install 'outspoken[otlp]', or "
-            "take the key out."
-        ) from missing
+    provider = _provider(endpoint)
     library = logging.getLogger(f"{LIBRARY}.exporter")
     level = library.level
     library.setLevel(logging.CRITICAL)  # it is told below, and not with every batch

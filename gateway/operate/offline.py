@@ -10,7 +10,7 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
-from gateway.config.toolnames import known_names
+from gateway.config.tools.toolnames import known_names
 from gateway.operate.context import prepare_places
 from gateway.people import access
 from gateway.people.keyring import Keyring

@@ -17,9 +17,9 @@ from agent_core.tools.mcp.calling import NotReached
 from agent_core.tools.mcp.server import McpServer
 from agent_core.tools.mcp.servers import McpServers
 from agent_core.tools.registry import ArgumentsUnreadable, Runnable, ToolRegistry
-from gateway.config.mcp import McpEntry
-from gateway.config.reading import NO_MCP
+from gateway.config.misfits import MCP_FIX, NO_MCP
 from gateway.config.sections import Config
+from gateway.config.tools.mcp import McpEntry
 from gateway.operate.trying import NotTried
 
 
@@ -27,7 +27,7 @@ from gateway.operate.trying import NotTried
 async def begun(config: Config, entries: Sequence[McpEntry]) -> AsyncGenerator[tuple[McpServers, ToolRegistry]]:
     """These servers, once each said what it can do or why it does not. Raises `NotTried`."""
     if find_spec("mcp") is None:
-        raise NotTried(NO_MCP)
+        raise NotTried(f"{NO_MCP} {MCP_FIX}")
     registry = ToolRegistry([])
     with tempfile.TemporaryDirectory(prefix="outspoken-mcp-") as folder:
         servers = McpServers(

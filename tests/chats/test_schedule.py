@@ -24,7 +24,7 @@ from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.store import Damaged, open_store
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.scheduler import RETRY_SECONDS
-from gateway.config.reading import CannotServe
+from gateway.config.reading import ConfigError
 from gateway.queues.inbox import encode as encode_inbound
 from gateway.schedule.schedules import claimed as claimed_now
 from gateway.schedule.schedules import decide, encode_happening, key_of
@@ -322,7 +322,7 @@ async def test_what_died_right_after_its_claim_is_carried_out_by_the_next_proces
 
 
 async def test_an_entry_for_a_platform_that_is_not_there_is_told_at_the_start(telegram: TelegramHarness) -> None:
-    with pytest.raises(CannotServe, match="no discord account"):
+    with pytest.raises(ConfigError, match="no discord account"):
         async with running(telegram, OUTSPOKEN_SCHEDULE__ENTRIES=entry("discord/1")):
             pass
 

@@ -133,7 +133,8 @@ def test_blocks_of_configuration_are_valid(tmp_path: Path) -> None:
             (tmp_path / name).write_text("a-long-random-word")
         for name in re.findall(r'secret_files = \["([^"]+)"', block.text):
             (tmp_path / name).write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-        env = {"OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET": "a-long-random-word"}
+        # A block shows one section; what it needs of others is there.
+        env = {"OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET": "a-long-random-word", "TELEGRAM_BOT_TOKEN": "1:a-long-random-word"}
         problems = survey(file, env).problems
         assert not problems, f"{block.page}:{block.line}: {problems}"
 

@@ -422,4 +422,4 @@ async def test_agents_and_hooks_are_said_to_have_everything_that_they_name_or_no
     assert told.of("hooks")["level"] == "ok"
     told = await world.doctor(**both, TELEGRAM_BOT_TOKEN="")
     assert [one["level"] for one in told.all_of("agents")] == ["ok", "warning"]
-    assert (told.of("hooks")["level"], told.status) == ("configuration", 78)
+    assert ("[hooks.builds] is for a chat on telegram" in told.of("configuration")["what"], told.status) == (True, 78)

@@ -17,7 +17,8 @@ from structlog.testing import capture_logs
 
 from adapters.checks.probe import Question
 from adapters.contract.chat import AdapterSight
-from adapters.terminal.operator import status_lines
+from adapters.terminal.operator import all_well, status_lines
+from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
 from agent_core.signals import CANCELLED, Committed, ModelCalled
 from agent_core.store.store import StorageFull, StorageUnavailable
@@ -299,3 +300,17 @@ def test_what_fails_for_want_of_room_is_over_only_by_a_write_that_needs_room_and
         if event == "enough":
             # within the margin nothing changes but the figure that is told
             assert (standing.full, standing.low, bool(standing.words)) == (before.full, before.low, bool(before.words))
+
+
+def test_the_status_begins_with_what_runs_since_when_where_and_with_which_model() -> None:
+    body: dict[str, Json] = {"version": "1.2.3", "uptime_seconds": 7500, "address": "http://127.0.0.1:8787"}
+    asked: Json = [{"endpoint": "api.example.org", "models": ["large"]}, {"endpoint": "other", "models": []}]
+    head, model, *_ = status_lines({**body, "models": asked})
+    assert head == "outspoken 1.2.3, up for 2 h 5 min, at http://127.0.0.1:8787"
+    assert model == "Model: large at api.example.org, then what is offered at other"
+    assert "rehearsal" in status_lines({**body, "rehearsal": True})[1]
+
+
+@pytest.mark.parametrize(("ready", "well"), [(True, True), (True, False), (False, False)])
+def test_the_status_exits_with_zero_only_if_all_is_well(ready: bool, well: bool) -> None:
+    assert all_well({"ready": ready, "well": well}) is (ready and well)

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import ClientSession
 
-from gateway.config.reading import CannotServe
+from gateway.config.reading import ConfigError
 from gateway.webhooks import signing
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
@@ -172,7 +172,7 @@ async def test_the_answer_comes_to_the_chat_which_is_told_who_asked(telegram: Te
 
 
 async def test_a_hook_for_a_platform_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(CannotServe, match=r"\[hooks\.builds\] is for a chat on telegram"):
+    with pytest.raises(ConfigError, match=r"\[hooks\.builds\] is for a chat on telegram"):
         async with served(tmp_path, configured(chat="telegram/12345")):
             pass
 

@@ -25,7 +25,7 @@ from gateway.config.paths import Paths, PathsError, find_paths
 from gateway.config.reading import Loaded, redactor_of, survey
 from gateway.config.sections import Config
 from gateway.config.sources import ConfigProblem
-from gateway.config.toolnames import brings_python
+from gateway.config.tools.toolnames import brings_python
 from gateway.operate.context import find_gateway, holder_of_database
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
@@ -59,11 +59,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
         *_models(config, seen, runs=runs),
         *doctor_programs.checks(config, paths),
         *_platforms(config, env, runs=runs),
-        *(
-            [Check("tools", TOOLS_SECONDS, lambda: _own_tools(config))]
-            if config.tools.skills or brings_python(config.tools)
-            else []
-        ),
+        *([Check("tools", TOOLS_SECONDS, lambda: own_tools(config))] if brings_tools(config) else []),
         *_tool_servers(config),
     ]
     redactor = redactor_of(config)
@@ -245,7 +241,13 @@ async def _no_platform(*, runs: bool) -> Seen:
 # --- tools ---
 
 
-async def _own_tools(config: Config) -> Seen:
+def brings_tools(config: Config) -> bool:
+    """Whether operators bring any of their own."""
+    return bool(config.tools.skills) or brings_python(config.tools)
+
+
+async def own_tools(config: Config) -> Seen:
+    """The tools that operators bring, and whether the configuration names one that is not there."""
     from contextlib import AsyncExitStack
 
     from agent_core.tools.builtin import tool_names
@@ -259,7 +261,9 @@ async def _own_tools(config: Config) -> Seen:
     findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in added.unusable]
     there = [tool.spec.name for tool in added.tools]
     if unknown := unknown_names(named_tools(config), [*tool_names(), *there], config.mcp.servers):
-        findings.append(Finding("tools", Severity.CONFIGURATION, unknown, "Correct the name."))
+        # A gateway starts all the same where something that could not be used may have brought it.
+        level = Severity.PROBLEM if added.unusable else Severity.CONFIGURATION
+        findings.append(Finding("tools", level, unknown, "Correct the name."))
     told = f"Tools that were added: {', '.join(there)}." if there else "There is no tool of your own."
     return Seen((*findings, ok("tools", told) if there else note("tools", told)))
 

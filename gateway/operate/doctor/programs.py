@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from time import time
 from urllib.parse import urlsplit
 
-from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Finding, Seen, Severity, ok, problem, warning
+from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Finding, Seen, ok, problem, warning
 from agent_core.store.database.look import look
 from agent_core.store.errors import CannotOpen
 from gateway.config.agents import AgentEntry
@@ -28,7 +28,7 @@ def checks(config: Config, paths: Paths) -> list[Check]:
         findings = judged_agents(config.agents.each, [one.name for one in config.model.chain()], there)
         found.append(Check("agents", LOCAL_SECONDS, lambda: _said(findings)))
     if config.hooks.entries:
-        hooks = judged_hooks(config.hooks.entries, there)
+        hooks = judged_hooks(config.hooks.entries)
         found.append(Check("hooks", LOCAL_SECONDS, lambda: _said(hooks)))
     if config.webhooks.receivers:
         found.append(Check("webhooks", REMOTE_SECONDS, lambda: receivers(config.webhooks.receivers)))
@@ -91,16 +91,12 @@ def judged_agents(agents: Sequence[AgentEntry], models: Sequence[str], platforms
 # --- hooks ---
 
 
-def judged_hooks(entries: Sequence[HookEntry], platforms: frozenset[str]) -> list[Finding]:
-    """Whether the answers to each call have somewhere to go."""
-    return [_hook(one, one.chat.partition("/")[0], platforms) for one in entries]
-
-
-def _hook(one: HookEntry, platform: str, platforms: frozenset[str]) -> Finding:
-    if platform and platform not in platforms:
-        what = f"[hooks.{one.name}] is for a chat on {platform}, and no {platform} account is configured, so nothing starts."
-        return Finding("hooks", Severity.CONFIGURATION, what, f"Set its token in [{platform}], or take the hook out.")
-    return ok("hooks", f"Calls of /hooks/{one.name} are answered in {one.chat or f'the session {one.session}'}.")
+def judged_hooks(entries: Sequence[HookEntry]) -> list[Finding]:
+    """Where the answers to each call go; that they have somewhere to go is part of reading the configuration."""
+    return [
+        ok("hooks", f"Calls of /hooks/{one.name} are answered in {one.chat or f'the session {one.session}'}.")
+        for one in entries
+    ]
 
 
 # --- receivers of webhooks ---

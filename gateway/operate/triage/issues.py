@@ -16,7 +16,7 @@ from adapters.contract.chat import Cause
 from adapters.platforms import platform_of, platforms
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.failures.notices import DAMAGED, RESTORED, ExitClass
-from agent_core.learning.incidents import parts_of
+from agent_core.learning.incidents import failure_title, parts_of
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from gateway.observe.logcatalogue import DISK, LogEvent, event_of
 from gateway.operate.triage.grouping import Issue
@@ -65,12 +65,10 @@ def turn_issue(fingerprint: str) -> Issue:
         return Issue(
             f"turn|{code}", code.replace("_", " "), "This program is older than the log: it does not know this exit."
         )
-    words, action = code.replace("_", " "), EXITS[known].operator
+    action = EXITS[known].operator
     if EXITS[known].kind in (ExitClass.OURS, ExitClass.NOT_STARTED):
-        return Issue(f"turn|{code}", words, action)
-    about = f" – {model} at {endpoint}" if endpoint else ""
-    calls = f", calls of {tool}" if tool else ""
-    return Issue(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
+        return Issue(f"turn|{code}", code.replace("_", " "), action)
+    return Issue(f"turn|{code}|{endpoint}|{model}|{tool}", failure_title(code, endpoint, model, tool), action)
 
 
 def cause_of(words: str) -> str:

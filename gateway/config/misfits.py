@@ -1,0 +1,87 @@
+"""What is sound in its own section and does not fit the others, so that no gateway can start with it. Pure.
+
+It is part of reading the configuration: `outspoken config check`, `doctor` and `run` refuse the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from agent_core.records import dataclass
+from gateway.config import agents
+from gateway.config.sections import Config
+from gateway.config.tools.toolnames import known_names
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """One of them."""
+
+    section: str
+    key: str
+    inner: Sequence[str | int]
+    """Where in the key's value."""
+    what: str
+    fix: str
+
+
+NO_MCP = "[mcp] names servers, and the package for them is not there."
+MCP_FIX = "Install it: pip install 'outspoken[mcp]'."
+
+
+def misfits(config: Config, installed: Callable[[str], bool]) -> Iterator[Misfit]:
+    """All of them. `installed` says whether a module can be imported."""
+    named = (*config.tools.enabled, *config.tools.disabled, *config.tools.approval, *config.agents.each)
+    tools = known_names(config.tools, brought=bool(config.mcp.servers)) if named else ()
+    models = [one.name for one in config.model.chain()]
+    for inner, what, fix in agents.misfits(config.agents, models, tools, priced=bool(config.budgets.prices)):
+        yield Misfit("agents", "each", inner, what, fix)
+    yield from _names(config, tools)
+    yield from _nowhere(config)
+    yield from _extras(config, installed)
+
+
+def _names(config: Config, known: Sequence[str]) -> Iterator[Misfit]:
+    """Names in [tools] that no tool has; where others bring tools, only they know."""
+    for key, named in (
+        ("enabled", config.tools.enabled),
+        ("disabled", config.tools.disabled),
+        ("approval", config.tools.approval),
+    ):
+        for one in named:
+            if known and one not in known:
+                what = f"[tools] {key} names a tool that does not exist: {one}."
+                yield Misfit("tools", key, (), what, f"The tools are: {', '.join(sorted(known))}.")
+
+
+def _nowhere(config: Config) -> Iterator[Misfit]:
+    """What would start turns in chats of platforms that are not there: it would fail each time, in silence."""
+    there = {platform.name for platform, _ in config.chats()}
+    entries = [
+        ("schedule", f"[schedule] the entry {one.name!r}", one.chat, place, "entry")
+        for place, one in enumerate(config.schedule.entries)
+    ]
+    entries += [
+        ("hooks", f"[hooks.{one.name}]", one.chat, place, "hook") for place, one in enumerate(config.hooks.entries)
+    ]
+    for section, name, chat, place, called in entries:
+        platform = chat.partition("/")[0]
+        if platform and platform not in there:
+            what = (
+                f"{name} is for a chat on {platform}, and no {platform} account is configured, so nothing would start."
+            )
+            fix = f"Set its token in [{platform}], or take the {called} out."
+            yield Misfit(section, "entries", (place,), what, fix)
+
+
+def _extras(config: Config, installed: Callable[[str], bool]) -> Iterator[Misfit]:
+    """What needs a package that is not installed."""
+    if config.mcp.servers and not installed("mcp"):
+        yield Misfit("mcp", "servers", (), NO_MCP, MCP_FIX)
+    if config.telemetry.otlp_endpoint and not installed("opentelemetry.sdk"):
+        what = "[telemetry] otlp_endpoint is set, and the package that sends traces is not there."
+        fix = "Install it: pip install 'outspoken[otlp]', or take the key out."
+        yield Misfit("telemetry", "otlp_endpoint", (), what, fix)
+    if config.storage.url and "postgres" in config.storage.url.partition(":")[0] and not installed("asyncpg"):
+        what = "[storage] url names a PostgreSQL server, and the package for it is not there."
+        yield Misfit("storage", "url", (), what, "Install it: pip install 'outspoken[postgres]'.")

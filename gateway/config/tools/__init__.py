@@ -1,0 +1,1 @@
+"""The sections about tools that are not the gateway's own files, notes and pages."""

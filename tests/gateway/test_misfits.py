@@ -1,0 +1,59 @@
+"""What no section is wrong about alone: the configuration is refused before a gateway starts, by everything that reads it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.config.misfits import misfits
+from gateway.config.reading import survey
+
+HEADS = {
+    "[schedule]": '[[schedule.entries]]\nname = "news"\nprompt = "What is new?"\nchat = "discord/1"\nevery = "2 hours"\n',
+    "[hooks.builds]": '[hooks.builds]\nchat = "telegram/1"\nprompt = "Look."\nsecret_env = "HOOK"\n',
+    "a tool that does not exist: great": '[tools]\napproval = ["great"]\n',
+    "there is no tool called great": '[agents.one]\ntools = ["great"]\n',
+}
+
+
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "OUTSPOKEN_HOME": str(home), "HOOK": "whsec_" + "QUJD" * 12, "OUTSPOKEN_SERVER__PORT": "0"}
+    return subprocess.run(
+        [sys.executable, "-m", "gateway", *words], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(("words", "text"), HEADS.items())
+def test_each_is_found_by_reading(tmp_path: Path, words: str, text: str) -> None:
+    file = tmp_path / "outspoken.toml"
+    file.write_text(text)
+    seen = survey(file, {"HOOK": "whsec_" + "QUJD" * 12})
+    assert [one.what for one in seen.problems if words in one.what], seen.problems
+    assert all(one.where.startswith(str(file)) and one.fix for one in seen.problems)
+
+
+def test_what_needs_a_package_that_is_not_installed_says_what_to_install(tmp_path: Path) -> None:
+    file = tmp_path / "outspoken.toml"
+    file.write_text('[mcp.time]\ncommand = "uvx"\n[telemetry]\notlp_endpoint = "http://127.0.0.1:4318/v1/traces"\n')
+    config = survey(file, {"OUTSPOKEN_STORAGE__URL": "postgresql://127.0.0.1/x"}).config
+    told = [one.fix for one in misfits(config, lambda _: False)]
+    for extra in ("mcp", "otlp", "postgres"):
+        assert any(f"outspoken[{extra}]" in fix for fix in told), told
+    assert not [*misfits(config, lambda _: True)]
+
+
+def test_check_refuses_what_run_refuses_and_with_the_same_words(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "own.py").write_text('def greet() -> str:\n    """Says hello."""\n    return "hello"\n')
+    file = tmp_path / "outspoken.toml"
+    file.write_text('[tools]\npath = "tools"\napproval = ["great"]\n')
+    checked, ran = run(tmp_path, "config", "check"), run(tmp_path, "run")
+    assert (checked.returncode, ran.returncode) == (78, 78), (checked, ran)
+    assert "a tool that does not exist: great" in checked.stderr
+    assert "a tool that does not exist: great" in ran.stderr
+    file.write_text('[tools]\npath = "tools"\napproval = ["greet"]\n')
+    assert run(tmp_path, "config", "check").returncode == 0
