@@ -30,6 +30,7 @@ from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
+from agent_core.text.redaction import Redactor
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.chats.attachments import Attachments
@@ -46,6 +47,7 @@ from gateway.delivery.forming import WORKERS, Forming
 from gateway.http.keyadmin import KeyAdmin
 from gateway.http.server import api_key_of, open_doors
 from gateway.http.status import Look
+from gateway.later.followups import FollowUpsHere
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
@@ -117,6 +119,8 @@ class Serving:
     """How many open turns of earlier processes were found, and are taken up."""
     lost: asyncio.Event
     """Set when this process no longer owns its database (PostgreSQL only): it must end."""
+    follow_ups: FollowUpsHere
+    """Tells conversations of what ended after its turn."""
 
 
 @asynccontextmanager
@@ -143,11 +147,10 @@ async def serving(
         signals.listen((metrics := Metrics(config.budgets.currency)).on)
         await stack.enter_async_context(metrics.watching_loop(paths.state_dir / "loop-held.txt"))
         continues = await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
-        tell_of_old_rows(endpoints, clock)
-        client = ModelClient(endpoints, clock, redactor)
-        stack.push_async_callback(client.aclose)
+        client = _client(endpoints, clock, redactor, stack)
         workers = await stack.enter_async_context(Workers())
-        tools = await _tools(config, store, paths, workers, stack)
+        follow_ups = FollowUpsHere(store)
+        tools = await _tools(config, store, paths, workers, stack, follow_ups)
         servers = await _mcp_servers(config, paths, tools, clock, stack)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
@@ -164,6 +167,7 @@ async def serving(
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
+        follow_ups.open(hub.accepting, chats)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
@@ -189,7 +193,7 @@ async def serving(
         await stack.enter_async_context(alerter.running())
         await stack.enter_async_context(soundness.running())
         stack.enter_context(health.serving())
-        yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost)
+        yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 
 
 def _keyed(config: Config, paths: Paths) -> Config:
@@ -228,6 +232,14 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
     return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
 
 
+def _client(endpoints: tuple[Endpoint, ...], clock: Clock, redactor: Redactor, stack: AsyncExitStack) -> ModelClient:
+    """What asks the model; closed with the stack."""
+    tell_of_old_rows(endpoints, clock)
+    client = ModelClient(endpoints, clock, redactor)
+    stack.push_async_callback(client.aclose)
+    return client
+
+
 def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Signals, damage: DamageMet) -> StoreWatch:
     room = partial(free_bytes, *state_folders(config, paths))
     watch = StoreWatch(store, clock, room, config.storage.min_free_mib * MIB, lambda: damage.everybodys)
@@ -262,9 +274,11 @@ def tell_of_old_rows(endpoints: Sequence[Endpoint], clock: Clock) -> None:
         log.warning("model.known_bad_overdue", row=row.name, look_again=row.look_again.isoformat(), report=row.report)
 
 
-async def _tools(config: Config, store: Store, paths: Paths, workers: Workers, stack: AsyncExitStack) -> ToolRegistry:
+async def _tools(
+    config: Config, store: Store, paths: Paths, workers: Workers, stack: AsyncExitStack, follow_ups: FollowUpsHere
+) -> ToolRegistry:
     try:
-        return await toolset(config, store.memory, paths.state_dir / "outbox", workers, stack)
+        return await toolset(config, store.memory, paths.state_dir / "outbox", workers, stack, follow_ups)
     except ToolUnknown as error:
         raise CannotServe(str(error)) from error
 

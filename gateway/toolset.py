@@ -12,6 +12,7 @@ import structlog
 from agent_core.records import dataclass
 from agent_core.tools.base import MemoryStore, Tool
 from agent_core.tools.builtin import builtin_tools, tool_names
+from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
@@ -45,10 +46,15 @@ class AddedTools:
 
 
 async def toolset(
-    config: Config, memory: MemoryStore, spool: Path, workers: Workers, stack: AsyncExitStack
+    config: Config,
+    memory: MemoryStore,
+    spool: Path,
+    workers: Workers,
+    stack: AsyncExitStack,
+    follow_ups: FollowUps = NOBODY_FOLLOWS,
 ) -> ToolRegistry:
     """All that is offered. Raises `ToolUnknown`, unless what is named may be in what could not be used: that is logged, and the rest goes on."""
-    own = builtin_tools(memory, spool, workers)
+    own = builtin_tools(memory, spool, workers, follow_ups)
     added = await added_tools(config.tools, workers, stack)
     for one in added.unusable:
         log.error("tool.unusable", source=one.source, why=one.why)

@@ -15,6 +15,8 @@ from tests.rooms import ROOT, modules, room_of
 from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
+    "Accepting": "gateway.sessions.accepting.Accepting",
+    "Session policy": "gateway.config.types.SessionPolicy",
     "Budget": "agent_core.limits.spend.Budget",
     "Budget level": "agent_core.limits.budgets.Level",
     "Budget rules": "agent_core.limits.budgets.BudgetRules",

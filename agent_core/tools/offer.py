@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agent_core.records import dataclass
 from agent_core.tools.base import MemoryStore, Tool
+from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.workers.pool import Workers
 
 
@@ -43,6 +44,8 @@ class ToolParts:
     spool: Path
     """The folder of the files that are to be sent."""
     workers: Workers
+    follow_ups: FollowUps = NOBODY_FOLLOWS
+    """Tells a conversation of what ended after its turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,17 @@ import pkgutil
 from pathlib import Path
 
 from agent_core.tools.base import MemoryStore, Tool
+from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.offer import Offer, ToolParts
 from agent_core.workers.pool import Workers
 
 
-def builtin_tools(memory: MemoryStore, spool: Path, workers: Workers) -> list[Tool]:
-    """All of them, in their order; `memory` keeps what `remember` and `todo` are told, `spool` the files that are to be sent; `workers` read."""
-    parts = ToolParts(memory, spool, workers)
+def builtin_tools(
+    memory: MemoryStore, spool: Path, workers: Workers, follow_ups: FollowUps = NOBODY_FOLLOWS
+) -> list[Tool]:
+    """All of them, in their order; `memory` keeps what `remember` and `todo` are told, `spool` the files that are to be sent; `workers` read;
+    `follow_ups` tell of what ends after its turn."""
+    parts = ToolParts(memory, spool, workers, follow_ups)
     offers: list[Offer] = []
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         offer: object = getattr(importlib.import_module(module.name), "OFFER", None)
