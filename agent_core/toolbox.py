@@ -25,6 +25,10 @@ class Marked:
 
     effect: str
     seconds: float
+    outside: bool | None = None
+    """Others see anything of a call; None: they do of one that has an effect."""
+    foreign: bool = True
+    """What it gives holds words of others."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +52,38 @@ class NotDone(Exception):
     """Raise it when a call cannot be carried out and nothing was done: the model reads the words and may go on from there."""
 
 
-def pure(*, seconds: float = SECONDS) -> Callable[[Function], Function]:
-    """It only reads: it may run again, and beside others. After so many seconds it is stopped."""
-    return _mark("pure", seconds)
+def pure(
+    *, seconds: float = SECONDS, outside: bool | None = None, foreign: bool = True
+) -> Callable[[Function], Function]:
+    """It only reads: it may run again, and beside others. After so many seconds it is stopped.
+
+    `outside`: others see its arguments, in any case. `foreign`: what it gives may hold words of others, which must not make the model do anything.
+    """
+    return _mark(Marked("pure", seconds, outside, foreign))
 
 
-def keyed(*, seconds: float = SECONDS) -> Callable[[Function], Function]:
-    """It has an effect, and run again with the same `Call.key` it changes nothing more. After so many seconds it is stopped."""
-    return _mark("keyed", seconds)
+def keyed(*, seconds: float = SECONDS, outside: bool = True, foreign: bool = True) -> Callable[[Function], Function]:
+    """It has an effect, and run again with the same `Call.key` it changes nothing more. After so many seconds it is stopped.
+
+    `outside`: others than the person see its effect. `foreign`: what it gives may hold words of others, which must not make the model do anything.
+    """
+    return _mark(Marked("keyed", seconds, outside, foreign))
 
 
-def effect(*, seconds: float = SECONDS) -> Callable[[Function], Function]:
-    """It has an effect that may happen twice, so it is never run again. After so many seconds it is stopped."""
-    return _mark("effect", seconds)
+def effect(*, seconds: float = SECONDS, outside: bool = True, foreign: bool = True) -> Callable[[Function], Function]:
+    """It has an effect that may happen twice, so it is never run again. After so many seconds it is stopped.
+
+    `outside`: others than the person see its effect. `foreign`: what it gives may hold words of others, which must not make the model do anything.
+    """
+    return _mark(Marked("effect", seconds, outside, foreign))
 
 
-def _mark(effect: str, seconds: float) -> Callable[[Function], Function]:
-    if not 0 < seconds <= LONGEST_SECONDS:
+def _mark(marked: Marked) -> Callable[[Function], Function]:
+    if not 0 < marked.seconds <= LONGEST_SECONDS:
         raise ValueError(f"seconds has to be more than 0 and at most {LONGEST_SECONDS:g}")
 
     def mark(function: Function) -> Function:
-        setattr(function, MARK, Marked(effect, seconds))
+        setattr(function, MARK, marked)
         return function
 
     return mark

@@ -41,6 +41,17 @@ class EffectClass(StrEnum):
         return order.index(self) > order.index(than)
 
 
+class Reach(StrEnum):
+    """Who sees anything of a call: what text of strangers may bring about without a person's word depends on it (`agent_core.rules.taint`)."""
+
+    HERE = "here"
+    """Only those for whom the turn works: files of the workspace, their own memory, the chat that the answer goes to."""
+    ADDRESS = "address"
+    """It only reads, and whoever answers at an address that stands in its arguments reads that: it depends on what the address says."""
+    OUTSIDE = "outside"
+    """Others: another chat or person, everybody's memory, a machine elsewhere."""
+
+
 class ToolStatus(StrEnum):
     """How a call came out."""
 
@@ -71,6 +82,12 @@ class ToolSpec:
     """True if the tool reports life through `ToolContext.heartbeat` while it works."""
     approval: bool = False
     """A person has to agree to each call."""
+    reach: Reach = Reach.HERE
+    """Who sees anything of a call, in any case that its arguments allow."""
+    foreign: bool = False
+    """Its results hold words that neither the person nor the operator wrote: pages, files, names, what other programs say."""
+    foreign_words: bool = False
+    """So does its declaration, which the model reads with every request."""
     checked: Mapping[str, Json] | None = None
     """What arguments are checked against before a call, if that is less than `parameters`: the tool's own server checks the rest."""
 
@@ -85,6 +102,8 @@ class ToolOutcome:
     """How many characters of the result were cut; the text itself says so too."""
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Small facts for logs and the tool activity on screen (paths, byte counts). Never secrets."""
+    foreign: bool | None = None
+    """Whether the text holds words of others, where it is otherwise with this call than `ToolSpec.foreign` says."""
 
 
 class NotPossible(Exception):
@@ -157,6 +176,8 @@ class ToolContext:
     """Puts down another intention in place of the first. It counts, whatever happens, from the return on."""
     space: Space = UNLIMITED
     """Where room is held for what the call keeps."""
+    tainted: bool = False
+    """The model has read words of others in this conversation: what it wants kept may be theirs."""
 
 
 class Tool(Protocol):

@@ -211,4 +211,4 @@ def cut(outcome: ToolOutcome, limit: int) -> ToolOutcome:
     tail = limit - head
     left_out = len(text) - limit
     shown = f"{text[:head]}\n[… {left_out} characters left out …]\n{text[len(text) - tail :]}"
-    return ToolOutcome(outcome.status, shown, left_out, outcome.facts)
+    return ToolOutcome(outcome.status, shown, left_out, outcome.facts, outcome.foreign)

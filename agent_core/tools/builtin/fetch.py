@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
-from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import EffectClass, Reach, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import Offer
 from agent_core.tools.outside import outside
 from agent_core.tools.web.addresses import Address, is_number, parsed, refusal
@@ -79,6 +79,8 @@ _FETCH_URL = ToolSpec(
     },
     EffectClass.PURE,
     deadline_seconds=SECONDS + 5,
+    reach=Reach.ADDRESS,
+    foreign=True,
 )
 
 

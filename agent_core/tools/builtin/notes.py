@@ -132,6 +132,7 @@ _RECALL = ToolSpec(
     EffectClass.PURE,
     housekeeping=True,
     deadline_seconds=15,
+    foreign=True,  # who wrote an entry is not known
 )
 
 
@@ -226,6 +227,7 @@ _TODO = ToolSpec(
     EffectClass.KEYED,
     housekeeping=True,
     deadline_seconds=15,
+    foreign=True,  # of a list that was written before
 )
 
 
@@ -253,11 +255,10 @@ class Todo:
                 text = orjson.dumps(items).decode()
                 async with context.space.hold({QuotaKind.MEMORY: _adding("list", text, context)}):
                     await self.memory.put(scope, LISTS, "list", text, at_ms=context.clock.now_ms())
-        else:
-            stored = await self.memory.entries(scope, LISTS)
-            kept: Json = orjson.loads(stored[-1][1]) if stored else []
-            items = kept if isinstance(kept, list) else []
-        return _ok(rendered(items))
+            return ToolOutcome(ToolStatus.OK, rendered(items), foreign=False)  # what the model has just said itself
+        stored = await self.memory.entries(scope, LISTS)
+        kept: Json = orjson.loads(stored[-1][1]) if stored else []
+        return _ok(rendered(kept if isinstance(kept, list) else []))
 
 
 def _list_of(context: ToolContext) -> str:

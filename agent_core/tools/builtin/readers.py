@@ -41,7 +41,7 @@ def _spec(name: str, description: str, required: tuple[str, ...], properties: di
         "required": list(required),
         "additionalProperties": False,
     }
-    return ToolSpec(name, description, schema, EffectClass.PURE)
+    return ToolSpec(name, description, schema, EffectClass.PURE, foreign=True)
 
 
 SPECS = (

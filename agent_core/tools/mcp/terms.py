@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_core.records import dataclass
 from agent_core.retry import Retry
-from agent_core.tools.base import EffectClass
+from agent_core.tools.base import EffectClass, Reach
 from agent_core.tools.mcp.listed import ServerTool
 
 EVERY = "*"
@@ -42,6 +42,8 @@ class ServerTerms:
     keyed: tuple[str, ...] = ()
     effect: tuple[str, ...] = ()
     approval: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()
+    """Its tools whose words and results count as the operator's own."""
     start_seconds: float = 60.0
     """It may take so long until it says what it can do."""
     silence_seconds: float = 60.0
@@ -58,6 +60,10 @@ class ServerTerms:
     def asks(self, tool: str) -> bool:
         """Whether a person has to agree to each call."""
         return _in(tool, self.approval)
+
+    def trusts(self, tool: str) -> bool:
+        """Whether what it says of itself and gives back may make the model do anything."""
+        return _in(tool, self.trusted)
 
 
 def _in(tool: str, names: tuple[str, ...]) -> bool:
@@ -77,3 +83,8 @@ def class_of(terms: ServerTerms, tool: ServerTool) -> EffectClass:
     if tool.read_only:
         return EffectClass.EFFECT if tool.destructive else EffectClass.PURE
     return EffectClass.KEYED if tool.idempotent else EffectClass.EFFECT
+
+
+def reach_of(terms: ServerTerms, tool: ServerTool) -> Reach:
+    """Who sees anything of a call: what has an effect has it elsewhere; what reads may be made to ask whoever an address names."""
+    return Reach.ADDRESS if class_of(terms, tool) is EffectClass.PURE else Reach.OUTSIDE

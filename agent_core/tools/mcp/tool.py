@@ -25,7 +25,7 @@ from agent_core.tools.mcp.calling import (
 from agent_core.tools.mcp.listed import ServerTool, skeleton
 from agent_core.tools.mcp.results import FOLDER, McpResult, ResultFile, read_result
 from agent_core.tools.mcp.server import LOOK_SECONDS, McpServer
-from agent_core.tools.mcp.terms import REPEAT, class_of
+from agent_core.tools.mcp.terms import REPEAT, class_of, reach_of
 
 BEAT_SECONDS = 0.25
 """Progress is shown this often at most, however often a server tells it."""
@@ -51,6 +51,9 @@ class McpTool:
             heartbeat=True,
             approval=asks,
             checked=skeleton(listed.parameters),
+            reach=reach_of(terms, listed),
+            foreign=not terms.trusts(listed.name),
+            foreign_words=not terms.trusts(listed.name),
         )
 
     @property

@@ -119,6 +119,8 @@ def _described(name: str, function: Callable[..., Any]) -> Json:
         "parameters": schema,
         "effect": mark.effect,
         "seconds": mark.seconds,
+        "outside": mark.outside,
+        "foreign": mark.foreign,
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.toolbox import LONGEST_SECONDS
-from agent_core.tools.base import EffectClass, ToolSpec
+from agent_core.tools.base import EffectClass, Reach, ToolSpec
 from agent_core.tools.offer import Unusable
 from agent_core.tools.python.sources import ToolSource
 
@@ -71,7 +71,21 @@ def _spec(one: Json) -> ToolSpec | None:
             "seconds": float(seconds) | int(seconds),
         } if effect in _EFFECTS and 0 < seconds <= LONGEST_SECONDS:
             return ToolSpec(
-                name, words, parameters, EffectClass(effect), deadline_seconds=float(seconds), heartbeat=True
+                name,
+                words,
+                parameters,
+                EffectClass(effect),
+                deadline_seconds=float(seconds),
+                heartbeat=True,
+                reach=_reach(EffectClass(effect), one.get("outside")),
+                foreign=one.get("foreign") is not False,
             )
         case _:
             return None
+
+
+def _reach(effect: EffectClass, outside: Json) -> Reach:
+    """Who sees anything of a call. One that only reads may still ask whoever an address in its arguments names."""
+    if outside is True or (outside is None and effect is not EffectClass.PURE):
+        return Reach.OUTSIDE
+    return Reach.ADDRESS if outside is None else Reach.HERE

@@ -70,6 +70,8 @@ class McpEntry(Section):
     """Its tools that are never repeated; * is all."""
     approval: Texts = ()
     """Its tools that run only after a person has agreed; * is all."""
+    trusted: Texts = ()
+    """Its tools whose descriptions and results count as the operator's own words, so that they taint no conversation; * is all."""
     start_seconds: float = Field(default=60, ge=1, le=600)
     """Seconds until it must have said what it can do; a launcher may have to fetch it first."""
     timeout_seconds: float = Field(default=60, ge=1, le=3600)
@@ -138,6 +140,7 @@ class McpEntry(Section):
             keyed=self.keyed,
             effect=self.effect,
             approval=self.approval,
+            trusted=self.trusted,
             start_seconds=self.start_seconds,
             silence_seconds=self.timeout_seconds,
             limit_seconds=self.limit_seconds,
@@ -154,7 +157,7 @@ class Mcp(NamedTables):
         examples=[[{"name": "time", "command": "uvx", "args": ["mcp-server-time"]}]],
     )
     """The servers, each best in a table of its own, [mcp.NAME], with command and args, or url; further env, cwd, headers, token_env,
-    token_file, token_as, prefix, allow, deny, pure, keyed, effect, approval, start_seconds, timeout_seconds, limit_seconds. From the
+    token_file, token_as, prefix, allow, deny, pure, keyed, effect, approval, trusted, start_seconds, timeout_seconds, limit_seconds. From the
     environment: JSON."""
 
 
