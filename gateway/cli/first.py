@@ -17,25 +17,36 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option(
+    "--seconds",
+    default=15.0,
+    show_default=True,
+    type=click.FloatRange(1, 600),
+    help="How long it may take: a server that loads its model first, or a large database, may need more.",
+)
 @click.pass_obj
-def doctor(config_file: Path | None, as_json: bool) -> None:
+def doctor(config_file: Path | None, as_json: bool, seconds: float) -> None:
     """Look at everything that a gateway needs, and say what to fix and where to click.
 
-    Configuration, directories, database, port, model, and each platform's tokens and rights, by calls that change nothing. The
-    exit status is 0 if there is no problem, 1 if there is one, 78 if the configuration has to be changed first.
+    Configuration, directories, database, port, model, and each platform's tokens and rights, by calls that change nothing, side by
+    side. What has ended is said meanwhile on standard error. The exit status is 0 if there is no problem, 1 if there is one, 78 if
+    the configuration has to be changed first.
     """
     from gateway.cli.guarded import guarded
 
-    guarded(lambda: _doctor(config_file, as_json=as_json))
+    guarded(lambda: _doctor(config_file, seconds, as_json=as_json))
 
 
-async def _doctor(config_file: Path | None, *, as_json: bool) -> int:
+async def _doctor(config_file: Path | None, seconds: float, *, as_json: bool) -> int:
     import json
 
     from gateway.operate.doctor import looks as work
     from gateway.operate.doctor.looks import exit_status
 
-    findings = await work.diagnose(config_file, os.environ)
+    def progress(words: str) -> None:
+        click.echo(words, err=True)
+
+    findings = await work.diagnose(config_file, os.environ, seconds, progress)
     status = exit_status(findings)
     click.echo(json.dumps(work.as_json(findings, status), indent=2) if as_json else "\n".join(work.lines(findings)))
     return status

@@ -81,6 +81,26 @@ async def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
     assert exit_status(found) == 1
 
 
+async def test_what_has_ended_is_said_while_others_go_on_and_no_look_outlasts_the_whole() -> None:
+    async def hangs() -> Seen:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async def fine() -> Seen:
+        return Seen((ok("b", "Fine."),))
+
+    said: list[str] = []
+    found = await examine([Check("a", 50, hangs), Check("b", 5, fine)], 0.05, said.append)
+    assert [(one.check, one.level) for one in found] == [("a", Severity.WARNING), ("b", Severity.OK)]
+    assert "--seconds 50" in found[0].fix
+    head, first, second = said
+    assert "a, b" in head
+    assert first.startswith("ok      b (")
+    assert "still looking at a" in first
+    assert second.startswith("warning a (")
+    assert "still" not in second
+
+
 @given(st.lists(st.sampled_from(LEVELS)))
 def test_the_exit_status_follows_the_gravest(levels: Sequence[Severity]) -> None:
     found = [Finding("a", level, "x.", "y.") for level in levels]

@@ -9,7 +9,7 @@ Known to be weak: it looks with its own environment and from where it runs; a se
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import median
@@ -35,12 +35,18 @@ from gateway.operate.doctor import programs as doctor_programs
 DATABASE_SECONDS = 300.0
 MODEL_SECONDS = 90.0
 TOOLS_SECONDS = 60.0
+SECONDS = 15.0
+"""A person waits for no longer, if nobody says otherwise; what needs more is said not to be known yet."""
+Progress = Callable[[str], None]
 OLD_SECONDS = 60.0
 """A part that waits longer for its delivery is told."""
 
 
-async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Finding]:
-    """Everything that was found. Never raises for what is wrong with this machine or with others."""
+async def diagnose(
+    config_file: Path | None, env: Mapping[str, str], seconds: float = SECONDS, progress: Progress = lambda _: None
+) -> list[Finding]:
+    """Everything that was found, within some `seconds`; `progress` is told meanwhile in words which looks have ended. Never raises for
+    what is wrong with this machine or with others."""
     try:
         paths = find_paths(env)
     except PathsError as error:
@@ -63,7 +69,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
         *_tool_servers(config),
     ]
     redactor = redactor_of(config)
-    found = [*judged_survey(seen, file), *await examine(checks)]
+    found = [*judged_survey(seen, file), *await examine(checks, seconds, progress)]
     if gateway.pid:
         found = [one for one in found if one.check != "port"]  # it would say that a stranger listens there
         found.append(problem("gateway", gateway.trouble, gateway.fix))
@@ -351,9 +357,22 @@ STATUS: Mapping[Severity, int] = {
 """The exit status for the gravest finding."""
 
 
-async def examine(checks: Sequence[Check]) -> list[Finding]:
+async def examine(
+    checks: Sequence[Check], seconds: float = SECONDS, progress: Progress = lambda _: None
+) -> list[Finding]:
     """All findings in the order of the checks, and what they together say of this machine's clock."""
-    seen = await asyncio.gather(*(_looked(one) for one in checks))
+    loop = asyncio.get_running_loop()
+    began, left = loop.time(), [one.name for one in checks]
+
+    async def told(check: Check) -> Seen:
+        found = await _looked(check, seconds)
+        left.remove(check.name)
+        rest = f"; still looking at {', '.join(left)}" if left else ""
+        progress(f"{MARKS[worst(found.findings)]:<8}{check.name} ({loop.time() - began:.1f} s{rest})")
+        return found
+
+    progress(f"Looking at {', '.join(left)}, side by side, for at most {seconds:g} s:")
+    seen = await asyncio.gather(*(told(one) for one in checks))
     skews = {
         check.clock: one.skew_seconds
         for check, one in zip(checks, seen, strict=True)
@@ -362,11 +381,15 @@ async def examine(checks: Sequence[Check]) -> list[Finding]:
     return [*(finding for one in seen for finding in one.findings), *judged_clock(skews)]
 
 
-async def _looked(check: Check) -> Seen:
+async def _looked(check: Check, seconds: float) -> Seen:
     try:
-        async with asyncio.timeout(check.limit_seconds):
+        async with asyncio.timeout(min(check.limit_seconds, seconds)):
             return await check.look()
     except TimeoutError:
+        if seconds < check.limit_seconds:
+            what = f"This check did not end within {seconds:g} s, so it is not known whether all is well there."
+            fix = f"Give it more time: outspoken doctor --seconds {check.limit_seconds:.0f}"
+            return Seen((warning(check.name, what, fix),))
         what = f"This check did not end within {check.limit_seconds:.0f} s."
         return Seen((problem(check.name, what, "Try again; if it stays, look at the network and at the disk."),))
     except Exception as error:  # noqa: BLE001 - a mistake in one check must not hide what the others found
