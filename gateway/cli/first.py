@@ -44,7 +44,8 @@ async def _doctor(config_file: Path | None, seconds: float, *, as_json: bool) ->
     from gateway.operate.doctor.looks import exit_status
 
     def progress(words: str) -> None:
-        click.echo(words, err=True)
+        if not as_json:
+            click.echo(words, err=True)
 
     findings = await work.diagnose(config_file, os.environ, seconds, progress)
     status = exit_status(findings)

@@ -24,6 +24,7 @@ from tests.fakes.discord import DiscordFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.telegram import TelegramFake
 from tests.gateway.first_run import KEY, ROOT, SmallModel, outspoken, section_of, small_model
+from tests.ports import free_port
 
 WRONG = "7000000001:AAWrongTokenForTestsOnly_0123456789abcd"
 
@@ -202,6 +203,34 @@ async def test_a_model_is_chosen_from_its_endpoints_list(tmp_path: Path, model: 
     ran = await outspoken(tmp_path, "setup", "model", stdin="\n\n\n")
     assert ran.status == 0, ran.out
     assert KEY in written(tmp_path)
+
+
+async def test_nothing_is_asked_that_a_failure_has_answered_and_what_was_typed_stays(
+    tmp_path: Path, model: SmallModel
+) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}/v1"
+    above = model.url.removesuffix("/v1")
+    typed = [nobody, above, "sk-wrong", KEY, "nonsuch", "small"]
+    ran = await outspoken(tmp_path, "setup", "model", stdin="".join(f"{line}\n" for line in typed))
+    assert ran.status == 0, ran.out
+    asked = ("Address of the API", "Key (empty", "Name of the model")
+    # Nobody at the first address: neither key nor name are asked for. A key that is refused: only the key again; a name: only the name.
+    assert [ran.out.count(question) for question in asked] == [2, 2, 2], ran.out
+    assert f"Address of the API [{nobody}]" in ran.out
+    assert f"The API is at {model.url}." in ran.out
+    assert "Name of the model [nonsuch]" in ran.out
+    config = load(tmp_path / "outspoken.toml", {}).config
+    assert (config.model.base_url, config.model.name) == (model.url, "small")
+
+
+async def test_what_was_given_and_is_no_good_is_not_tried_again_and_again(tmp_path: Path, model: SmallModel) -> None:
+    for given in (
+        ("--base-url", f"http://127.0.0.1:{free_port()}/v1"),
+        ("--base-url", model.url, "--model", "nonsuch"),
+    ):
+        ran = await outspoken(tmp_path, "setup", "model", *given, stdin=f"{KEY}\n" * 9)
+        assert (ran.status, ran.out.count("nothing was written")) == (1, 1), ran.out
+        assert not (tmp_path / ".env").exists()
 
 
 async def test_each_can_be_left_out(tmp_path: Path) -> None:

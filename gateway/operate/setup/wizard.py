@@ -28,8 +28,9 @@ from gateway.config.keys import KeyDoc, describe
 from gateway.config.reading import survey
 from gateway.config.sections import Config
 from gateway.config.sources import UnreadableSource, read_text
+from gateway.operate.setup.givenup import GivenUp
 from gateway.operate.setup.prompts import Nobody, Prompts
-from gateway.operate.setup.services import Given, GivenUp, Service, services
+from gateway.operate.setup.services import Given, Service, services
 
 T = TypeVar("T", bound=Seen)
 U = TypeVar("U")
