@@ -81,3 +81,5 @@ NOT_SET_ASIDE = Retry(2.0, 60.0)
 """A conversation that cannot be read and not be set aside either."""
 TOOLS_LEFT_OUT = Retry(60.0, 3600.0)
 """How long no tools are offered to a model that refused them: there it is the offer that is tried again."""
+SEARCH = Retry(1.0, 4.0, attempts=3)
+"""A search of the web that failed in a way that passes."""

@@ -16,7 +16,7 @@ from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
-from gateway.config.sections import Config, Tools
+from gateway.config.sections import Config, Search, Tools
 from gateway.config.tools.mcp import McpEntry, may_be_brought
 from gateway.config.tools.toolnames import brings_python
 
@@ -54,7 +54,7 @@ async def toolset(
     follow_ups: FollowUps = NOBODY_FOLLOWS,
 ) -> ToolRegistry:
     """All that is offered. Raises `ToolUnknown`, unless what is named may be in what could not be used: that is logged, and the rest goes on."""
-    own = builtin_tools(memory, spool, workers, follow_ups)
+    own = [*builtin_tools(memory, spool, workers, follow_ups), *searching(config.search)]
     added = await added_tools(config.tools, workers, stack)
     for one in added.unusable:
         log.error("tool.unusable", source=one.source, why=one.why)
@@ -66,6 +66,16 @@ async def toolset(
     if unknown:
         log.error("tool.named_and_missing", words=unknown)
     return ToolRegistry([tool for tool in everything if offered(named, tool)], result_chars=config.tools.result_chars)
+
+
+def searching(config: Search) -> Sequence[Tool]:
+    """The tool that searches the web, if an engine is configured."""
+    terms = config.terms()
+    if terms is None:
+        return ()
+    from agent_core.tools.search.tool import SearchWeb, spec
+
+    return (SearchWeb(terms, spec()),)
 
 
 def named_tools(config: Config) -> NamedTools:

@@ -32,7 +32,7 @@ MCP_FIX = "Install it: pip install 'outspoken[mcp]'."
 def misfits(config: Config, installed: Callable[[str], bool]) -> Iterator[Misfit]:
     """All of them. `installed` says whether a module can be imported."""
     named = (*config.tools.enabled, *config.tools.disabled, *config.tools.approval, *config.agents.each)
-    tools = known_names(config.tools, brought=bool(config.mcp.servers)) if named else ()
+    tools = known_names(config) if named else ()
     models = [one.name for one in config.model.chain()]
     for inner, what, fix in agents.misfits(config.agents, models, tools, priced=bool(config.budgets.prices)):
         yield Misfit("agents", "each", inner, what, fix)

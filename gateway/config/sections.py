@@ -29,6 +29,7 @@ from gateway.config.model import Model
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
 from gateway.config.tools.mcp import Mcp
+from gateway.config.tools.search import Search
 from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
 from gateway.config.webhooks import HooksSection, Webhooks
 from gateway.limits.alerts import AlertLimits, AlertRules
@@ -271,6 +272,7 @@ class _First(BaseSettings):
     server: Server = Field(default_factory=Server)
     session: SessionsSection = Field(default_factory=SessionsSection)
     tools: Tools = Field(default_factory=Tools)
+    search: Search = Field(default_factory=Search)
     mcp: Mcp = Field(default_factory=Mcp)
     agents: Agents = Field(default_factory=Agents)
     budgets: BudgetsSection = Field(default_factory=BudgetsSection)

@@ -98,4 +98,4 @@ def nameable(config: Config) -> Nameable:
         if names and all(names)
         else ()
     )
-    return Nameable(models, known_names(config.tools, brought=bool(config.mcp.servers)))
+    return Nameable(models, known_names(config))

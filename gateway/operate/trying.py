@@ -17,7 +17,7 @@ from agent_core.tools.python.tool import PythonTool
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, ToolChanged, ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.config.sections import Config
-from gateway.toolset import added_tools, named_tools, offered
+from gateway.toolset import added_tools, named_tools, offered, searching
 
 
 class NotTried(Exception):
@@ -56,7 +56,7 @@ async def listed(config: Config) -> tuple[list[ListedTool], Sequence[Unusable]]:
     async with AsyncExitStack() as stack:
         workers = await stack.enter_async_context(Workers())
         added = await added_tools(config.tools, workers, stack)
-    own = [one(tool, "outspoken") for tool in own_tools()]
+    own = [one(tool, "outspoken") for tool in (*own_tools(), *searching(config.search))]
     return [*own, *(one(tool, _source(tool)) for tool in added.tools)], added.unusable
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gateway.config.sections import Tools
+    from gateway.config.sections import Config, Tools
 
 
 def brings_python(config: Tools) -> bool:
@@ -16,12 +16,14 @@ def brings_python(config: Tools) -> bool:
     return config.path is not None or bool(sources(None))
 
 
-def known_names(config: Tools, *, brought: bool = False) -> Sequence[str]:
-    """The names of all tools, if they are known before a gateway starts; empty if others bring some (`brought`: other programs do), whose
-    names only they know."""
+def known_names(config: Config) -> Sequence[str]:
+    """The names of all tools, if they are known before a gateway starts; empty if others bring some (functions in Python, other programs),
+    whose names only they know."""
     from agent_core.tools.builtin import tool_names
+    from agent_core.tools.search.engines import SEARCH_WEB
     from agent_core.tools.skills.format import READ_SKILL
 
-    if brought or brings_python(config):
+    if config.mcp.servers or brings_python(config.tools):
         return ()
-    return (*tool_names(), READ_SKILL) if config.skills else tool_names()
+    more = ((READ_SKILL, config.tools.skills), (SEARCH_WEB, config.search.engine))
+    return (*tool_names(), *(name for name, there in more if there))

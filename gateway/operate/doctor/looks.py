@@ -14,7 +14,19 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import median
 
-from adapters.checks.findings import LOCAL_SECONDS, Check, Finding, Seen, Severity, note, ok, problem, warning, worst
+from adapters.checks.findings import (
+    LOCAL_SECONDS,
+    REMOTE_SECONDS,
+    Check,
+    Finding,
+    Seen,
+    Severity,
+    note,
+    ok,
+    problem,
+    warning,
+    worst,
+)
 from adapters.contract.platforms import CheckContext
 from adapters.platforms import any_of, found, names, platform_of
 from agent_core.jsonvalue import Json
@@ -66,6 +78,7 @@ async def diagnose(
         *doctor_programs.checks(config, paths),
         *_platforms(config, env, runs=runs),
         *([Check("tools", TOOLS_SECONDS, lambda: own_tools(config))] if brings_tools(config) else []),
+        *_search(config),
         *_tool_servers(config),
     ]
     redactor = redactor_of(config)
@@ -258,7 +271,7 @@ async def own_tools(config: Config) -> Seen:
 
     from agent_core.tools.builtin import tool_names
     from agent_core.workers.pool import Workers
-    from gateway.toolset import added_tools, named_tools, unknown_names
+    from gateway.toolset import added_tools, named_tools, searching, unknown_names
 
     async with AsyncExitStack() as stack:
         workers = await stack.enter_async_context(Workers())
@@ -266,12 +279,36 @@ async def own_tools(config: Config) -> Seen:
     fix = "Correct it, look whether it is there (outspoken tools list), then start the gateway again."
     findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in added.unusable]
     there = [tool.spec.name for tool in added.tools]
-    if unknown := unknown_names(named_tools(config), [*tool_names(), *there], config.mcp.servers):
+    known = [*tool_names(), *(tool.spec.name for tool in searching(config.search)), *there]
+    if unknown := unknown_names(named_tools(config), known, config.mcp.servers):
         # A gateway starts all the same where something that could not be used may have brought it.
         level = Severity.PROBLEM if added.unusable else Severity.CONFIGURATION
         findings.append(Finding("tools", level, unknown, "Correct the name."))
     told = f"Tools that were added: {', '.join(there)}." if there else "There is no tool of your own."
     return Seen((*findings, ok("tools", told) if there else note("tools", told)))
+
+
+def _search(config: Config) -> list[Check]:
+    terms = config.search.terms()
+    if terms is None:
+        return []
+
+    async def look() -> Seen:
+        from agent_core.tools.search.tool import NotSearched, SearchWeb, spec
+
+        title = terms.engine.called
+        try:
+            found = await SearchWeb(terms, spec()).search("weather", 1)
+        except NotSearched as error:
+            return Seen(
+                (problem("search", str(error), "Correct [search]; docs/search.md says what each engine needs."),)
+            )
+        if not found:
+            what = f"{title} answers, and finds nothing for a plain word."
+            return Seen((warning("search", what, "Look whether it has engines switched on, and reaches them."),))
+        return Seen((ok("search", f"{title} answers."),))
+
+    return [Check("search", REMOTE_SECONDS, look)]
 
 
 def _tool_servers(config: Config) -> list[Check]:

@@ -1,0 +1,1 @@
+"""Searching the web by an engine that the operator has configured."""
