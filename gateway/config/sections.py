@@ -66,9 +66,9 @@ class SessionsSection(Section):
 class Tools(Section):
     """The tools that the model may use."""
 
-    enabled: Texts = Field(default=(), examples=[["read_file", "fetch"]])
+    enabled: Texts = Field(default=(), examples=[["read_file", "fetch_url"]])
     """Names of the tools that are offered; empty offers all."""
-    disabled: Texts = Field(default=(), examples=[["fetch"]])
+    disabled: Texts = Field(default=(), examples=[["fetch_url"]])
     """Names of tools that are not offered."""
     workspace: Path | None = Field(default=None, examples=["workspaces"])
     """Directory that holds the sessions' folders; in the state directory if not set."""

@@ -66,6 +66,7 @@ BESIDE = {
 def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None:
     for name in (
         "openai.key",
+        "search.key",
         "second.key",
         "server.key",
         "operator.key",

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from gateway.config.reading import CannotServe
 from gateway.toolset import NamedTools, unknown_names
+from tests.agent_core.tools.test_search import engine
 from tests.gateway.rig import call_chunk, chunk
 from tests.listening import listening
 from tests.serving import served
@@ -106,6 +107,15 @@ async def test_a_file_that_cannot_be_used_stops_nobody(tools: Path, tmp_path: Pa
         env = environment(url, tools, OUTSPOKEN_TOOLS__APPROVAL='["of_the_broken_one"]')
         async with served(tmp_path / "home", env, patient=True) as up:
             assert "Hello Ada" in await answer(up.url, "greet Ada")
+
+
+async def test_an_engine_that_is_configured_is_asked_and_its_addresses_reach_the_model(tmp_path: Path):
+    async with engine() as fake, model_that_calls("search_web", '{"query": "tea"}') as (url, asked):
+        env = environment(url, tmp_path, OUTSPOKEN_SEARCH__ENGINE="searxng", SEARXNG_URL=fake.url)
+        async with served(tmp_path / "home", env, patient=True) as up:
+            assert "https://two.example/a?b=c" in await answer(up.url, "what is tea?")
+    assert fake.asked == [{"q": "tea", "format": "json"}]
+    assert "search_web" in {one["function"]["name"] for one in asked[0]["tools"]}
 
 
 NAMES = st.lists(st.sampled_from("abcde"), max_size=3)

@@ -19,6 +19,7 @@ OWN = frozenset(
         "list_files",
         "search_files",
         "fetch_url",
+        "search_web",
         "remember",
         "recall",
         "todo",

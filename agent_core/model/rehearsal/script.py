@@ -14,7 +14,7 @@ from agent_core.model.rehearsal.wire import EndReply, PlayedCall, Say, Script, S
 PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
 CAN = """\
 - `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
-- `list files`, `search for tea`, `fetch https://example.org`
+- `list files`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
 - `remember that my dog is called Rex`, `what do you remember`, `todo: tidy up, write home`
 - `count to 30 slowly`, `write a long answer`, `think`, `draw`
 - for programs: `call TOOL {…}` (or words of a tool's name), `tool_choice`, `response_format`
@@ -28,6 +28,7 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?(?:read|show)(?: me)?(?: the file)? ([\w./-]+\.\w+)\W*$", lambda m: ("read_file", {"path": m[1]}, f"I'll read {m[1]}.")),
         (r"^(?:please )?edit ([\w./-]+)\s*:\s*replace (.+?) with (.*)$", lambda m: ("edit_file", {"path": m[1], "old": m[2], "new": m[3]}, f"I'll edit {m[1]}.")),
         (r"^(?:please )?(?:list|show)(?: me)?(?: all| the| my)* files\W*$", lambda _: ("list_files", {}, "I'll look into the folder.")),
+        (r"^(?:please )?search the web for (.+)$", lambda m: ("search_web", {"query": m[1].strip()}, "I'll search the web.")),
         (r"^(?:please )?search (?:for )?(.+)$", lambda m: ("search_files", {"query": m[1].strip()}, "I'll search the files.")),
         (r"^(?:please )?(?:fetch|read|open) (https?://\S+)\W*$", lambda m: ("fetch_url", {"url": m[1]}, "I'll read that page.")),
         (r"^(?:please )?remember(?: that)?:?\s+(.+)$", lambda m: ("remember", {"text": m[1].strip()}, "I'll keep that.")),

@@ -11,41 +11,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import assert_never
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.text.shown import plain
+from agent_core.tools.search import MOST, Engine
 
-SEARCH_WEB = "search_web"
-"""The tool."""
 TITLE_CHARS, TEXT_CHARS, URL_CHARS = 200, 600, 2000
-MOST = 20
-"""Results; engines give no more at once."""
 QUERY_CHARS = 400
 """Brave takes no more."""
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _BLANKS = re.compile(r"\s+")
-
-
-class Engine(StrEnum):
-    """Who is asked."""
-
-    SEARXNG = "searxng"
-    BRAVE = "brave"
-    TAVILY = "tavily"
-
-    @property
-    def called(self) -> str:
-        """As it calls itself."""
-        return {"searxng": "SearXNG", "brave": "Brave", "tavily": "Tavily"}[self.value]
-
-    @property
-    def address(self) -> str:
-        """Where it is, if the operator says nothing else; empty for one that everybody runs themselves."""
-        return {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}[self.value]
 
 
 @dataclass(frozen=True, slots=True)

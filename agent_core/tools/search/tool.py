@@ -16,11 +16,9 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.retry import SEARCH
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.search import MOST, SEARCH_WEB, Engine
 from agent_core.tools.search.engines import (
-    MOST,
     QUERY_CHARS,
-    SEARCH_WEB,
-    Engine,
     EngineCall,
     WebResult,
     call_of,
@@ -55,6 +53,7 @@ def spec() -> ToolSpec:
         },
         EffectClass.PURE,
         deadline_seconds=SECONDS + 5,
+        foreign=True,  # what it asks reaches the operator's engine alone, so `reach` is what it is without a word
     )
 
 

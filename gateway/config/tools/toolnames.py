@@ -20,7 +20,7 @@ def known_names(config: Config) -> Sequence[str]:
     """The names of all tools, if they are known before a gateway starts; empty if others bring some (functions in Python, other programs),
     whose names only they know."""
     from agent_core.tools.builtin import tool_names
-    from agent_core.tools.search.engines import SEARCH_WEB
+    from agent_core.tools.search import SEARCH_WEB
     from agent_core.tools.skills.format import READ_SKILL
 
     if config.mcp.servers or brings_python(config.tools):

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from agent_core.ports import SystemClock
 from agent_core.text.shown import plain
 from agent_core.tools.base import ToolContext, ToolStatus
-from agent_core.tools.search.engines import MOST, TEXT_CHARS, TITLE_CHARS, Engine, results_in
+from agent_core.tools.search import MOST, Engine
+from agent_core.tools.search.engines import TEXT_CHARS, TITLE_CHARS, results_in
 from agent_core.tools.search.tool import LONGEST_WAIT, MAX_BYTES, SearchTerms, SearchWeb, spec
 from tests.listening import listening
 
