@@ -132,6 +132,8 @@ class Ticket:
     session: str
     duplicate: bool
     """It had been accepted before; nothing new was begun."""
+    received_at: int = 0
+    """When it was first accepted, in ms; 0 where nobody asks for that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,14 +171,16 @@ def cors_headers(request: web.Request, allowed: Sequence[str]) -> dict[str, str]
 
 async def not_here(request: web.Request, known: str = "") -> web.Response:
     """No route has this path, or none with this method. `known` says what there is."""
+    from adapters.http.instead import instead
+
     allowed: set[str] = set()
     for resource in request.app.router.resources():
         found, methods = await resource.resolve(request)
         allowed |= methods if found is None else set()
     if not allowed:
-        words = f"There is nothing at {request.method} {request.path[:200]}. {known}".rstrip()
+        words = f"There is nothing at {request.method} {request.path[:200]}. {instead(request.path) or known}".rstrip()
         return problem_response(Problem(404, words, code="unknown_url"))
-    words = f"{request.method} is not possible there. Possible is: {', '.join(sorted(allowed))}."
+    words = f"{request.method} is not possible there. Possible is: {', '.join(sorted(allowed))}. {instead(request.path)}".rstrip()
     return problem_response(Problem(405, words, code="method_not_allowed"), {"Allow": ", ".join(sorted(allowed))})
 
 

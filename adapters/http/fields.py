@@ -326,9 +326,7 @@ TOOLS: Mapping[str, FieldRow] = {
 }
 """Kinds of tools of chat completions."""
 
-_THEIRS = _refused(
-    "it is carried out on OpenAI's servers, which the gateway has not; it has tools of its own (outspoken.tools)."
-)
+_THEIRS = _refused("OpenAI's servers carry it out, and this gateway has tools of its own instead (outspoken.tools).")
 _UNASKED = FieldRow(FieldFate.LEFT_OUT, "programs offer it unasked")
 RESPONSE_TOOLS: Mapping[str, FieldRow] = {
     "function": USED,

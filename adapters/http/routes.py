@@ -19,7 +19,7 @@ class Tag(Enum):
     """What a route belongs to: its name, and what it is for."""
 
     ANSWERS = ("answers", "OpenAI's endpoints: chat completions, responses, models")
-    CONVERSATIONS = ("conversations", "OpenAI's Conversations API, and beside it what that has not")
+    CONVERSATIONS = ("conversations", "OpenAI's Conversations API, and beside it what that does not have")
     APPROVALS = ("approvals", "What waits for somebody to say whether a tool may run")
     PAGE = ("page", "The web page, and what it asks")
     HOOKS = ("hooks", "Calls of other programs and platforms")

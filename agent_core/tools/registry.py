@@ -59,7 +59,7 @@ class NoSuchTool:
 class ArgumentsUnreadable:
     name: str
     complaint: str
-    """For the model: what is wrong, at most 500 characters."""
+    """For the model: what is wrong, in a sentence of at most 501 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +126,12 @@ class ToolRegistry:
         spec = known.spec
         found = parsed(arguments)
         if isinstance(found, str):
-            return ArgumentsUnreadable(name, found)
+            return ArgumentsUnreadable(name, f"{found}.")
         error = next(iter(self._validator(spec).iter_errors(found)), None)  # pyright: ignore[reportUnknownMemberType] - jsonschema leaves it untyped
         if error is None:
             return Runnable(spec, found)
         where = "/".join(str(part) for part in error.absolute_path) or "the arguments"
-        return ArgumentsUnreadable(name, f"{where}: {error.message}"[:COMPLAINT_CHARS])
+        return ArgumentsUnreadable(name, f"{where}: {error.message}"[:COMPLAINT_CHARS] + ".")
 
     def _validator(self, spec: ToolSpec) -> Draft202012Validator:
         if spec.name not in self._validators:

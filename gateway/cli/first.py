@@ -40,6 +40,7 @@ def doctor(config_file: Path | None, as_json: bool, seconds: float) -> None:
 async def _doctor(config_file: Path | None, seconds: float, *, as_json: bool) -> int:
     import json
 
+    from gateway.observe.logging import silence
     from gateway.operate.doctor import looks as work
     from gateway.operate.doctor.looks import exit_status
 
@@ -47,7 +48,8 @@ async def _doctor(config_file: Path | None, seconds: float, *, as_json: bool) ->
         if not as_json:
             click.echo(words, err=True)
 
-    findings = await work.diagnose(config_file, os.environ, seconds, progress)
+    with silence():
+        findings = await work.diagnose(config_file, os.environ, seconds, progress)
     status = exit_status(findings)
     click.echo(json.dumps(work.as_json(findings, status), indent=2) if as_json else "\n".join(work.lines(findings)))
     return status

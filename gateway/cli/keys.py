@@ -23,7 +23,7 @@ DAY_SECONDS = 24 * 3600
 def keys() -> None:
     """Keys for programs that use the API, each with its owner and limits.
 
-    The key in [server] api_key goes on beside them and may everything.
+    The key in [server] api_key goes on beside them and may do everything.
     """
 
 

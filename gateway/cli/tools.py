@@ -22,7 +22,7 @@ def tools() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def tools_list(config_file: Path | None, as_json: bool) -> None:
-    """List the gateway's tools and your own, how safe each is to run again, and what is wrong with those that cannot be used."""
+    """List the gateway's tools, your own and those of MCP servers (which are begun for it), how safe each is to run again, and what is wrong with those that cannot be used."""
     from gateway.cli.guarded import guarded
 
     guarded(lambda: _list(config_file, as_json=as_json))
@@ -43,11 +43,14 @@ async def _list(config_file: Path | None, *, as_json: bool) -> int:
     import orjson
 
     from gateway.operate.context import configure_logs, load_all
+    from gateway.operate.servers import listed_of
     from gateway.operate.trying import listed
 
     loaded, _ = load_all(config_file)
     configure_logs(loaded.config, quiet=True)
     found, unusable = await listed(loaded.config)
+    brought, away = await listed_of(loaded.config)
+    found, unusable = [*found, *brought], [*unusable, *away]
     if as_json:
         told: dict[str, Json] = {
             "tools": [one.as_json() for one in found],

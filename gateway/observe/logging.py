@@ -16,8 +16,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
@@ -338,6 +338,19 @@ def configure(
     root.setLevel(max(logging.WARNING, _LEVELS[level]))
     logging.captureWarnings(True)
     return sink
+
+
+@contextmanager
+def silence() -> Generator[None]:
+    """No log meanwhile, for a command whose findings are its page: what a look meets is told there, in words."""
+    before, disabled = structlog.get_config(), logging.root.manager.disable
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(disabled)
+        structlog.configure(**before)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -16,11 +16,12 @@ from agent_core.tools.base import ToolContext, ToolOutcome
 from agent_core.tools.mcp.calling import NotReached
 from agent_core.tools.mcp.server import McpServer
 from agent_core.tools.mcp.servers import McpServers
+from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ArgumentsUnreadable, Runnable, ToolRegistry
 from gateway.config.misfits import MCP_FIX, NO_MCP
 from gateway.config.sections import Config
 from gateway.config.tools.mcp import McpEntry
-from gateway.operate.trying import NotTried
+from gateway.operate.trying import ListedTool, NotTried
 
 
 @asynccontextmanager
@@ -51,6 +52,25 @@ async def looked_at(config: Config) -> list[Json]:
     """How each server is doing."""
     async with begun(config, config.mcp.servers) as (servers, _):
         return servers.status()
+
+
+async def listed_of(config: Config) -> tuple[list[ListedTool], list[Unusable]]:
+    """What the servers bring, and which bring nothing; none is begun where none is configured."""
+    entries = config.mcp.servers
+    if not entries:
+        return [], []
+    try:
+        async with begun(config, entries) as (servers, registry):
+            found = [
+                ListedTool(spec.name, spec.effect.value, f"mcp {server}", True, spec.description)
+                for server, names in servers.names.items()
+                for spec in registry.brought
+                if spec.name in names.values()
+            ]
+            away = [Unusable(f"mcp {name}", one.why) for name, one in servers.servers.items() if not one.listing.tools]
+    except NotTried as error:
+        return [], [Unusable("mcp", str(error).rstrip("."))]
+    return found, away
 
 
 async def tried(config: Config, server: str, tool: str, arguments: str, shown: Callable[[str], None]) -> ToolOutcome:

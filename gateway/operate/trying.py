@@ -74,9 +74,9 @@ async def tried(
         by_name = {tool.spec.name: tool for tool in added.tools if isinstance(tool, PythonTool)}
         tool = by_name.get(name)
         if tool is None:
-            why = "; ".join(f"{one.source}: {one.why}" for one in added.unusable)
+            why = [f"{one.source}: {one.why}." for one in added.unusable]
             there = ", ".join(by_name) or "none"
-            raise NotTried(f"There is no tool of your own called {name}. There is: {there}.{f' {why}.' if why else ''}")
+            raise NotTried("\n".join([f"There is no tool of your own called {name}. There is: {there}.", *why]))
         checked = ToolRegistry([tool]).check(name, arguments)
         match checked:
             case ArgumentsUnreadable():

@@ -150,7 +150,7 @@ class Accepting:
             accepted = await self._stored(queue, inbound, message)
             if self.quotas is not None:
                 self.quotas.incoming.taken(inbound)
-            ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
+            ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate, accepted.received_at)
             if accepted.duplicate:
                 await self._check_same(inbound)
                 self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next
@@ -239,5 +239,5 @@ class Accepting:
         """A redelivery says the same as before; anything else under the same key is a mistake of the sender."""
         row = await self.store.inbox.by_key(inbound.account, inbound.platform_key)
         if row is not None and inbox.decode(row.body).digest != inbound.digest:
-            words = "This request id was used before with other content. Use a new id for a new request."
+            words = "This id (the Idempotency-Key, in the API) was used before with other content. Use a new one for something new."
             raise NotAccepted(words, NotAcceptedCode.OTHER_CONTENT)

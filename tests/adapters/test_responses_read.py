@@ -112,6 +112,13 @@ def test_probabilities_are_asked_for_by_either_name() -> None:
     assert asked(include=["web_search_call.results"]).left_out == ("include.web_search_call.results",)
 
 
+@pytest.mark.parametrize("include", [["nothing.of.it"], ["reasoning.encrypted_content", 1], "x"])
+def test_what_is_to_be_included_and_is_not_known_is_refused_by_its_name(include: Json) -> None:
+    found = read(orjson.dumps({"input": "x", "include": include}), "", KNOWN)
+    assert isinstance(found, Problem)
+    assert (found.status, found.param) == (400, "include")
+
+
 def test_items_of_kept_responses_are_put_where_they_are_named() -> None:
     body = orjson.dumps(
         {

@@ -10,14 +10,12 @@ import sys
 import orjson
 
 from adapters.http.openapi.document import document
-
-VERSION = "development"
-"""In the place of the program's, which is another with every release."""
+from gateway.version import program_version
 
 
 def printed() -> str:
     """The whole file."""
-    return orjson.dumps(document(VERSION), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(document(program_version()), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import Completion
 from adapters.http.api.responses import ResponseSpelling
-from adapters.http.api.responsesread import SEALED, response_ref
+from adapters.http.api.responsesread import SEALED, included, response_ref
 from adapters.http.api.spelling import ApiJob, Spelling
 from adapters.http.api.taking import NO_RESPONSE, is_theirs
 from adapters.http.common import CALLER, Problem, problem_response
@@ -54,7 +54,9 @@ class KeptResponses:
         after = _starting_after(request.query.get("starting_after", ""), kept, stream=stream)
         if isinstance(after, Problem):
             return problem_response(after)
-        include = [*request.query.getall("include", ()), *request.query.getall("include[]", ())]
+        include = included([*request.query.getall("include", ()), *request.query.getall("include[]", ())])
+        if isinstance(include, Problem):
+            return problem_response(include)
         if self.seals is not None and SEALED in include:
             await self.seals.at_hand()
         job = replace(self.dressed(request, job_of(kept, stream=stream, include=include)), after=after)

@@ -159,9 +159,23 @@ def _most(value: Mapping[str, Json]) -> int:
     return most if isinstance(most, int) else 0
 
 
+def included(found: Json) -> list[str] | Problem:
+    """What ``include`` names; or that it names what there is not."""
+    if not isinstance(found, list | None):
+        return Problem(400, "include must be a list of names.", param="include", code="invalid_value")
+    names = [each for each in found or () if isinstance(each, str) and each in INCLUDED]
+    if len(names) == len(found or ()):
+        return names
+    strange = next(each for each in found or () if each not in names)
+    words = f"include names {str(strange)[:80]!r}. It can name: {', '.join(sorted(INCLUDED))}."
+    return Problem(400, words, param="include", code="invalid_value")
+
+
 def _included(value: Mapping[str, Json]) -> list[str]:
-    found = value.get("include")
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    names = included(value.get("include"))
+    if isinstance(names, Problem):
+        raise _Bad(names.message, "include", names.code)
+    return names
 
 
 def _as_chat(value: Mapping[str, Json], brought: _Brought, items: _Items) -> tuple[dict[str, Json], dict[str, Json]]:

@@ -201,7 +201,7 @@ class OpenAiApi:
             asked=asked,
             ticket=ticket,
             request_id=request_id,
-            created=self._clock.now_ms() // 1000,
+            created=(ticket.received_at or self._clock.now_ms()) // 1000,
             headers={
                 "x-request-id": request_id,
                 **self._limits(request),

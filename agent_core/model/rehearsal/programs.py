@@ -92,7 +92,12 @@ def _arguments(conversation: RehearsalRequest, name: str) -> Json:
         if isinstance(given, dict):
             return given
     found = sample(conversation.schemas.get(name))
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    said = re.match(r"\s*(?:please )?(?:call|use) [\w.-]+\s+(\S.*)", conversation.words, re.IGNORECASE | re.DOTALL)
+    if said is not None and len(found) == 1 and all(isinstance(value, str) for value in found.values()):
+        return dict.fromkeys(found, said[1].strip())  # it takes one text, and there is one
+    return found
 
 
 def _form(form: Json) -> Json:

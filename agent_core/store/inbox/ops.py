@@ -44,7 +44,10 @@ class Accept(Op[Accepted]):
                 if not previous.duplicate:  # it was this very offer that stored it, and a batch is repeated as a whole
                     _move_cursor(facts, message)
                 return previous
-            return Accepted(found.row.id, found.row.session, found.row.arrival, True, found.row.state, found.row.turn)
+            row = found.row
+            return Accepted(
+                row.id, row.session, row.arrival, True, row.state, row.turn, received_at=row.received_at
+            )  # fmt: skip
         if message.claim is not None:
             check_claim(facts, message.claim)
         session = facts.sessions_by_key.get(message.session_key)
@@ -74,9 +77,12 @@ class Accept(Op[Accepted]):
         if self.opening is not None and self._can_start(session, self.opening, facts.node):
             Start(self.opening, (number,)).decide(facts, None)
             return Accepted(
-                number, session.row.session, number, False, InboxState.TAKEN, self.opening.turn, epoch, started=True
-            )
-        return Accepted(number, session.row.session, number, False, row.state, None, epoch)
+                number, session.row.session, number, False, InboxState.TAKEN, self.opening.turn, epoch, started=True,
+                received_at=message.received_at,
+            )  # fmt: skip
+        return Accepted(
+            number, session.row.session, number, False, row.state, None, epoch, received_at=message.received_at
+        )
 
     def _can_start(self, session: SessionFact, opening: OpeningTurn, node: int) -> bool:
         ours = (session.row.session, session.row.owner, session.row.epoch) == (opening.session, node, opening.epoch)

@@ -64,6 +64,8 @@ class Accepted:
     """Under which this node owns the session already, because it is new or was its own; 0 if it must be claimed first."""
     started: bool = False
     """The turn that was brought along is open, and has taken the message."""
+    received_at: int = 0
+    """ms; of one that had been stored before, when that was."""
 
 
 @dataclass(frozen=True, slots=True)

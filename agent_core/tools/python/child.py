@@ -50,7 +50,7 @@ def describe(request: dict[str, Json], _: bytes) -> Json:
         try:
             functions, digest = _loaded(request)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a file does when it is imported
-            return {"broken": f"{_words(error)}{_where(error, request)}"}
+            return {"broken": _broken(error, request)}
     tools: list[Json] = []
     unfit: list[Json] = []
     for name, function in functions.items():
@@ -213,7 +213,24 @@ def _text(found: object) -> str:
         case bytes() | bytearray():
             raise TypeError("it returned bytes; it has to return text, or to write a file and name it")
         case _:
-            return to_json(found, fallback=str).decode()
+            return _as_json(found)
+
+
+def _as_json(found: object) -> str:
+    """What has no form in JSON stands there with its words, if its author gave it some. An address in memory says nothing to a model."""
+    wordless: list[str] = []
+
+    def said(part: object) -> str:
+        if type(part).__str__ is object.__str__ and type(part).__repr__ is object.__repr__:
+            wordless.append(type(part).__name__)
+        return str(part)
+
+    text = to_json(found, fallback=said).decode()
+    if wordless:
+        raise TypeError(
+            f"it returned an object ({wordless[0]}) that has no words; it has to return text, numbers, lists or dicts"
+        )
+    return text
 
 
 def _complaint(error: ValidationError) -> str:
@@ -237,6 +254,12 @@ def _where(error: BaseException, request: Mapping[str, Json]) -> str:
     if not found and isinstance(error, SyntaxError):
         return f" ({Path(error.filename or '').name}, line {error.lineno})"
     return found
+
+
+def _broken(error: BaseException, request: Mapping[str, Json]) -> str:
+    """Why a file cannot be imported; the words of a syntax error have no place, as `_where` tells it."""
+    told = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else _words(error)
+    return f"{_clean(told)}{_where(error, request)}"
 
 
 def _clean(text: str) -> str:

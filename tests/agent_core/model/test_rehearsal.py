@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -185,3 +186,9 @@ async def test_a_program_s_tools_choices_forms_thoughts_and_pictures_are_played(
         assert json.loads(filled) == sample(SCHEMA)
         assert any("reasoning_content" in delta for delta in await deltas("think about it"))
         assert any("images" in delta for delta in await deltas("draw a square"))
+
+
+def test_a_tool_that_takes_one_text_is_given_the_words_behind_its_name():
+    schema: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    asked = replace(conversation("call shout Hello, there!", tools=frozenset({"shout"})), schemas={"shout": schema})
+    assert plan(asked)[0] == PlayedCall("shout", '{"input": "Hello, there!"}')

@@ -249,7 +249,20 @@ async def test_a_file_that_cannot_be_used_takes_nothing_with_it(folder: Path, tm
         "again.py: read_file: the gateway itself has a tool of this name already; rename it",
     ):
         assert words in why
-    assert any(words.startswith("bad.py: it cannot be imported: SyntaxError") for words in why)
+    bad = next(words for words in why if words.startswith("bad.py: it cannot be imported: SyntaxError"))
+    assert bad.count("line 1") == 1, "where it is, stands there once"
+
+
+async def test_an_object_without_words_is_no_result(folder: Path, tmp_path: Path):
+    (folder / "things.py").write_text(
+        'import datetime\ndef thing() -> object:\n    """A thing."""\n    return [object()]\n'
+        'def day() -> object:\n    """A day."""\n    return [datetime.date(2026, 1, 1)]\n'
+    )
+    async with brought(folder) as found:
+        outcome = await ran(found, "thing", {}, context(tmp_path))
+        assert (await ran(found, "day", {}, context(tmp_path))).text == '["2026-01-01"]'
+    assert outcome.status is ToolStatus.FAILED
+    assert "an object (object) that has no words" in outcome.text
 
 
 async def test_a_folder_that_is_not_there_is_told(tmp_path: Path):

@@ -1,0 +1,27 @@
+"""What of OpenAI's API is not here, and what to do instead: told to whoever asks for it. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_INSTEAD = (
+    (r"responses/compact", ("There is no compaction to ask for: the gateway shortens a conversation by itself when it has to. Go on with "
+     "previous_response_id or conversation.")),
+    (r"responses/input_tokens(/count)?", "Tokens are not counted beforehand: usage of a response says how many there were."),
+    (r"conversations/[^/]+/items(/[^/]+)?", ("A conversation holds what was asked and answered in it. Send items as the input of a response that "
+     "names it in conversation; to begin it anew: POST /v1/outspoken/sessions/ID/reset.")),
+    (r"(chat/)?completions(/[^/]+(/messages)?)?", ("Here is POST /v1/chat/completions, which keeps nothing. What is kept are responses: "
+     "POST /v1/responses.")),
+    (r"messages(/.*)?", "This is the shape of Anthropic's API. Here are OpenAI's: POST /v1/chat/completions and POST /v1/responses."),
+    (r"(assistants|threads)(/.*)?", "OpenAI has ended its Assistants. Here are POST /v1/responses, conversations and agents (GET /v1/models)."),
+    (r"files(/.*)?|uploads(/.*)?|containers(/.*)?|vector_stores(/.*)?", ("Files come within the messages (file_data), or lie in the workspace that the "
+     "agent's tools have.")),
+    (r"(embeddings|moderations|images|audio|videos|realtime|batches|fine_tuning|evals|skills|chatkit)(/.*)?", ("The gateway answers "
+     "conversations. Ask the model's provider for this directly.")),
+)  # fmt: skip
+
+
+def instead(path: str) -> str:
+    """What to do instead of asking for this path; empty if there is nothing to say."""
+    asked = path.removeprefix("/v1/").strip("/")
+    return next((words for pattern, words in _INSTEAD if path.startswith("/v1/") and re.fullmatch(pattern, asked)), "")
