@@ -35,6 +35,7 @@ from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.chats.attachments import Attachments
 from gateway.chats.platforms import Platforms, chat_outbox, platforms, started
+from gateway.chats.scheduler import zone_in_force
 from gateway.chats.voice import ChatVoice
 from gateway.config.agents import agents_of
 from gateway.config.model import endpoints_of, rehearsal_endpoint
@@ -48,6 +49,8 @@ from gateway.http.keyadmin import KeyAdmin
 from gateway.http.server import api_key_of, open_doors
 from gateway.http.status import Look
 from gateway.later.followups import FollowUpsHere
+from gateway.later.parts import Later
+from gateway.later.reminders import time_tools
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
@@ -149,7 +152,7 @@ async def serving(
         continues = await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
         client = _client(endpoints, clock, redactor, stack)
         workers = await stack.enter_async_context(Workers())
-        follow_ups = FollowUpsHere(store)
+        follow_ups = FollowUpsHere(Later(store, clock, partial(zone_in_force, config.schedule), config.quota.reminders))
         tools = await _tools(config, store, paths, workers, stack, follow_ups)
         servers = await _mcp_servers(config, paths, tools, clock, stack)
         quotas = _quotas(config, paths, store, clock)
@@ -166,8 +169,7 @@ async def serving(
             doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
         )  # fmt: skip
         await stack.enter_async_context(hub)
-        chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
-        follow_ups.open(hub.accepting, chats)
+        chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids, follow_ups))
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
@@ -278,7 +280,9 @@ async def _tools(
     config: Config, store: Store, paths: Paths, workers: Workers, stack: AsyncExitStack, follow_ups: FollowUpsHere
 ) -> ToolRegistry:
     try:
-        return await toolset(config, store.memory, paths.state_dir / "outbox", workers, stack, follow_ups)
+        return await toolset(
+            config, store.memory, paths.state_dir / "outbox", workers, stack, follow_ups, time_tools(follow_ups.later)
+        )
     except ToolUnknown as error:
         raise CannotServe(str(error)) from error
 

@@ -19,6 +19,7 @@ from agent_core.workers.pool import Workers
 from gateway.config.sections import Config, Search, Tools
 from gateway.config.tools.mcp import McpEntry, may_be_brought
 from gateway.config.tools.toolnames import brings_python
+from gateway.schedule.toolspecs import later_names
 
 log = structlog.get_logger("gateway")
 
@@ -52,9 +53,10 @@ async def toolset(
     workers: Workers,
     stack: AsyncExitStack,
     follow_ups: FollowUps = NOBODY_FOLLOWS,
+    later: Sequence[Tool] = (),
 ) -> ToolRegistry:
     """All that is offered. Raises `ToolUnknown`, unless what is named may be in what could not be used: that is logged, and the rest goes on."""
-    own = [*builtin_tools(memory, spool, workers, follow_ups), *searching(config.search)]
+    own = [*builtin_tools(memory, spool, workers, follow_ups), *later, *searching(config.search)]
     added = await added_tools(config.tools, workers, stack)
     for one in added.unusable:
         log.error("tool.unusable", source=one.source, why=one.why)
@@ -92,7 +94,7 @@ async def added_tools(config: Tools, workers: Workers, stack: AsyncExitStack) ->
     from agent_core.tools.python.tool import confines, python_tools
 
     theirs = await stack.enter_async_context(Workers(confines=confines(config.environment)))
-    taken = [*tool_names(), *(tool.spec.name for tool in reader)]
+    taken = [*tool_names(), *later_names(), *(tool.spec.name for tool in reader)]
     brought = await python_tools(config.path, theirs, taken)
     return AddedTools([*reader, *brought.tools], [*unusable, *brought.unusable])
 

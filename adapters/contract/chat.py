@@ -59,6 +59,8 @@ class ChatPerson:
     id: str
     name: str
     username: str = ""
+    zone: str = ""
+    """Their time zone, where the platform tells it."""
 
 
 class AttachmentKind(StrEnum):

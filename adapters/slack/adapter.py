@@ -91,6 +91,7 @@ class SlackAdapter:
         """What is done beside taking in, while `run` runs."""
         self._me = ""
         self._names: dict[str, str] = {}
+        self._zones: dict[str, str] = {}
         self._taking = InOrder(SETTLE_SECONDS)
         self._missed = SlackGaps(self.name, intake, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
@@ -251,8 +252,9 @@ class SlackAdapter:
 
     async def _told(self, told: PersonDid, late: bool | None) -> None:
         message, event = told.message, told.event
-        if not told.named:
-            message = told.by(await self._name(message.origin.person.id))
+        person = message.origin.person
+        name = person.name if told.named else await self._name(person.id)
+        message = told.by(name, self._zones.get(person.id, ""))
         if event is None or event.get("type") == "agent_session_stopped":
             await self._intake.receive(message, None)
             if event is not None:
@@ -290,6 +292,7 @@ class SlackAdapter:
                 answer: Any = await self.port.asked(self._web.users_info(user=user))
                 profile = answer["user"]
                 self._names[user] = str(profile.get("real_name") or profile.get("name") or user)
+                self._zones[user] = str(profile.get("tz") or "")
             except CallFailed as error:
                 log.info("slack.name_not_known", words=error.words)
                 return user

@@ -184,9 +184,10 @@ class PersonDid:
     named: bool = True
     """The person's name is known; else only the id."""
 
-    def by(self, name: str) -> ChatMessage:
+    def by(self, name: str, zone: str) -> ChatMessage:
+        """The message with what Slack says of its person."""
         origin = self.message.origin
-        return replace(self.message, origin=replace(origin, person=replace(origin.person, name=name)))
+        return replace(self.message, origin=replace(origin, person=replace(origin.person, name=name, zone=zone)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from adapters.contract.base import FromChat, Inbound
@@ -47,6 +48,10 @@ class CommandIntake:
             return accepted, None
         queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
         return accepted, self._begin(stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now)
+
+    def alone(self, key: str) -> AbstractAsyncContextManager[None]:
+        """No command changes the session with this key while the block runs."""
+        return self._commands.alone(key)
 
     async def post(self, address: ChatAddress, key: str, words: str) -> None:
         """Say something in a chat for whoever runs the gateway; the same `key` is said once."""

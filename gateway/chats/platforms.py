@@ -43,6 +43,8 @@ from gateway.delivery.accounts import PlatformAccount
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import PartHooks, no_part_hooks
 from gateway.delivery.outbox import Outbox
+from gateway.later.followups import FollowUpsHere
+from gateway.later.parts import LaterParts
 from gateway.people import access
 from gateway.people.members import AccountRules, Members
 from gateway.people.routing import GroupRules
@@ -125,7 +127,7 @@ def chat_outbox(
 
 @asynccontextmanager
 async def platforms(
-    config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids
+    config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids, follow_ups: FollowUpsHere
 ) -> AsyncGenerator[Platforms]:
     """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
@@ -168,7 +170,12 @@ async def platforms(
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)
         where = Where(members, outbox)
-        scheduler = Scheduler(config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find)
+        scheduler = Scheduler(
+            config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
+        )
+        follow_ups.later.open(
+            LaterParts(hub.accepting, members, outbox, commands.post, commands.alone, due.ring, where.find)
+        )
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
         tries = UnreadTries(unread, ways, store, clock, commands.post)
         yield Platforms(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.base import FromApi, FromChat, SessionKey
 from adapters.contract.chat import CallFailed, ChatAddress
 from agent_core.bell import Bell
 from agent_core.ports import Clock
@@ -25,11 +25,12 @@ from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.store import Conflict, Damaged, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.commandintake import CommandIntake
 from gateway.config.schedule import Schedule, ScheduleEntry
+from gateway.later.parts import PAGE
 from gateway.people.access import PersonStanding
 from gateway.people.members import Members, account_of
 from gateway.people.routing import Command
 from gateway.schedule import schedules, times
-from gateway.schedule.schedules import Plan, ScheduleKind, UnreadablePlan
+from gateway.schedule.schedules import Plan, UnreadablePlan
 from gateway.schedule.times import BadTime
 from gateway.sessions.accepting import Accepting
 
@@ -44,6 +45,8 @@ JUMP_SECONDS = 5.0
 
 Resolve = Callable[[str], Awaitable[ChatAddress]]
 """The address that an operator's words name. Raises `LookupError` in words, or `CallFailed`."""
+OnPage = Callable[[FromApi, str, str, str], Awaitable[bool]]
+"""Tells a conversation of the web page something, by a message of it, a key, one line and words. Raises `StorageUnavailable`."""
 
 
 def machine_zone(environ: Mapping[str, str], root: Path = Path("/")) -> str:
@@ -83,6 +86,7 @@ class Scheduler:
         bell: Bell,
         clock: Clock,
         resolve: Resolve,
+        on_page: OnPage,
     ) -> None:
         self._store = store
         self._accepting = accepting
@@ -90,6 +94,7 @@ class Scheduler:
         self._commands = commands
         self._clock = clock
         self._resolve = resolve
+        self._on_page = on_page
         self._zone = zone
         self._bell = bell
         self._unsynced: dict[str, ScheduleEntry] = {entry.name: entry for entry in section.entries}
@@ -162,6 +167,9 @@ class Scheduler:
     async def _settle(self, row: ScheduleRow) -> None:
         """Claim what is due of a schedule, one claim after the other."""
         account = account_of(ChatAddress.of(row.surface))
+        if row.surface.startswith(f"{PAGE}/"):
+            await self._settle_page(row)
+            return
         if account not in self._members.accounts:
             if self._first(f"account {row.schedule}"):
                 log.warning("schedule.no_account", schedule=row.schedule, account=account)
@@ -171,7 +179,7 @@ class Scheduler:
         except UnreadablePlan as error:
             self._set_aside(row, str(error))
             return
-        if row.kind == ScheduleKind.REMINDER and self._members.standing_of(plan.origin) is PersonStanding.STRANGER:
+        if not plan.configured and self._members.standing_of(plan.origin) is PersonStanding.STRANGER:
             await self._store.schedules.put(schedules.cancelled(row, self._clock.now_ms()))
             log.warning("schedule.cancelled", schedule=row.schedule, why="who asked for it may not talk any more")
             return
@@ -189,7 +197,7 @@ class Scheduler:
                 session=key,
                 input=(),
                 surface=key.platform,
-                memory_scope=row.session_key,
+                memory_scope=plan.memory_scope or row.session_key,
                 can_approve=True,
                 chat=plan.origin,
             )
@@ -204,6 +212,31 @@ class Scheduler:
             row = found.schedule
             if self._aside.pop(row.schedule, None) is not None:
                 self._accepting.aside.schedules.pop(row.schedule, None)
+
+    async def _settle_page(self, row: ScheduleRow) -> None:
+        """The same where there is no chat: the conversation of a web page is told by a turn, which the page shows. Its key is the occurrence's,
+        so that it is begun once, whatever happens before the claim is stored."""
+        try:
+            plan, rule = schedules.decode(row)
+        except UnreadablePlan as error:
+            self._set_aside(row, str(error))
+            return
+        while plan.page is not None:
+            now = self._clock.now_ms()
+            claim = schedules.decide(rule, row.next_at, plan.if_missed, plan.late_seconds, now)
+            if claim is None:
+                return
+            found, happening = schedules.claimed(row, plan, claim, now)
+            title, words = schedules.page_words(happening)
+            told = await self._on_page(plan.page, schedules.key_of(happening), title, words)
+            row = found.schedule if told else schedules.cancelled(row, now)
+            await self._store.schedules.put(row)
+            log.info(
+                "schedule.claimed", schedule=row.schedule, outcome=claim.outcome.value, due=claim.due,
+                count=claim.count, late_seconds=round(happening.late_ms / 1000), inbox=0,
+            )  # fmt: skip
+            if not told:
+                return
 
     def _seen(self, row: ScheduleRow) -> tuple[int, int]:
         return row.rev, self._accepting.aside.damage.sounds

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import field
 
 import structlog
@@ -122,16 +123,22 @@ class ChatCommands:
         task.add_done_callback(lambda _: self.under_way.discard(request.inbox_id))
         return task
 
+    @asynccontextmanager
+    async def alone(self, key: str) -> AsyncGenerator[None]:
+        """No command changes the session with this key while the block runs."""
+        lock = self._turns.setdefault(key, asyncio.Lock())
+        async with lock:
+            yield
+        if not lock.locked():
+            self._turns.pop(key, None)
+
     async def _run(self, request: Request) -> None:
         try:
             if not request.command.changes:
                 await self._carry_out(request)
                 return
-            lock = self._turns.setdefault(request.key, asyncio.Lock())
-            async with lock:
+            async with self.alone(request.key):
                 await self._carry_out(request)
-            if not lock.locked():
-                self._turns.pop(request.key, None)
         except Fenced:
             log.warning("command.overtaken", command=request.command.name)
         except Exception:

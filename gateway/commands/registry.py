@@ -39,6 +39,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("queue", "queue a message, or show what waits (“/queue always” makes it the rule)"),
     CommandSpec("steer", "put a message into the running answer (“/steer always” makes it the rule)"),
     CommandSpec("remind", "“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back"),
+    CommandSpec("timezone", "show or set the time zone that times are meant in (“/timezone Europe/Berlin”)"),
     CommandSpec("resume", "continue a conversation of yours in this chat (“/resume NUMBER”)", people=True),
     CommandSpec("link", "join your accounts by a code, or show which are joined", people=True),
     CommandSpec("unlink", "take an account out again", people=True),

@@ -28,11 +28,13 @@ from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
+from gateway.later.zones import SETTING, TIMEZONE, zone_for, zone_words
+from gateway.limits.whose import memory_of
 from gateway.queues.queues import Queues
 from gateway.schedule import reminding, schedules
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
 from gateway.schedule.schedules import Happening, Plan, ScheduleKind, UnreadablePlan, session_key
-from gateway.schedule.times import Rule
+from gateway.schedule.times import BadTime, Rule, moment, zone_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -108,41 +110,59 @@ class TimedCommands:
 
     def handlers(self) -> Mapping[str, Handler]:
         """By the command's name."""
-        return {"remind": self._remind, "happen": self._happen, "post": self._post}
+        return {"remind": self._remind, "timezone": self._timezone, "happen": self._happen, "post": self._post}
 
     # ------------------------------------------------------------------ reminders
 
     async def _remind(self, request: Request) -> CommandReply:
-        wanted = reminding.meaning(request.words, request.received_at, self._zone)
-        rows = await self._store.schedules.of(request.key, ScheduleKind.REMINDER.value)
+        zone = (await zone_for(self._store, request.inbound, self._zone)).zone
+        wanted = reminding.meaning(request.words, request.received_at, zone)
+        rows = await self._store.schedules.of(request.key, *(kind.value for kind in ScheduleKind))
         match wanted:
             case NotUnderstood(words):
-                return CommandReply(f"{words}\nTimes are those of {self._zone}.")
+                return CommandReply(f"{words}\nTimes are those of {zone}; /timezone changes that.")
             case ShowAll():
                 unread = f"\n{UNREAD}" if self._store.left_out("schedules") else ""
-                return CommandReply(f"{schedules.list_words(_readable(rows), self._zone)}{unread}")
+                return CommandReply(f"{schedules.list_words(_readable(rows), zone)}{unread}")
             case Cancel(number):
-                return self._cancel(rows, number)
+                return self._cancel([row for row in rows if row.number], number)
             case NewReminder(rule, words):
-                return self._set(request, rows, rule, words)
+                return self._set(request, [row for row in rows if row.number], rule, words, zone)
             case _:
                 assert_never(wanted)
 
-    def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str) -> CommandReply:
+    async def _timezone(self, request: Request) -> CommandReply:
+        named, now = request.words.strip(), self._clock.now_ms()
+        scope = memory_of(request.inbound)
+        if named in ("reset", "none"):
+            await self._store.memory.delete(scope, SETTING, TIMEZONE)
+        elif named:
+            try:
+                zone_of(named)
+            except BadTime as error:
+                return CommandReply(f"{error} Nothing was changed.")
+            await self._store.memory.put(scope, SETTING, TIMEZONE, named, at_ms=now)
+        said = await zone_for(self._store, request.inbound, self._zone)
+        return CommandReply(
+            f"{zone_words(said)} Here it is {moment(now, said.zone)}.\n/timezone Europe/Berlin sets another, /timezone reset takes it back. "
+            "What is set already stays as it is."
+        )
+
+    def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str, zone: str) -> CommandReply:
         if len(rows) >= self._most:
             return CommandReply(
                 f"There are {len(rows)} reminders here already, and no more are possible. /remind shows them, /remind cancel "
                 "NUMBER takes one back."
             )
         number = max((row.number for row in rows), default=0) + 1
-        plan = Plan(words, request.origin, self._zone)
+        plan = Plan(words, request.origin, zone)
         now = self._clock.now_ms()
         row = schedules.reminder(
             number, str(request.inbox_id), rule, plan, request.inbound.session, request.received_at, now
         )
         if row is None or row.next_at is None:
             return CommandReply("That time is over, so nothing is set.")
-        return CommandReply(reminding.confirmed(number, row.next_at, rule, words, self._zone), schedules=(row,))
+        return CommandReply(reminding.confirmed(number, row.next_at, rule, words, zone), schedules=(row,))
 
     def _cancel(self, rows: list[ScheduleRow], number: int) -> CommandReply:
         now = self._clock.now_ms()

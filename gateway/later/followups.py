@@ -16,83 +16,77 @@ from adapters.contract.chat import Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
-from agent_core.store.store import Store
 from agent_core.tools.followup import FOLLOW_UP_CHARS
-from gateway.chats.platforms import Platforms
 from gateway.config.types import SessionPolicy
 from gateway.delivery.owners import Owner
+from gateway.later.parts import Later
 from gateway.people.access import PersonStanding
+from gateway.people.members import Members
 from gateway.queues import inbox
-from gateway.sessions.accepting import Accepting
 
 log = structlog.get_logger("followup")
 
 AGAIN_SECONDS = 1.0
 """Pause before a follow-up is offered again that could not be taken just now."""
+MARK = "🔔 "
 BEGINS, ENDS = "----- begin -----", "----- end -----"
 
 
 class FollowUpsHere:
     """Implements `agent_core.tools.followup.FollowUps`. Made before the gateway is whole, so that tools can have it; `open` says with what it works."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._accepting: Accepting | None = None
-        self._chats: Platforms | None = None
-
-    def open(self, accepting: Accepting, chats: Platforms) -> None:
-        """From now on follow-ups can be begun."""
-        self._accepting, self._chats = accepting, chats
+    def __init__(self, later: Later) -> None:
+        self.later = later
 
     async def begin(self, turn: str, key: str, title: str, words: str) -> bool:
-        asked = next(iter(await self._store.inbox.inputs(turn)), None)
-        if asked is None or self._accepting is None:
-            return False
-        return await self.begin_for(inbox.decode(asked.body), key, title, words)
+        asked = next(iter(await self.later.store.inbox.inputs(turn)), None)
+        return asked is not None and await self.begin_for(inbox.decode(asked.body), key, title, words)
 
     async def begin_for(self, asked: Inbound, key: str, title: str, words: str) -> bool:
         """The same, for whoever kept the message that began it."""
-        inbound = follow_up(asked, key, title, words)
-        if inbound is None or self._accepting is None or self._strangers(inbound):
+        inbound, parts = follow_up(asked, key, title, words), self.later.whole
+        if inbound is None or parts is None or _is_strangers(inbound, parts.members):
             log.info("followup.nobody", key=key)
             return False
         while True:
             try:
-                ticket = await self._accepting.accept(inbound, busy=SessionPolicy.QUEUE)
+                ticket = await parts.accepting.accept(inbound, busy=SessionPolicy.QUEUE)
             except NotAccepted as refused:
                 if not refused.code.passes:
-                    return await self._only_said(inbound, key, f"{title}\n{not_begun_words(refused)}")
+                    return await self._only_said(inbound, key, f"{MARK}{title}\n{not_begun_words(refused)}")
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
             if not ticket.duplicate:
                 log.info("followup.begun", key=key, inbox=ticket.inbox_id, session=ticket.session)
-                await self._announce(inbound, ticket, title)
+                await self._announce(inbound, ticket, f"{MARK}{title}")
             return True
-
-    def _strangers(self, inbound: Inbound) -> bool:
-        """Who asked may not talk any more, or by an account that is not there."""
-        if not isinstance(inbound, FromChat) or self._chats is None:
-            return False
-        members = self._chats.members
-        return inbound.account not in members.accounts or members.standing_of(inbound.chat) is PersonStanding.STRANGER
 
     async def _announce(self, inbound: Inbound, ticket: Ticket, title: str) -> None:
         """The chat is told why something comes that nobody there asked just now."""
-        if self._accepting is None or self._chats is None or not isinstance(inbound, FromChat):
+        parts = self.later.whole
+        if parts is None or not isinstance(inbound, FromChat):
             return
-        queue = self._accepting.queues.known(inbound.session.text())
+        queue = parts.accepting.queues.known(inbound.session.text())
         if queue is not None and queue.epoch:
-            told = Content(ContentKind.ASIDE, Styled(f"🔔 {title}"), silent=True)
+            told = Content(ContentKind.ASIDE, Styled(title), silent=True)
             owner = Owner(ticket.session, queue.epoch)
-            await self._chats.outbox.words.say(inbound.chat.address, owner, f"inbox:{ticket.inbox_id}", told)
+            await parts.outbox.words.say(inbound.chat.address, owner, f"inbox:{ticket.inbox_id}", told)
 
     async def _only_said(self, inbound: Inbound, key: str, words: str) -> bool:
         """No turn can be had for it (the queue is full, a budget used up): the chat is told at least that, in the gateway's words."""
         log.warning("followup.no_turn", key=key)
-        if self._chats is None or not isinstance(inbound, FromChat):
+        parts = self.later.whole
+        if parts is None or not isinstance(inbound, FromChat):
             return False
-        await self._chats.commands.post(inbound.chat.address, f"said:{key}", f"🔔 {words}")
+        await parts.post(inbound.chat.address, f"said:{key}", words)
         return True
+
+
+def _is_strangers(inbound: Inbound, members: Members) -> bool:
+    """Who asked may not talk any more, or by an account that is not there."""
+    if not isinstance(inbound, FromChat):
+        return False
+    return inbound.account not in members.accounts or members.standing_of(inbound.chat) is PersonStanding.STRANGER
 
 
 def follow_up(asked: Inbound, key: str, title: str, words: str) -> Inbound | None:
@@ -103,12 +97,15 @@ def follow_up(asked: Inbound, key: str, title: str, words: str) -> Inbound | Non
             chat = replace(asked.chat, message="", attachments=(), group="", unfinished=False)
             return replace(asked, platform_key=key, input=said, chat=chat, digest="")
         case FromApi():
-            if asked.stateless:
-                return None
-            return replace(
-                asked, platform_key=key, input=said, digest="", client_tools=(), request={}, tools_from=None, response=None,
-                trace="", errand=False, client_output_limit=False, can_approve=asked.can_approve,
-            )  # fmt: skip
+            return None if asked.stateless else replace(bare(asked), platform_key=key, input=said)
+
+
+def bare(asked: FromApi) -> FromApi:
+    """A message of a program or a page without what was said in it: whose it is, and where. Pure."""
+    return replace(
+        asked, platform_key="", input=(), digest="", client_tools=(), request={}, tools_from=None, response=None, trace="",
+        errand=False, client_output_limit=False, most_tool_calls=0,
+    )  # fmt: skip
 
 
 def not_begun_words(refused: NotAccepted) -> str:

@@ -27,6 +27,7 @@ from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.tools.offer import ToolsFrom
 from agent_core.tools.registry import ToolRegistry
 from gateway.limits.standing import AS_CONFIGURED, TurnStanding
+from gateway.schedule.toolspecs import NEEDS_PLACE
 
 log = structlog.get_logger("gateway")
 
@@ -118,9 +119,12 @@ def conversation_of(inbound: Inbound) -> str:
 
 
 def withheld_from(inbound: Inbound) -> frozenset[str]:
-    """The gateway's own tools that a message is not offered: files go to chats only, and nobody has a memory."""
-    files = frozenset[str]() if isinstance(inbound, FromChat) else frozenset({SEND_FILE})
-    return files | OF_MEMORY if nameless(inbound) else files
+    """The gateway's own tools that a message is not offered: files go to chats only, nobody has a memory, and what comes later needs a
+    conversation that it can come to."""
+    files = NO_NAMES if isinstance(inbound, FromChat) else NO_CHAT
+    if not inbound.stateless:
+        return files
+    return NOBODYS if nameless(inbound) else NO_PLACE
 
 
 def tools_from(inbound: Inbound) -> ToolsFrom:
@@ -134,6 +138,9 @@ def tools_from(inbound: Inbound) -> ToolsFrom:
 
 NOTHING = OfferedTools()
 NO_NAMES = frozenset[str]()
+NO_CHAT = frozenset({SEND_FILE})
+NO_PLACE = NO_CHAT | NEEDS_PLACE
+NOBODYS = NO_PLACE | OF_MEMORY
 
 
 class Offers:

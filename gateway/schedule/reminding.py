@@ -84,6 +84,19 @@ _EVERY_DAY = re.compile(
 )
 _EVERY = re.compile(rf"every\s+(?:(?P<duration>{DURATION})|(?P<unit>minute|hour)){_REST}", re.DOTALL | re.IGNORECASE)
 _CANCEL = re.compile(r"cancel\s+(?:(?P<number>\d{1,6})|(?P<all>all))", re.IGNORECASE)
+_CRON = re.compile(r"cron:?\s+(?P<expression>\S+(?: \S+){4})", re.IGNORECASE)
+_ISO = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})? ?(?P<offset>Z|[+-]\d\d:?\d\d)",
+    re.IGNORECASE,
+)
+_PLAINER = (
+    (re.compile(r"(?<=\d)T(?=\d\d:)"), " "),
+    (re.compile(r"(?<= \d\d:\d\d):\d\d$"), ""),
+    (re.compile(r"\bhalf an hour\b", re.IGNORECASE), "30 minutes"),
+    (re.compile(r"\bnoon\b", re.IGNORECASE), "12:00"),
+    (re.compile(r"\bmidnight\b", re.IGNORECASE), "0:00"),
+)
+"""What models write, as people do."""
 
 
 class _Wrong(Exception):
@@ -111,6 +124,36 @@ def meaning(text: str, now: int, zone: str) -> Meaning:
             f"That is too long for a reminder: {len(reminder.words)} characters, {MOST_WORDS} are possible."
         )
     return reminder
+
+
+def when(text: str, now: int, zone: str) -> Rule | NotUnderstood:
+    """The time that `text` names, alone; what is more exact than a person would write is understood as well (ISO 8601, cron)."""
+    said = " ".join(text.split()).strip(" .,!")
+    try:
+        if found := _CRON.fullmatch(said):
+            rule: Rule = Cron(found["expression"], zone)
+            times.check(rule)
+            return rule
+        if found := _ISO.fullmatch(said):
+            return _found_instant(found, now)
+        for pattern, plain in _PLAINER:
+            said = pattern.sub(plain, said)
+        reminder = _reminder(said, now, zone)
+    except (_Wrong, BadTime) as wrong:
+        return NotUnderstood(str(wrong))
+    if reminder is None:
+        return NotUnderstood(f"{text[:60]!r} is not understood as a time. A time of day needs minutes, or am or pm.")
+    if reminder.words:
+        return NotUnderstood(f"{reminder.words[:60]!r} behind the time is not understood. Give the time alone.")
+    return reminder.rule
+
+
+def _found_instant(found: re.Match[str], now: int) -> Once:
+    try:
+        at = datetime.fromisoformat(f"{found['day']}T{found['clock']}{found['offset'].upper().replace('Z', '+00:00')}")
+    except ValueError:
+        raise _Wrong("There is no such day or time. Write times like 2026-12-24T18:00:00+01:00.") from None
+    return _once(round(at.timestamp() * 1000), now)
 
 
 def _reminder(said: str, now: int, zone: str) -> NewReminder | None:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from adapters.contract.base import SessionKey
+from adapters.contract.base import FromApi, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core import storedjson
 from agent_core.records import dataclass
@@ -31,10 +31,14 @@ AGAIN = "an older copy of my memory was put back since, so you may see this twic
 MAYBE_DONE = (
     "An older copy of my memory was put back since, so I do not know whether it was done then; it is not done now."
 )
+BRIEF_CHARS = 100
+"""So much of a prompt is shown where it is named."""
 ON_TIME_MS = 60_000
 """So late still counts as on time: the task that looks sleeps for half a minute at most, and a machine may be busy."""
 CONFIGURED = "config:"
 """How the ids of configured schedules begin; the entry's name follows."""
+ASKED = "remind:"
+"""How the ids of those begin that people asked for; the message or the call that asked follows."""
 
 
 class ScheduleKind(StrEnum):
@@ -62,6 +66,15 @@ class Plan:
     """How late it may run; 0: however late."""
     doubtful_to: int = 0
     """A backup was put back then: what was due up to that time may have happened already (`doubted`)."""
+    memory_scope: str = ""
+    """In whose name a person's prompt is asked; empty: in its conversation's."""
+    page: FromApi | None = None
+    """The message of a web page that asked for it, which is no chat: it is told there."""
+
+    @property
+    def configured(self) -> bool:
+        """The configuration asks for it, no person."""
+        return bool(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +159,22 @@ def key_of(happening: Happening) -> str:
 
 
 def reminder(
-    number: int, name: str, rule: Rule, plan: Plan, key: SessionKey, received_at: int, now: int
+    number: int,
+    name: str,
+    rule: Rule,
+    plan: Plan,
+    key: SessionKey,
+    received_at: int,
+    now: int,
+    kind: ScheduleKind = ScheduleKind.REMINDER,
 ) -> ScheduleRow | None:
-    """A new reminder. `received_at` is when it was asked for, and `name` makes its id. None: it would never happen."""
+    """A new reminder (or prompt) of a person. `received_at` is when it was asked for, and `name` makes its id. None: it would never happen."""
     first = times.next_after(rule, received_at)
     if first is None:
         return None
     return ScheduleRow(
-        schedule=f"remind:{name}",
-        kind=ScheduleKind.REMINDER.value,
+        schedule=f"{ASKED}{name}",
+        kind=kind.value,
         session_key=key.text(),
         surface=plan.origin.address.text(),
         number=number,
@@ -168,6 +188,19 @@ def reminder(
 def cancelled(row: ScheduleRow, now: int) -> ScheduleRow:
     """A schedule that does not happen any more."""
     return replace(row, state=ScheduleState.CANCELLED, next_at=None, rev=row.rev + 1, at=now)
+
+
+def paused(row: ScheduleRow, now: int) -> ScheduleRow:
+    """A schedule that does not happen until it goes on."""
+    return replace(row, state=ScheduleState.PAUSED, next_at=None, rev=row.rev + 1, at=now)
+
+
+def resumed(row: ScheduleRow, rule: Rule, now: int) -> ScheduleRow | None:
+    """A schedule that goes on with its next occurrence; what it would have been meanwhile is not made up for. None: there is no next one."""
+    following = times.next_after(rule, max(now, row.done_to))
+    if following is None:
+        return None
+    return replace(row, state=ScheduleState.ACTIVE, next_at=following, rev=row.rev + 1, at=now)
 
 
 def doubted(body: bytes, restored_at: int) -> bytes:
@@ -250,7 +283,9 @@ def _doubtful(happening: Happening) -> bool:
 def missed_words(happening: Happening) -> str:
     """One line about what was missed."""
     zone = happening.plan.zone
-    what = happening.plan.name or happening.plan.words
+    what = happening.plan.name or (
+        _brief(happening.plan.words) if happening.kind is ScheduleKind.PROMPT else happening.plan.words
+    )
     why = MAYBE_DONE if _doubtful(happening) else "I could not do it then, and it is not done now."
     if happening.count == 1:
         return f"⏰ Missed: “{what}”, due on {moment(happening.due, zone)}. {why}"
@@ -267,30 +302,66 @@ def reminder_words(happening: Happening) -> str:
 def announcement(happening: Happening) -> str:
     """What the chat is told before a scheduled prompt is answered."""
     late = _late(happening)
-    return f"⏰ Scheduled: {happening.plan.name}" + (f"\n{late}" if late else "")
+    return f"⏰ Scheduled: {happening.plan.name or _brief(happening.plan.words)}" + (f"\n{late}" if late else "")
 
 
 def prompt_words(happening: Happening) -> str:
     """The prompt as the model gets it: it must know that no person wrote it."""
     due = moment(happening.due, happening.plan.zone)
+    if not happening.plan.configured:
+        return (
+            f"[Scheduled: {happening.plan.origin.person.name} had you set this earlier; it was due on {due}. Nobody wrote it just now, and perhaps "
+            f"nobody reads along.]\n\n{happening.plan.words}"
+        )
     return (
         f"[Scheduled task “{happening.plan.name}”, due on {due}. The configuration asks for it; no person wrote this, "
         f"and perhaps nobody reads along just now.]\n\n{happening.plan.words}"
     )
 
 
+def page_words(happening: Happening) -> tuple[str, str]:
+    """(one line, what the model is told) where it is told by a turn of a web page's conversation."""
+    if happening.outcome is OccurrenceOutcome.MISSED:
+        return missed_words(happening), "Tell the person that it was missed."
+    if happening.kind is ScheduleKind.REMINDER:
+        return reminder_words(happening), "Its time has come: tell the person, in one line."
+    return announcement(happening), prompt_words(happening)
+
+
 def list_words(rows: tuple[tuple[ScheduleRow, Plan, Rule], ...], zone: str) -> str:
     """The reminders of a chat."""
     if not rows:
         return f"There are no reminders here. Set one: /remind in 20 minutes tea (times are those of {zone})"
-    lines = [_line(row, plan, rule) for row, plan, rule in rows]
+    lines = [line(row, plan, rule) for row, plan, rule in rows]
     return "\n".join([*lines, "Take one back: /remind cancel NUMBER"])
 
 
-def _line(row: ScheduleRow, plan: Plan, rule: Rule) -> str:
-    again = "" if isinstance(rule, times.Once) else ", again and again"
-    when = moment(row.next_at, plan.zone) if row.next_at is not None else "no more"
-    return f"{row.number}. {when}{again}: {plan.words}"
+def line(row: ScheduleRow, plan: Plan, rule: Rule) -> str:
+    """One of them."""
+    again = "" if isinstance(rule, times.Once) else f", {often(rule)}"
+    when = "paused" if row.state is ScheduleState.PAUSED else "no more"
+    when = moment(row.next_at, plan.zone) if row.next_at is not None else when
+    who = "" if row.number else " (set by whoever runs the gateway)"
+    what = f"I do this{who}: {plan.name or _brief(plan.words)}" if row.kind == ScheduleKind.PROMPT else plan.words
+    return f"{row.number or '–'}. {when}{again}: {what}"
+
+
+def often(rule: Rule) -> str:
+    """How often a rule happens, for people."""
+    match rule:
+        case times.Once():
+            return "once"
+        case times.Every(seconds):
+            return f"every {span(seconds)}"
+        case times.Cron(expression):
+            return f"again and again (cron {expression})"
+        case _:
+            assert_never(rule)
+
+
+def _brief(words: str) -> str:
+    flat = " ".join(words.split())
+    return flat if len(flat) <= BRIEF_CHARS else f"{flat[:BRIEF_CHARS]}…"
 
 
 # ---------------------------------------------------------------------- the stored forms

@@ -25,6 +25,11 @@ OWN = frozenset(
         "todo",
         "send_file",
         "forget",
+        "remind",
+        "schedule",
+        "list_scheduled",
+        "cancel_scheduled",
+        "set_timezone",
     ]
 )
 """Tools that the plain requests are for: they are not called because their name is in the words."""

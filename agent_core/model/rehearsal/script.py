@@ -16,6 +16,7 @@ CAN = """\
 - `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
 - `list files`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
 - `remember that my dog is called Rex`, `what do you remember`, `todo: tidy up, write home`
+- `remind me in 1 minute to drink tea`, `schedule every day 9:00: write a long answer`, `list reminders`, `cancel reminder 1`, `my time zone is Europe/Berlin`
 - `count to 30 slowly`, `write a long answer`, `think`, `draw`
 - for programs: `call TOOL {…}` (or words of a tool's name), `tool_choice`, `response_format`
 - several in one message, joined by “ and then ”"""
@@ -33,6 +34,12 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?(?:fetch|read|open) (https?://\S+)\W*$", lambda m: ("fetch_url", {"url": m[1]}, "I'll read that page.")),
         (r"^(?:please )?remember(?: that)?:?\s+(.+)$", lambda m: ("remember", {"text": m[1].strip()}, "I'll keep that.")),
         (r"^what do you remember(?: about (.+?))?\W*$", lambda m: ("recall", {"query": m[1]} if m[1] else {}, "I'll look it up.")),
+        (r"^(?:please )?remind me ((?:in|at|on|tomorrow|today|every|next|mon|tue|wed|thu|fri|sat|sun|\d).*?) (?:to|that|about|of) (.+)$", lambda m: ("remind", {"when": m[1].strip(" ,:"), "what": m[2].strip()}, "I'll set it.")),
+        (r"^(?:please )?remind me (?:to|that|about|of) (.+?) ((?:in|at|on|tomorrow|today|every|next) .+)$", lambda m: ("remind", {"when": m[2].strip(), "what": m[1].strip()}, "I'll set it.")),
+        (r"^(?:please )?schedule (.+?)\s*:\s+(.+)$", lambda m: ("schedule", {"when": m[1].strip(), "prompt": m[2].strip()}, "I'll schedule it.")),
+        (r"^(?:please )?(?:list|show)(?: me)?(?: all| the| my)* (?:reminders|scheduled)\W*$", lambda _: ("list_scheduled", {}, "I'll look what is set.")),
+        (r"^(?:please )?(cancel|pause|resume) (?:reminder|scheduled|number)? ?(\d{1,6})\W*$", lambda m: ("cancel_scheduled", {"number": int(m[2]), "action": m[1].lower()}, "I'll do that.")),
+        (r"^(?:please )?my time ?zone is ([\w/+-]+)\W*$", lambda m: ("set_timezone", {"zone": m[1]}, "I'll keep that.")),
         (r"^todo\s*:\s*(.+)$", lambda m: ("todo", {"items": [{"text": t.strip(), "state": "pending"} for t in m[1].split(",") if t.strip()]}, "I'll write the list.")),
 
 )  # fmt: skip

@@ -175,7 +175,8 @@ def the_rest(old: Old, who: Who) -> Callable[[Connection], int]:
         conn.execute(delete(t.occurrences).where(t.occurrences.c.at < before))
         s = t.schedules.c
         claimed = exists().where(t.occurrences.c.schedule == s.schedule)
-        conn.execute(delete(t.schedules).where(s.at < before, s.state != ScheduleState.ACTIVE.value, ~claimed))
+        over = s.state.in_([ScheduleState.DONE.value, ScheduleState.CANCELLED.value])
+        conn.execute(delete(t.schedules).where(s.at < before, over, ~claimed))
         if old.audit is not None:
             conn.execute(delete(t.audit).where(t.audit.c.at < old.audit))
         return _nodes(conn, before, who)

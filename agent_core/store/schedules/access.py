@@ -13,6 +13,8 @@ from agent_core.store.database.node import Writing
 from agent_core.store.schedules.ops import PutSchedule
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow, ScheduleState
 
+_STANDING = (ScheduleState.ACTIVE.value, ScheduleState.PAUSED.value)
+
 
 class ScheduleReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
@@ -21,12 +23,12 @@ class ScheduleReads(StoreReading):
         found = await self._schedules(t.SCHEDULE.query.where(t.schedules.c.schedule == schedule))
         return found[0] if found else None
 
-    async def of(self, session_key: str, kind: str) -> list[ScheduleRow]:
-        """The active schedules of a session, the next one first."""
-        mine = (t.schedules.c.session_key == session_key, t.schedules.c.kind == kind)
-        query = t.SCHEDULE.query.where(*mine, t.schedules.c.state == ScheduleState.ACTIVE.value)
+    async def of(self, session_key: str, *kinds: str) -> list[ScheduleRow]:
+        """The schedules of a session that are active, the next one first, or paused."""
+        mine = (t.schedules.c.session_key == session_key, t.schedules.c.kind.in_(kinds))
+        query = t.SCHEDULE.query.where(*mine, t.schedules.c.state.in_(_STANDING))
         found = await self._schedules(query.order_by(t.schedules.c.next_at, t.schedules.c.schedule))
-        return sorted(found, key=lambda row: (row.next_at or 0, row.schedule))
+        return sorted(found, key=lambda row: (row.next_at is None, row.next_at or 0, row.schedule))
 
     async def named(self, prefix: str) -> list[ScheduleRow]:
         """All schedules whose ids begin so, whatever their state."""

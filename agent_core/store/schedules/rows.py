@@ -14,6 +14,8 @@ class ScheduleState(StrEnum):
     DONE = "done"
     """Its last occurrence was claimed."""
     CANCELLED = "cancelled"
+    PAUSED = "paused"
+    """It has none until somebody lets it go on."""
 
 
 class OccurrenceOutcome(StrEnum):

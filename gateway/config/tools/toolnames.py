@@ -22,8 +22,9 @@ def known_names(config: Config) -> Sequence[str]:
     from agent_core.tools.builtin import tool_names
     from agent_core.tools.search import SEARCH_WEB
     from agent_core.tools.skills.format import READ_SKILL
+    from gateway.schedule.toolspecs import later_names
 
     if config.mcp.servers or brings_python(config.tools):
         return ()
     more = ((READ_SKILL, config.tools.skills), (SEARCH_WEB, config.search.engine))
-    return (*tool_names(), *(name for name, there in more if there))
+    return (*tool_names(), *later_names(), *(name for name, there in more if there))

@@ -271,6 +271,7 @@ async def own_tools(config: Config) -> Seen:
 
     from agent_core.tools.builtin import tool_names
     from agent_core.workers.pool import Workers
+    from gateway.schedule.toolspecs import later_names
     from gateway.toolset import added_tools, named_tools, searching, unknown_names
 
     async with AsyncExitStack() as stack:
@@ -279,7 +280,7 @@ async def own_tools(config: Config) -> Seen:
     fix = "Correct it, look whether it is there (outspoken tools list), then start the gateway again."
     findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in added.unusable]
     there = [tool.spec.name for tool in added.tools]
-    known = [*tool_names(), *(tool.spec.name for tool in searching(config.search)), *there]
+    known = [*tool_names(), *later_names(), *(tool.spec.name for tool in searching(config.search)), *there]
     if unknown := unknown_names(named_tools(config), known, config.mcp.servers):
         # A gateway starts all the same where something that could not be used may have brought it.
         level = Severity.PROBLEM if added.unusable else Severity.CONFIGURATION

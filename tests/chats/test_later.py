@@ -1,0 +1,64 @@
+"""What the model sets for later by its tools, on every platform, with the rehearsal model; and what becomes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.chats.harness import Harness, answer, quiet, running, texts
+from tests.chats.telegram_harness import telegram_harness
+from tests.chats.test_schedule import HOUR_MS, database, put_back
+
+REHEARSAL = {
+    "OPENAI_BASE_URL": "",
+    "OPENAI_API_KEY": "",
+    "OUTSPOKEN_MODEL__NAME": "",
+    "OUTSPOKEN_SCHEDULE__TIMEZONE": "UTC",
+}
+
+
+async def test_remind_me_sets_one_which_is_listed_comes_once_and_is_taken_back(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, **REHEARSAL):
+        platform.say(chat, ada, "remind me in 3 seconds to drink tea")
+        told = await answer(platform, chat, "Stored. Reminder 1")
+        assert "drink tea" in told.text
+        assert "(UTC)" in told.text
+        await answer(platform, chat, "⏰ Reminder: drink tea")
+        platform.say(chat, ada, "schedule every day 9:00: count to 3")
+        await answer(platform, chat, "Scheduled prompt 1")
+        platform.say(chat, ada, "list reminders")
+        listed = await answer(platform, chat, "I do this: count to 3")
+        assert "Now it is" in listed.text
+        platform.say(chat, ada, "pause reminder 1")
+        await answer(platform, chat, "Paused: 1. paused")
+        platform.say(chat, ada, "cancel reminder 1")
+        await answer(platform, chat, "Taken back: 1.")
+        platform.say(chat, ada, "remind me in 3 fortnights to drink tea")
+        await answer(platform, chat, "not understood as a time")
+        await quiet(platform, chat)
+        assert sum("Reminder: drink tea" in text for text in texts(platform, chat)) == 1
+
+
+async def test_a_prompt_comes_late_after_an_outage_and_says_whose_wish_it_was(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada = telegram.person("Ada")
+        chat = telegram.private(ada)
+        async with running(telegram, **REHEARSAL):
+            telegram.say(chat, ada, "my time zone is Asia/Kolkata")
+            await answer(telegram, chat, "Kept:")
+            telegram.say(chat, ada, "schedule every day 9:00: count to 3")
+            told = await answer(telegram, chat, "Scheduled prompt 1")
+            assert "(Asia/Kolkata)" in told.text
+            telegram.command(chat, ada, "timezone", "")
+            await answer(telegram, chat, "The time zone is Asia/Kolkata, as it was set here.")
+            telegram.command(chat, ada, "timezone", "Mars/Olympus")
+            await answer(telegram, chat, "There is no time zone 'Mars/Olympus'")
+            telegram.command(chat, ada, "remind", "")
+            await answer(telegram, chat, "1. ")
+        put_back(telegram, "remind:%", 26 * HOUR_MS)
+        async with running(telegram, **REHEARSAL):
+            await answer(telegram, chat, "⏰ Scheduled: count to 3")
+            await answer(telegram, chat, "1, 2, 3.")
+        ((asked,),) = database(telegram, ("SELECT body FROM inbox WHERE platform_key LIKE 'scheduled:%'", ()))
+        assert b"had you set this earlier" in asked
