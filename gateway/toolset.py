@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from agent_core.records import dataclass
-from agent_core.tools.base import MemoryStore, Tool
+from agent_core.tools.base import MemoryStore, Tool, ToolSpec
 from agent_core.tools.builtin import builtin_tools, tool_names
 from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.offer import Unusable
@@ -67,7 +67,9 @@ async def toolset(
         raise ToolUnknown(unknown)
     if unknown:
         log.error("tool.named_and_missing", words=unknown)
-    return ToolRegistry([tool for tool in everything if offered(named, tool)], result_chars=config.tools.result_chars)
+    return ToolRegistry(
+        [tool for tool in everything if offered(named, tool.spec)], result_chars=config.tools.result_chars
+    )
 
 
 def searching(config: Search) -> Sequence[Tool]:
@@ -109,9 +111,9 @@ async def _skills(config: Tools, workers: Workers) -> tuple[Sequence[Tool], Sequ
     return [SkillReader(found, workers)] if found else [], unusable
 
 
-def offered(named: NamedTools, tool: Tool) -> bool:
+def offered(named: NamedTools, spec: ToolSpec) -> bool:
     """Whether the configuration leaves it in."""
-    name = tool.spec.name
+    name = spec.name
     return (not named.enabled or name in named.enabled) and name not in named.disabled
 
 

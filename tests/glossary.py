@@ -16,6 +16,8 @@ from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
     "Accepting": "gateway.sessions.accepting.Accepting",
+    "Outbox": "gateway.delivery.outbox.Outbox",
+    "Tool spec": "agent_core.tools.base.ToolSpec",
     "Session policy": "gateway.config.types.SessionPolicy",
     "Budget": "agent_core.limits.spend.Budget",
     "Budget level": "agent_core.limits.budgets.Level",

@@ -10,13 +10,14 @@ from pathlib import Path
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
 from agent_core.records import dataclass
-from agent_core.tools.base import Tool, ToolContext, ToolOutcome
+from agent_core.tools.base import Tool, ToolContext, ToolOutcome, ToolSpec
 from agent_core.tools.builtin import own_tools
 from agent_core.tools.offer import Unusable
 from agent_core.tools.python.tool import PythonTool
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, ToolChanged, ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.config.sections import Config
+from gateway.schedule.toolspecs import OF_TIME
 from gateway.toolset import added_tools, named_tools, offered, searching
 
 
@@ -49,15 +50,15 @@ async def listed(config: Config) -> tuple[list[ListedTool], Sequence[Unusable]]:
     """All tools, and what could not be used."""
     named = named_tools(config)
 
-    def one(tool: Tool, source: str) -> ListedTool:
-        spec = tool.spec
-        return ListedTool(spec.name, spec.effect.value, source, offered(named, tool), spec.description)
+    def one(spec: ToolSpec, source: str) -> ListedTool:
+        return ListedTool(spec.name, spec.effect.value, source, offered(named, spec), spec.description)
 
     async with AsyncExitStack() as stack:
         workers = await stack.enter_async_context(Workers())
         added = await added_tools(config.tools, workers, stack)
-    own = [one(tool, "outspoken") for tool in (*own_tools(), *searching(config.search))]
-    return [*own, *(one(tool, _source(tool)) for tool in added.tools)], added.unusable
+    mine = [tool.spec for tool in (*own_tools(), *searching(config.search))]
+    own = [one(spec, "outspoken") for spec in (*mine, *OF_TIME)]
+    return [*own, *(one(tool.spec, _source(tool)) for tool in added.tools)], added.unusable
 
 
 def _source(tool: Tool) -> str:

@@ -16,6 +16,7 @@ _WHEN: Mapping[str, Json] = {
         "every weekday 9:00 | every 2 hours | cron 0 9 * * 1-5"
     ),
 }
+_WHEN_TOO: Mapping[str, Json] = {**_WHEN, "description": "As with remind."}
 
 
 def _object(required: list[Json], **properties: Mapping[str, Json]) -> dict[str, Json]:
@@ -33,7 +34,7 @@ REMIND = ToolSpec(
 SCHEDULE = ToolSpec(
     "schedule",
     "Have something done here at a time, once or again and again: you get the prompt then, with your tools, and answer in this chat.",
-    _object(["when", "prompt"], when=_WHEN, prompt={"type": "string", "minLength": 1, "maxLength": 8_000}),
+    _object(["when", "prompt"], when=_WHEN_TOO, prompt={"type": "string", "minLength": 1, "maxLength": 8_000}),
     EffectClass.KEYED,
     deadline_seconds=15,
 )

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
+from adapters.contract.base import Ended, FromApi, MessageState, SessionKey, TurnSight
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock
+from agent_core.tools.base import ToolContext
+from gateway.later.reminders import time_tools
 from tests.chats.harness import Harness, answer, quiet, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.chats.test_schedule import HOUR_MS, database, put_back
@@ -23,7 +30,7 @@ async def test_remind_me_sets_one_which_is_listed_comes_once_and_is_taken_back(p
         platform.say(chat, ada, "remind me in 3 seconds to drink tea")
         told = await answer(platform, chat, "Stored. Reminder 1")
         assert "drink tea" in told.text
-        assert "(UTC)" in told.text
+        assert ("(Europe/Berlin)" if platform.name == "slack" else "(UTC)") in told.text  # Slack says where a person is
         await answer(platform, chat, "⏰ Reminder: drink tea")
         platform.say(chat, ada, "schedule every day 9:00: count to 3")
         await answer(platform, chat, "Scheduled prompt 1")
@@ -62,3 +69,42 @@ async def test_a_prompt_comes_late_after_an_outage_and_says_whose_wish_it_was(tm
             await answer(telegram, chat, "1, 2, 3.")
         ((asked,),) = database(telegram, ("SELECT body FROM inbox WHERE platform_key LIKE 'scheduled:%'", ()))
         assert b"had you set this earlier" in asked
+
+
+async def test_a_call_that_is_begun_again_stores_no_second_and_a_page_is_told_on_itself(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada = telegram.person("Ada")
+        chat = telegram.private(ada)
+        async with running(telegram, **REHEARSAL) as up:
+            telegram.say(chat, ada, "count to 3")
+            await answer(telegram, chat, "1, 2, 3.")
+            ((turn,),) = database(telegram, ("SELECT turn FROM turns", ()))
+            remind, _, _, cancel, _ = time_tools(up.follow_ups.later)
+            call = ToolContext(turn, "1", f"{turn}:1", tmp_path, "", SystemClock(), lambda _: None)
+            wish = {"when": "in 2 hours", "what": "tea"}
+            first, again = await remind.run(wish, call), await remind.run(wish, call)
+            assert first.text.partition(", that is in")[0] == again.text.partition(", that is in")[0]
+            assert len(database(telegram, ("SELECT * FROM schedules", ()))) == 1
+            await cancel.run({"number": 1}, call)
+            assert "cancelled now. Nothing new" in (await remind.run(wish, call)).text
+
+            page = FromApi(
+                account="web", platform_key="k1", session=SessionKey("web", "browser", "one"), surface="web", memory_scope="web", browser="b",
+                input=(InputMessage("remind me in 1 second to drink tea"),),
+            )  # fmt: skip
+            await up.hub.accept(page)
+            async with asyncio.timeout(20), up.hub.follow_session(page.session) as follower:
+                seen: dict[str, TurnSight] = {}
+                while not any(
+                    "It was begun here" in one.person and one.state is MessageState.CLOSED for one in seen.values()
+                ):
+                    seen |= {one.key: one for one in await follower.next(20) or ()}
+            assert "on this page" in seen["k1"].view.text
+            program = replace(
+                page, account="api", surface="api", platform_key="k2", session=SessionKey("api", "key", "s")
+            )
+            ticket = await up.hub.accept(program)
+            async with asyncio.timeout(20), up.hub.follow(ticket) as one:
+                while not isinstance(ended := await one.next(20), Ended):
+                    pass
+            assert "nobody would see it here" in ended.view.text

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll, confirmed, meaning
-from gateway.schedule.times import Cron, Every, Once, next_after
+from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll, confirmed, meaning, when
+from gateway.schedule.times import Cron, Every, Once, Rule, next_after
 from tests.gateway.test_times import ZONES, moments
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -22,7 +22,7 @@ def at(year: int, month: int, day: int, hour: int, minute: int = 0) -> int:
 
 
 @pytest.mark.parametrize(
-    ("text", "when", "words"),
+    ("text", "due", "words"),
     [
         ("in 20 minutes tea", NOW + 1_200_000, "tea"),
         ("me in an hour to call Ada", NOW + 3_600_000, "call Ada"),
@@ -38,8 +38,8 @@ def at(year: int, month: int, day: int, hour: int, minute: int = 0) -> int:
         ("2027-03-28 2:30 in the gap", at(2027, 3, 28, 3), "in the gap"),
     ],
 )
-def test_a_single_time(text: str, when: int, words: str) -> None:
-    assert meaning(text, NOW, "Europe/Berlin") == NewReminder(Once(when), words)
+def test_a_single_time(text: str, due: int, words: str) -> None:
+    assert meaning(text, NOW, "Europe/Berlin") == NewReminder(Once(due), words)
 
 
 def test_what_comes_again() -> None:
@@ -100,3 +100,83 @@ def test_what_is_accepted_is_to_come_and_is_what_the_clock_shows(
     if "{h}" in form and (shown.hour, shown.minute) != (h, m):
         before = datetime.fromtimestamp(first / 1000 - 60, ZoneInfo(zone))
         assert shown.utcoffset() != before.utcoffset()  # the clocks were put forward over it
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("in half an hour", Once(NOW + 1_800_000)),
+        ("tomorrow at noon", Once(at(2026, 11, 22, 12))),
+        ("2026-12-24T18:00", Once(at(2026, 12, 24, 18))),
+        ("2026-12-24T18:00:00", Once(at(2026, 12, 24, 18))),
+        ("2026-12-24T18:00:00Z", Once(at(2026, 12, 24, 19))),
+        ("2026-12-24 18:00+05:30", Once(at(2026, 12, 24, 13, 30))),
+        ("2027-03-28 2:30", Once(at(2027, 3, 28, 3))),
+        ("cron 0 9 * * 1-5", Cron("0 9 * * 1-5", "Europe/Berlin")),
+        ("every weekday 9:00", Cron("0 9 * * 1-5", "Europe/Berlin")),
+        ("every 2 hours", Every(7200, NOW)),
+    ],
+)
+def test_a_time_alone_may_be_as_exact_as_programs_write_it(text: str, rule: Rule) -> None:
+    assert when(text, NOW, "Europe/Berlin") == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("at 9", "not understood as a time"),
+        ("soon", "not understood as a time"),
+        ("tomorrow 9:00 pm sharp", "'sharp' behind the time"),
+        ("2026-11-20T10:00:00Z", "in the past"),
+        ("2026-02-30T10:00:00Z", "no such day"),
+        ("cron 0 9 31 2 *", "no cron expression"),
+        ("cron 0 9 * *", "not understood as a time"),
+        ("every 5 seconds", "Not more often"),
+        ("in 9 years", "not understood as a time"),
+        ("2040-01-01 10:00", "too far away"),
+    ],
+)
+def test_a_time_that_is_none_is_told_in_words(text: str, said: str) -> None:
+    told = when(text, NOW, "Europe/Berlin")
+    assert isinstance(told, NotUnderstood)
+    assert said in told.words
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "in",
+                "at",
+                "every",
+                "cron",
+                "2026-12-24",
+                "T",
+                "Z",
+                "9:00",
+                "25:61",
+                "2",
+                "*",
+                "1-5",
+                "monday",
+                "day",
+                "hours",
+                "noon",
+                "half",
+                "an",
+                "+",
+                ",",
+                "00",
+            ]
+        ),
+        max_size=7,
+    ),
+    moments,
+    st.sampled_from(ZONES),
+)
+def test_whatever_is_said_a_time_alone_is_to_come_or_is_told_in_words(pieces: list[str], now: int, zone: str) -> None:
+    told = when(" ".join(pieces), now, zone)
+    if isinstance(told, NotUnderstood):
+        assert told.words
+    else:
+        assert (next_after(told, now) or 0) > now

@@ -13,7 +13,7 @@ from agent_core.text.patterns import late
 LATER = phrases("later")
 IS_SET = phrases("is_set")
 _TOOL = re.compile(r"remind|schedul|alarm|timer|calendar|cron|event|notif|task|todo|appointment|later", re.IGNORECASE)
-_SETS_NONE = re.compile(r"(?:\w+__)?(?:list|show|get|read|find|search|cancel|delete|remove)(?:_|$)", re.IGNORECASE)
+_SETS_NONE = frozenset({"list", "show", "get", "read", "find", "search", "cancel", "delete", "remove"})
 _HIDDEN = phrases("hidden")
 _BEGUN = phrases("begun")
 _JOB = phrases("job")
@@ -24,7 +24,7 @@ _BUSY = phrases("busy")
 
 def keeps_time(tool: str) -> bool:
     """A tool by which something can happen later: with it a reminder that is promised is set. Who only looks, or takes back, sets none."""
-    return _TOOL.search(tool) is not None and _SETS_NONE.match(tool) is None
+    return _TOOL.search(tool) is not None and tool.rpartition("__")[2].partition("_")[0].lower() not in _SETS_NONE
 
 
 def begun_in_background(plain: str) -> bool:
