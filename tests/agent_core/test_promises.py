@@ -107,7 +107,9 @@ def test_a_reminder_that_is_promised_counts_unless_a_tool_that_can_keep_it_ran()
 def test_tools_that_can_keep_a_reminder_are_known_by_their_names() -> None:
     assert all(keeps_time(name) for name in ("create_reminder", "calendar.add", "cron", "ScheduleTask", "set_alarm"))
     assert not any(keeps_time(name) for name in ("read_file", "remember", "web_search", "send_file"))
-    assert not any(keeps_time(name) for name in ("list_scheduled", "cancel_scheduled", "set_timezone", "cal__delete_event"))
+    assert not any(
+        keeps_time(name) for name in ("list_scheduled", "cancel_scheduled", "set_timezone", "cal__delete_event")
+    )
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,7 @@ async def test_the_menu_has_the_commands(platform: Harness) -> None:
             "queue",
             "steer",
             "remind",
+            "timezone",
             "usage",
             "files",
             "help",
