@@ -22,6 +22,7 @@ class Tag(Enum):
     CONVERSATIONS = ("conversations", "OpenAI's Conversations API, and beside it what that does not have")
     APPROVALS = ("approvals", "What waits for somebody to say whether a tool may run")
     PAGE = ("page", "The web page, and what it asks")
+    TOOLS = ("tools", "The gateway as a server of tools for other agents, by the Model Context Protocol")
     HOOKS = ("hooks", "Calls of other programs and platforms")
     HEALTH = ("health", "How the gateway is")
     OPERATORS = ("operators", "For whoever runs the gateway; needs the operators' key")
@@ -74,6 +75,10 @@ class HttpRoute(Enum):
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
     WHY = ("GET", "/api/turns/{turn}/why", Tag.PAGE, "The story of a turn, in sentences")
 
+    MCP = ("POST", "/mcp", Tag.TOOLS, "A message of the Model Context Protocol")
+    MCP_LISTEN = ("GET", "/mcp", Tag.TOOLS, "What the server says unasked: a stream of events")
+    MCP_LEAVE = ("DELETE", "/mcp", Tag.TOOLS, "End a session of the protocol")
+
     HOOK = ("POST", "/hooks/{name}", Tag.HOOKS, "Begin a turn, by a signed call")
     SLACK = ("POST", "/slack/events", Tag.HOOKS, "What Slack calls, where it is not connected by a socket")
 
@@ -89,6 +94,7 @@ class HttpRoute(Enum):
     CHANGE_KEYS = ("POST", "/api/keys", Tag.OPERATORS, "Add, change, rotate or revoke one")
     SEND = ("POST", "/api/send", Tag.OPERATORS, "Say something in a chat")
     SENT = ("GET", "/api/send/{id}", Tag.OPERATORS, "What became of it")
+    TRIAGE = ("GET", "/api/triage", Tag.OPERATORS, "What went wrong lately, in groups")
     LIST_WEBHOOKS = ("GET", "/api/webhooks", Tag.OPERATORS, "Webhooks and their outbox")
     CHANGE_WEBHOOKS = ("POST", "/api/webhooks", Tag.OPERATORS, "Test one, send again, turn it on")
 

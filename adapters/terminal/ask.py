@@ -185,10 +185,21 @@ def _count(number: int, word: str) -> str:
 
 
 async def stream(
-    url: str, key: str | None, words: str, session: str, *, cancel_on_leave: bool = False
+    url: str,
+    key: str | None,
+    words: str,
+    session: str,
+    *,
+    cancel_on_leave: bool = False,
+    more: Mapping[str, str] | None = None,
+    model: str = "outspoken",
+    user: str | None = None,
+    back_seconds: float = BACK_SECONDS,
 ) -> AsyncIterator[tuple[str, str]]:
     """(kind, text) as they come: ``comment`` and ``data`` are the gateway's. ``lost``, with words for the person: the gateway is gone, the
     message is stored, and the gateway is waited for. ``again``: it is back, and the answer comes from its beginning.
+
+    `more` headers come before those that are made here; `user` is whose memory it is, not said: that of whoever is logged in here.
 
     Leaving early lets the turn go on, unless `cancel_on_leave`: then the gateway is this process's own, or the person's to stop.
     Raises `GatewayLost` if it does not answer, or not come back, and `GatewayRefused`.
@@ -199,9 +210,9 @@ async def stream(
         headers["X-Outspoken-Disconnect"] = "cancel"
     if session:
         headers["X-Outspoken-Session"] = session
-    body = orjson.dumps(
-        {"model": "outspoken", "stream": True, "messages": [{"role": "user", "content": words}], "user": _me()}
-    )
+    headers |= more or {}
+    whose: dict[str, Json] = {"user": whoever_is_here() if user is None else user} if user != "" else {}
+    body = orjson.dumps({"model": model, "stream": True, "messages": [{"role": "user", "content": words}], **whose})
     headers["Content-Type"] = "application/json"
     stored, lost_at = False, 0.0
     while True:
@@ -222,8 +233,8 @@ async def stream(
             if not lost_at:
                 lost_at = now
                 yield "lost", LOST
-            elif now - lost_at > BACK_SECONDS:
-                raise GatewayLost(NOT_BACK.format(url=url, minutes=round(BACK_SECONDS / 60))) from error
+            if now - lost_at >= back_seconds:
+                raise GatewayLost(NOT_BACK.format(url=url, minutes=round(back_seconds / 60))) from error
         await asyncio.sleep(AGAIN_SECONDS)
 
 
@@ -252,7 +263,7 @@ async def _once(url: str, body: bytes, headers: Mapping[str, str]) -> AsyncItera
         raise GatewayLost(f"The gateway at {url} closed the connection before the end.")
 
 
-def _me() -> str:
+def whoever_is_here() -> str:
     """Whose memory it is: who is logged in on which machine. Said as a digest, as it may be passed on to a model's provider."""
     try:
         name = getpass.getuser()

@@ -21,13 +21,14 @@ Table = Mapping[str, Json]
 class Remote:
     """The gateway at an address."""
 
-    def __init__(self, url: str, key: str | None) -> None:
+    def __init__(self, url: str, key: str | None, more: Mapping[str, str] | None = None) -> None:
+        """`more` headers go with every request."""
         self._url = url
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = {**(more or {}), **({"Authorization": f"Bearer {key}"} if key else {})}
 
     async def status(self) -> Table:
         """The status. Raises `GatewayLost`, `GatewayRefused`."""
-        return await self._call("GET", "/status", None)
+        return await self.call("GET", "/status", None)
 
     async def metrics(self) -> str:
         """What it has counted, in Prometheus' text format. Raises `GatewayLost`, `GatewayRefused`."""
@@ -38,38 +39,38 @@ class Remote:
 
     async def people(self) -> Sequence[Table]:
         """Everybody who is known."""
-        return tables((await self._call("GET", "/api/access", None)).get("people"))
+        return tables((await self.call("GET", "/api/access", None)).get("people"))
 
     async def decide(self, verb: str, who: str) -> Sequence[Table]:
         """Approve or revoke somebody; who it was."""
-        return tables([(await self._call("POST", "/api/access", {"verb": verb, "who": who})).get("person")])
+        return tables([(await self.call("POST", "/api/access", {"verb": verb, "who": who})).get("person")])
 
     async def keys(self) -> Sequence[Table]:
         """All keys of the API."""
-        return tables((await self._call("GET", "/api/keys", None)).get("keys"))
+        return tables((await self.call("GET", "/api/keys", None)).get("keys"))
 
     async def key(self, verb: str, name: str, more: Table) -> tuple[Table, str]:
         """Make or change a key: as it is then, and the key itself if there is a new one."""
-        body = await self._call("POST", "/api/keys", {"verb": verb, "name": name, **more})
+        body = await self.call("POST", "/api/keys", {"verb": verb, "name": name, **more})
         found = body.get("key")
         return (found if isinstance(found, dict) else {}), str(body.get("secret") or "")
 
     async def send(self, to: str, text: str, files: Sequence[tuple[str, bytes]], key: str) -> Table:
         """Say something in a chat: ``id`` and ``state`` of the delivery, once it is stored."""
         carried: list[Json] = [{"name": name, "data": base64.b64encode(data).decode()} for name, data in files]
-        return await self._call("POST", "/api/send", {"to": to, "text": text, "files": carried, "key": key})
+        return await self.call("POST", "/api/send", {"to": to, "text": text, "files": carried, "key": key})
 
     async def delivery(self, number: str, wait_seconds: float) -> Table:
         """How a delivery is doing; comes back at the latest after the time, sooner if it is settled."""
-        return await self._call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", None)
+        return await self.call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", None)
 
     async def webhooks(self) -> Sequence[Table]:
         """How the receivers of webhooks are doing; none where there are none."""
-        return tables((await self._call("GET", "/api/webhooks", None)).get("webhooks"))
+        return tables((await self.call("GET", "/api/webhooks", None)).get("webhooks"))
 
     async def webhook(self, verb: str, receiver: str, one: str) -> Table:
         """Try a receiver, send again, or turn it on."""
-        return await self._call("POST", "/api/webhooks", {"verb": verb, "receiver": receiver, "id": one})
+        return await self.call("POST", "/api/webhooks", {"verb": verb, "receiver": receiver, "id": one})
 
     async def _ask(self, method: str, path: str, body: Table | None) -> tuple[int, bytes]:
         data = orjson.dumps(body) if body is not None else None
@@ -86,8 +87,9 @@ class Remote:
     def _lost(self, error: Exception) -> GatewayLost:
         return GatewayLost(f"The gateway at {self._url} does not answer ({type(error).__name__}).")
 
-    async def _call(self, method: str, path: str, body: Table | None) -> Table:
-        _, read = await self._ask(method, path, body)
+    async def call(self, method: str, path: str, body: Table | None = None) -> Table:
+        """The object that a route answers with. Raises `GatewayLost`, `GatewayRefused`."""
+        status, read = await self._ask(method, path, body)
         try:
             answer: Json = orjson.loads(read)
         except orjson.JSONDecodeError as error:
@@ -95,7 +97,7 @@ class Remote:
         table = answer if isinstance(answer, dict) else {}
         problem = table.get("error")
         if isinstance(problem, dict):
-            raise GatewayRefused(str(problem.get("message")))
+            raise GatewayRefused(str(problem.get("message")), status)
         return table
 
 

@@ -40,6 +40,51 @@ def mcp_try(config_file: Path | None, server: str, tool: str, arguments: str) ->
     guarded(lambda: _try(config_file, server, tool, arguments))
 
 
+@mcp.command("serve")
+@click.option("--url", default="", help="Address of the gateway, if it runs elsewhere.")
+@click.option("--operator", is_flag=True, help="Offer what operators may as well: explain anything, triage, send.")
+@click.pass_obj
+def mcp_serve(config_file: Path | None, url: str, operator: bool) -> None:
+    """Be a server of tools on standard input and output, for agents and editors that begin it: they can ask the running gateway.
+
+    OUTSPOKEN_KEY is the key with which it is asked. See docs/mcp-server.md.
+    """
+    from gateway.cli.guarded import guarded
+
+    guarded(lambda: _serve(config_file, url, operator=operator))
+
+
+async def _serve(config_file: Path | None, url: str, *, operator: bool) -> int:
+    import os
+    from importlib.util import find_spec
+
+    from gateway.config.misfits import MCP_FIX
+    from gateway.operate.context import configure_logs, configured_url, load_all
+    from gateway.version import program_version
+
+    if find_spec("mcp") is None:
+        click.echo(f"The package that speaks the protocol is not there. {MCP_FIX}", err=True)
+        return 78
+    from adapters.mcpserver.doing import GatewayWay
+    from adapters.mcpserver.stdio import serve_stdio
+    from adapters.terminal.ask import whoever_is_here
+
+    loaded, _ = load_all(config_file)
+    configure_logs(loaded.config, quiet=True)
+    server = loaded.config.server
+    key = os.environ.get("OUTSPOKEN_KEY") or (server.api_key.get_secret_value() if server.api_key else None)
+    operator_key = server.operator_key.get_secret_value() if operator and server.operator_key else None
+    where = url.rstrip("/") or configured_url(loaded.config)
+    if not where:
+        click.echo(
+            "[server] port is 0, so nobody knows where the gateway is: say --url http://127.0.0.1:PORT.", err=True
+        )
+        return 78
+    way = GatewayWay(where, key, operator_key, operates=operator, user=whoever_is_here())
+    await serve_stdio(program_version(), way)
+    return 0
+
+
 async def _list(config_file: Path | None, *, as_json: bool) -> int:
     import orjson
 

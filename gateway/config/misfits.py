@@ -78,6 +78,9 @@ def _extras(config: Config, installed: Callable[[str], bool]) -> Iterator[Misfit
     """What needs a package that is not installed."""
     if config.mcp.servers and not installed("mcp"):
         yield Misfit("mcp", "servers", (), NO_MCP, MCP_FIX)
+    if config.server.mcp and not installed("mcp"):
+        what = "[server] mcp is on, and the package that speaks the protocol is not there."
+        yield Misfit("server", "mcp", (), what, MCP_FIX)
     if config.telemetry.otlp_endpoint and not installed("opentelemetry.sdk"):
         what = "[telemetry] otlp_endpoint is set, and the package that sends traces is not there."
         fix = "Install it: pip install 'outspoken[otlp]', or take the key out."

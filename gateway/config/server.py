@@ -63,6 +63,9 @@ class Server(Section):
     errors: ErrorsAs = ErrorsAs.AUTO
     """How clients of the API are told of a turn that produced nothing: status is an HTTP error, words stand in the content of an answer,
     auto gives words to front ends of chats and a status to all others. A request's X-Outspoken-Errors header comes first."""
+    mcp: bool = False
+    """Whether other agents and editors may use the gateway as a server of tools at /mcp (Model Context Protocol), with the keys of the API. Needs the
+    extra mcp; outspoken mcp serve works without."""
     thinking: bool = True
     """Whether clients of the API are shown what the model thinks (reasoning_content), where their key does not say otherwise. Clients that
     run tools of their own hand it back with the conversation, and some providers refuse a conversation without it."""

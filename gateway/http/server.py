@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,8 +34,10 @@ from gateway.http.admin import Admin
 from gateway.http.connections import Doorkeeper
 from gateway.http.entry import EntryMiddleware, ServersLog, expecting
 from gateway.http.hooks import HookIntake
+from gateway.http.mcpdoor import McpEntrance
 from gateway.http.sending import Sending
 from gateway.http.status import Look
+from gateway.http.triage import TriageLook
 from gateway.people.keyring import Keyring
 from gateway.queues.refusals import Refusals
 from gateway.sessions.hub import Hub
@@ -111,9 +113,27 @@ async def open_doors(
     ]
     served += _hooks(config, hub, chats, clock).routes()
     served += _console(config, hub, store, clock, ids, chats).routes()
+    address: list[str] = []
+    mcp = _mcp(config, keyring, lambda: _from_here(address[0]))
+    served += mcp.routes()
+    served += TriageLook(config.storage.url or paths.database, clock, operator_key).routes()
     served.append(HttpRoute.DESCRIBE.served(_described(served)))
     app.add_routes(expecting(served))
-    return await _listening(config, app, ids, hub.tell, stack)
+    app.on_shutdown.append(mcp.aclose)
+    address.append(await _listening(config, app, ids, hub.tell, stack))
+    return address[0]
+
+
+def _mcp(config: Config, keyring: Keyring, url: Callable[[], str]) -> McpEntrance:
+    """The way of other agents to us. `url` is asked once we listen."""
+    server = config.server
+    access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
+    return McpEntrance(keyring, access, server.cors_origins, server.max_body_bytes, url, on=server.mcp)
+
+
+def _from_here(url: str) -> str:
+    """The address by which this machine calls what listens everywhere."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def _sessions(hub: Hub) -> SessionAccess:

@@ -10,7 +10,8 @@ from agent_core.failures.exits import ExitCode
 REQUESTS = (
     "already_decided", "answer_lost", "approval_gone", "approval_not_found", "completion_not_found", "conversation_busy",
     "conversation_not_found", "expectation_failed", "idempotency_key_reused", "insufficient_quota", "internal_error", "invalid_api_key",
-    "invalid_body", "invalid_header", "invalid_json", "invalid_value", "item_not_found", "method_not_allowed", "model_not_found",
+    "invalid_body", "invalid_header", "invalid_json", "invalid_value", "item_not_found", "mcp_off", "method_not_allowed",
+    "model_not_found",
     "no_chat", "not_signed", "not_started", "overloaded", "previous_response_not_found", "queue_full", "rate_limit_exceeded",
     "request_timeout", "request_too_large", "response_in_progress", "response_not_found", "shutting_down", "storage_full",
     "storage_unavailable", "too_large", "too_many", "too_many_of_one_peer", "too_new", "too_old", "tools_not_allowed", "unknown_hook", "unknown_url",

@@ -184,6 +184,13 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.APPROVE: ApiOperation(_ok(at.Done), ("413", "415"), at.PageDecision),
     R.WHY: ApiOperation(_ok(at.Story)),
 
+    R.MCP: ApiOperation(
+        {**_ok(None, "The answer, or a stream with progress and the answer.", Media.JSON, Media.EVENTS), "202": ApiAnswer("Taken.", None, ())},
+        ("4XX", "5XX"), {},
+    ),
+    R.MCP_LISTEN: ApiOperation(_STREAM, ("4XX", "5XX")),
+    R.MCP_LEAVE: ApiOperation(_ok(None), ("4XX", "5XX")),
+
     R.HOOK: ApiOperation(
         {"202": ApiAnswer("It is stored, and will be answered.", at.HookTaken)}, ("401", "404", "413", "422", "429", "500", "502", "507"),
         {}, caller=WhoseKey.SIGNED,
@@ -204,6 +211,12 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.CHANGE_KEYS: _operators(_ANYTHING, body=at.KeyChange),
     R.SEND: _operators(_ok(at.SentState), "404", "409", "413", "502", "507", body=at.SendBody),
     R.SENT: _operators(_ok(at.SentState), "404"),
+    R.TRIAGE: ApiOperation(
+        _ANYTHING, ("404",), query=(
+            QueryParameter("since", {"type": "string"}, "A span such as 2h or 7d, or a time."),
+            QueryParameter("limit", {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}, "At most so many groups."),
+        ), caller=WhoseKey.OPERATOR,
+    ),
     R.LIST_WEBHOOKS: _operators(_ANYTHING),
     R.CHANGE_WEBHOOKS: _operators(_ANYTHING, "404", body=at.WebhookChange),
 
