@@ -73,6 +73,7 @@ types: $(VENV)/.test-ready
 tests: $(VENV)/.test-ready $(VENV)/clients/.ready
 	@bash tests/browser-check.sh
 	@bash tests/prometheus-check.sh
+	@bash tests/sandbox-check.sh
 	@$(BIN)/pytest --processes $(WORKERS) --again 10
 
 # The types are looked at while tests wait.
@@ -85,6 +86,7 @@ test: $(VENV)/.test-ready ## formatter, linter, type checker and all tests
 soak: $(VENV)/.test-ready $(VENV)/clients/.ready ## the long proofs: simulation, exploration, kills, fuzzing, power cuts, deployment
 	@$(PIP) install --only-binary :all: 'atheris>=3' || echo "No atheris for this Python: the fuzzing will say so."
 	@bash tests/prometheus-check.sh
+	@bash tests/sandbox-check.sh
 	@$(BIN)/python -m tests.soak
 
 .PHONY: bench

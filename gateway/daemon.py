@@ -45,6 +45,7 @@ from gateway.config.reading import CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
 from gateway.delivery.forming import WORKERS, Forming
+from gateway.delivery.outbox import Outbox
 from gateway.http.keyadmin import KeyAdmin
 from gateway.http.server import api_key_of, open_doors
 from gateway.http.status import Look
@@ -69,6 +70,7 @@ from gateway.queues.queues import Queues
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
+from gateway.shell.shell import ShellTools, shell_tools_here
 from gateway.storage.damage import DamageMet
 from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
@@ -153,7 +155,7 @@ async def serving(
         client = _client(endpoints, clock, redactor, stack)
         workers = await stack.enter_async_context(Workers())
         follow_ups = FollowUpsHere(Later(store, clock, partial(zone_in_force, config.schedule), config.quota.reminders))
-        tools = await _tools(config, store, paths, workers, stack, follow_ups)
+        tools, shell = await _tools(config, store, paths, workers, clock, stack, follow_ups)
         servers = await _mcp_servers(config, paths, tools, clock, stack)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
@@ -169,7 +171,7 @@ async def serving(
             doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
         )  # fmt: skip
         await stack.enter_async_context(hub)
-        chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids, follow_ups))
+        chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
@@ -184,7 +186,8 @@ async def serving(
             )
         )  # fmt: skip
         aside = keeper.aside
-        look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, aside, soundness, hooks, servers)
+        others = (soundness, hooks, servers, shell)
+        look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, aside, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
@@ -276,13 +279,41 @@ def tell_of_old_rows(endpoints: Sequence[Endpoint], clock: Clock) -> None:
         log.warning("model.known_bad_overdue", row=row.name, look_again=row.look_again.isoformat(), report=row.report)
 
 
+async def _chats(
+    config: Config,
+    hub: Hub,
+    outbox: Outbox,
+    store: Store,
+    clock: Clock,
+    ids: SystemIds,
+    follow_ups: FollowUpsHere,
+    shell: ShellTools,
+    stack: AsyncExitStack,
+) -> Platforms:
+    """The chats, and then what tells them something."""
+    chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids, follow_ups))
+    await stack.enter_async_context(shell.running())
+    return chats
+
+
 async def _tools(
-    config: Config, store: Store, paths: Paths, workers: Workers, stack: AsyncExitStack, follow_ups: FollowUpsHere
-) -> ToolRegistry:
+    config: Config,
+    store: Store,
+    paths: Paths,
+    workers: Workers,
+    clock: Clock,
+    stack: AsyncExitStack,
+    follow_ups: FollowUpsHere,
+) -> tuple[ToolRegistry, ShellTools]:
+    shell, spool = (
+        await shell_tools_here(config.shell, paths.state_dir, store, clock, follow_ups),
+        paths.state_dir / "outbox",
+    )
     try:
-        return await toolset(
-            config, store.memory, paths.state_dir / "outbox", workers, stack, follow_ups, time_tools(follow_ups.later)
+        found = await toolset(
+            config, store.memory, spool, workers, stack, follow_ups, time_tools(follow_ups.later), shell
         )
+        return found, shell
     except ToolUnknown as error:
         raise CannotServe(str(error)) from error
 

@@ -20,6 +20,7 @@ from gateway.config.sections import Config, Search, Tools
 from gateway.config.tools.mcp import McpEntry, may_be_brought
 from gateway.config.tools.toolnames import brings_python
 from gateway.schedule.toolspecs import later_names
+from gateway.shell.shell import ShellTools
 
 log = structlog.get_logger("gateway")
 
@@ -54,16 +55,18 @@ async def toolset(
     stack: AsyncExitStack,
     follow_ups: FollowUps = NOBODY_FOLLOWS,
     later: Sequence[Tool] = (),
+    shell: ShellTools | None = None,
 ) -> ToolRegistry:
     """All that is offered. Raises `ToolUnknown`, unless what is named may be in what could not be used: that is logged, and the rest goes on."""
     own = [*builtin_tools(memory, spool, workers, follow_ups), *later, *searching(config.search)]
     added = await added_tools(config.tools, workers, stack)
-    for one in added.unusable:
+    unusable = [*added.unusable, *(shell.unusable if shell is not None else ())]
+    for one in unusable:
         log.error("tool.unusable", source=one.source, why=one.why)
-    everything = [*own, *added.tools]
+    everything = [*own, *(shell.tools if shell is not None else ()), *added.tools]
     named = named_tools(config)
     unknown = unknown_names(named, [tool.spec.name for tool in everything], config.mcp.servers)
-    if unknown and not added.unusable:
+    if unknown and not unusable:
         raise ToolUnknown(unknown)
     if unknown:
         log.error("tool.named_and_missing", words=unknown)

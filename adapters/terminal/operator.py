@@ -142,6 +142,7 @@ def status_lines(body: Table) -> list[str]:
     lines += [f"Forgetting a person ({one.get('forget')})." for one in tables(body.get("forgetting"))]
     lines += _words(body.get("forgotten"))
     lines += [f"Webhook {line}" for line in webhook_lines(hooks)] if (hooks := tables(body.get("webhooks"))) else []
+    lines += _shell(body.get("shell"))
     lines += [_tool_server(one) for one in tables(body.get("mcp"))]
     unsent = body.get("unsent_parts")
     if unsent:
@@ -294,6 +295,14 @@ def delivery_line(body: Table) -> str:
             return f"It could not be delivered: {body.get('cause')}"
         case _:
             return f"The last try failed: {body.get('cause')}" if body.get("cause") else ""
+
+
+def _shell(found: Json) -> list[str]:
+    """Commands of the agent in a line; none where nobody wants any."""
+    if not isinstance(found, dict) or found.get("state") == "off":
+        return []
+    words = found.get("words")
+    return [str(words)] if words else [f"Commands of the agent: {found.get('running')} running"]
 
 
 def _tool_server(one: Table) -> str:

@@ -136,6 +136,14 @@ class Space(Protocol):
         """
         ...
 
+    async def left(self) -> Amounts:
+        """How much more there is room for, of what has a limit: for whoever cannot say beforehand what will be written."""
+        ...
+
+    async def changed(self) -> None:
+        """Something was written that was not held: it is counted before room is asked for again."""
+        ...
+
 
 class Unlimited:
     """Where nobody counts."""
@@ -144,6 +152,13 @@ class Unlimited:
     async def hold(self, adding: Amounts, place: Path | None = None) -> AsyncGenerator[None]:  # noqa: ARG002 - a `Space` is asked so
         """There is always room."""
         yield
+
+    async def left(self) -> Amounts:
+        """Nothing has a limit."""
+        return {}
+
+    async def changed(self) -> None:
+        """Nobody counts."""
 
 
 UNLIMITED: Space = Unlimited()

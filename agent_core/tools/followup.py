@@ -23,11 +23,18 @@ class FollowUps(Protocol):
         """
         ...
 
+    async def reaches(self, turn: str) -> bool:
+        """Whether there is somebody to tell: what a model is promised. Raises `StorageUnavailable`."""
+        ...
+
 
 class NobodyFollows:
     """Where there is no gateway around the tools."""
 
     async def begin(self, turn: str, key: str, title: str, words: str) -> bool:  # noqa: ARG002 - a `FollowUps` is asked so
+        return False
+
+    async def reaches(self, turn: str) -> bool:  # noqa: ARG002
         return False
 
 

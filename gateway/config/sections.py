@@ -30,6 +30,7 @@ from gateway.config.schedule import Schedule
 from gateway.config.server import Server
 from gateway.config.tools.mcp import Mcp
 from gateway.config.tools.search import Search
+from gateway.config.tools.shell import Shell
 from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
 from gateway.config.webhooks import HooksSection, Webhooks
 from gateway.limits.alerts import AlertLimits, AlertRules
@@ -273,6 +274,7 @@ class _First(BaseSettings):
     session: SessionsSection = Field(default_factory=SessionsSection)
     tools: Tools = Field(default_factory=Tools)
     search: Search = Field(default_factory=Search)
+    shell: Shell = Field(default_factory=Shell)
     mcp: Mcp = Field(default_factory=Mcp)
     agents: Agents = Field(default_factory=Agents)
     budgets: BudgetsSection = Field(default_factory=BudgetsSection)

@@ -27,6 +27,7 @@ from gateway.queues.queue import Running
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import PutAside
+from gateway.shell.shell import ShellTools
 from gateway.storage.soundness import SoundnessWatch
 from gateway.version import program_version
 
@@ -54,6 +55,7 @@ class Look:
     soundness: SoundnessWatch
     webhooks: HookSender | None = None
     servers: McpServers | None = None
+    shell: ShellTools | None = None
 
     def __post_init__(self) -> None:
         self.began = self.clock.monotonic()
@@ -106,6 +108,7 @@ class Look:
             "soundness": self.soundness.status(),
             "cannot_be_set_aside": {**self.asides.stuck},
             "mcp": self.servers.status() if self.servers is not None else [],
+            "shell": self.shell.status() if self.shell is not None else None,
             "free_disk_bytes": self.health.free_bytes,
             "quota": self.quotas.status(),
             "retention": asdict(self.hub.upkeep.last) | {"kept": asdict(self.hub.upkeep.keep)},

@@ -42,6 +42,14 @@ class FollowUpsHere:
         asked = next(iter(await self.later.store.inbox.inputs(turn)), None)
         return asked is not None and await self.begin_for(inbox.decode(asked.body), key, title, words)
 
+    async def reaches(self, turn: str) -> bool:
+        asked = next(iter(await self.later.store.inbox.inputs(turn)), None)
+        inbound, parts = (
+            follow_up(inbox.decode(asked.body), "", "", "") if asked is not None else None,
+            self.later.whole,
+        )
+        return inbound is not None and parts is not None and not _is_strangers(inbound, parts.members)
+
     async def begin_for(self, asked: Inbound, key: str, title: str, words: str) -> bool:
         """The same, for whoever kept the message that began it."""
         inbound, parts = follow_up(asked, key, title, words), self.later.whole

@@ -85,6 +85,14 @@ class ScopedSpace:
         async with self.quotas.hold(self.holder, adding, place or self.workspace):
             yield
 
+    async def left(self) -> Amounts:
+        """See `Space`."""
+        return await self.quotas.left(self.holder, self.workspace)
+
+    async def changed(self) -> None:
+        """See `Space`."""
+        self.quotas.changed(self.holder)
+
 
 class Quotas:
     """What is kept, counted, and room held for more. Use `running` for its life; `hold` works without it, too."""
@@ -143,6 +151,21 @@ class Quotas:
             self._dirty.add(holder)  # a thread may still be at it, and some of it may be there
             raise
         self.ledger.settle(held)
+
+    async def left(self, holder: str, place: Path) -> Amounts:
+        """How much more there is room for in a folder of a holder's, of what has a limit."""
+        await self._load()
+        await self._own(place, holder)
+        await self._count_if_unknown(holder, {QuotaKind.WORKSPACE: 0, QuotaKind.FILES: 0})
+        used, limits = self.ledger.used(holder), self.limits.each
+        found = {
+            kind: max(0, limits[kind] - used.get(kind, 0))
+            for kind in (QuotaKind.WORKSPACE, QuotaKind.FILES)
+            if limits.get(kind)
+        }
+        if self.limits.whole:
+            found[QuotaKind.WHOLE] = max(0, self.limits.whole - self.ledger.whole())
+        return found
 
     def note(self, holder: str, full: Full) -> None:
         """Somebody was refused: counted, and said now and then."""

@@ -18,6 +18,7 @@ from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, ToolChang
 from agent_core.workers.pool import Workers
 from gateway.config.sections import Config
 from gateway.schedule.toolspecs import OF_TIME
+from gateway.shell.shell import SOURCE, shell_tools_of
 from gateway.toolset import added_tools, named_tools, offered, searching
 
 
@@ -56,9 +57,11 @@ async def listed(config: Config) -> tuple[list[ListedTool], Sequence[Unusable]]:
     async with AsyncExitStack() as stack:
         workers = await stack.enter_async_context(Workers())
         added = await added_tools(config.tools, workers, stack)
+        shell = await shell_tools_of(config.shell)
     mine = [tool.spec for tool in (*own_tools(), *searching(config.search))]
     own = [one(spec, "outspoken") for spec in (*mine, *OF_TIME)]
-    return [*own, *(one(tool.spec, _source(tool)) for tool in added.tools)], added.unusable
+    own += [one(tool.spec, SOURCE) for tool in shell.tools]
+    return [*own, *(one(tool.spec, _source(tool)) for tool in added.tools)], [*added.unusable, *shell.unusable]
 
 
 def _source(tool: Tool) -> str:

@@ -30,6 +30,9 @@ OWN = frozenset(
         "list_scheduled",
         "cancel_scheduled",
         "set_timezone",
+        "run_command",
+        "read_output",
+        "stop_command",
     ]
 )
 """Tools that the plain requests are for: they are not called because their name is in the words."""

@@ -15,11 +15,45 @@ PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools
 CAN = """\
 - `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
 - `list files`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
+- `run: python3 --version`, `run the tests in this archive`, `make a chart of this CSV` (where commands can be run)
 - `remember that my dog is called Rex`, `what do you remember`, `todo: tidy up, write home`
 - `remind me in 1 minute to drink tea`, `schedule every day 9:00: write a long answer`, `list reminders`, `cancel reminder 1`, `my time zone is Europe/Berlin`
 - `count to 30 slowly`, `write a long answer`, `think`, `draw`
 - for programs: `call TOOL {…}` (or words of a tool's name), `tool_choice`, `response_format`
 - several in one message, joined by “ and then ”"""
+
+RUN_TESTS = """\
+archive=$(ls -t *.zip *.tar.gz *.tgz *.tar */*.zip */*.tar.gz 2>/dev/null | head -n 1)
+[ -n "$archive" ] || { echo "There is no archive here."; exit 1; }
+echo "Unpacking $archive"
+rm -rf unpacked && mkdir unpacked && cd unpacked
+case "../$archive" in *.zip) python3 -m zipfile -e "../$archive" . ;; *) tar -xf "../$archive" ;; esac || exit 1
+if python3 -c 'import pytest' 2>/dev/null; then python3 -m pytest -q; else python3 -m unittest discover -v; fi"""
+DRAW_CHART = """\
+import csv, glob, html, os, sys
+found = sorted(glob.glob('*.csv') + glob.glob('*/*.csv'), key=os.path.getmtime)
+if not found:
+    sys.exit('There is no CSV file here.')
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+rows = [(row[0], number(row[-1])) for row in csv.reader(open(found[-1], encoding='utf-8-sig')) if len(row) > 1]
+rows = [row for row in rows if row[1] is not None][:40]
+if not rows:
+    sys.exit(found[-1] + ' has no column of numbers.')
+most = max(abs(value) for _, value in rows) or 1
+bars = ''.join(
+    f'<text x="4" y="{24 * n + 17}">{html.escape(name[:20])}</text>'
+    f'<rect x="160" y="{24 * n + 4}" width="{abs(value) / most * 400:.1f}" height="16" fill="#47a"/>'
+    f'<text x="{166 + abs(value) / most * 400:.1f}" y="{24 * n + 17}">{value:g}</text>'
+    for n, (name, value) in enumerate(rows))
+with open('chart.svg', 'w', encoding='utf-8') as file:
+    file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{24 * len(rows) + 8}" font-family="sans-serif" font-size="13">{bars}</svg>')
+print(f'{len(rows)} bars of {found[-1]} are in chart.svg')"""
+"""What the rehearsal model knows of programming."""
+BEGUN_EARLIER = "It was begun here earlier; no person wrote this."
 
 Task = tuple[str, dict[str, object], str]
 """(tool, arguments, what is said beside the call)"""
@@ -41,18 +75,26 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?(cancel|pause|resume) (?:reminder|scheduled|number)? ?(\d{1,6})\W*$", lambda m: ("cancel_scheduled", {"number": int(m[2]), "action": m[1].lower()}, "I'll do that.")),
         (r"^(?:please )?my time ?zone is ([\w/+-]+)\W*$", lambda m: ("set_timezone", {"zone": m[1]}, "I'll keep that.")),
         (r"^todo\s*:\s*(.+)$", lambda m: ("todo", {"items": [{"text": t.strip(), "state": "pending"} for t in m[1].split(",") if t.strip()]}, "I'll write the list.")),
-
+        (r"^(?:please )?run\s*:\s*(.+)$", lambda m: ("run_command", {"script": m[1].strip()}, "I'll run that.")),
+        (r"^(?:please )?(?:run|start) (?:all )?the tests in (?:this|the|that|my) archive\b.*$", lambda _: ("run_command", {"script": RUN_TESTS, "wait_seconds": 2}, "I'll unpack it and run its tests.")),
+        (r"^(?:please )?(?:make|draw) (?:me )?a chart of (?:this|the|that|my) (?:csv|table)\b.*$", lambda _: ("run_command", {"argv": ["python3", "-c", DRAW_CHART]}, "I'll draw it.")),
 )  # fmt: skip
 
 
 def plan(conversation: RehearsalRequest) -> Script:
     """The reply to a request."""
     words = conversation.words
+    if words.startswith("[") and BEGUN_EARLIER in words:
+        return _followed(words)
     if words.lower().startswith("rehearse"):
         return _rehearsed(conversation)
     if (reply := for_programs(conversation)) is not None:
         return reply
     tasks = [task for part in re.split(r"(?<!\s)\s+and then\s+", words) if (task := _task(part)) is not None]
+    if "send_file" in conversation.tools and any(
+        task[1].get("argv") == ["python3", "-c", DRAW_CHART] for task in tasks
+    ):
+        tasks.append(("send_file", {"path": "chart.svg"}, "Here it is."))
     if tasks:
         return _work(conversation, tasks)
     return _talk(conversation)
@@ -107,6 +149,14 @@ def _shown(tool: str, result: str) -> str:
     if tool in ("read_file", "list_files", "search_files", "recall", "todo"):
         return f"This is what came back:\n\n```\n{result.strip()[:3000]}\n```"
     return result.strip()[:3000]
+
+
+def _followed(words: str) -> Script:
+    """What came of something that was begun in an earlier turn."""
+    title, _, rest = words[1:].partition(f". {BEGUN_EARLIER}")
+    _, _, came = rest.partition("\n\n")
+    shown = "\n".join(line for line in came.strip().splitlines() if not line.startswith("----- "))[-3000:].strip()
+    return (Say(f"{title}." + (f"\n\n```\n{shown}\n```" if shown else "")), EndReply("stop"))
 
 
 def _talk(conversation: RehearsalRequest) -> Script:

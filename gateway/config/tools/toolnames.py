@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gateway.config.tools.shell import SHELL_TOOLS
+
 if TYPE_CHECKING:
     from gateway.config.sections import Config, Tools
 
@@ -27,4 +29,5 @@ def known_names(config: Config) -> Sequence[str]:
     if config.mcp.servers or brings_python(config.tools):
         return ()
     more = ((READ_SKILL, config.tools.skills), (SEARCH_WEB, config.search.engine))
-    return (*tool_names(), *later_names(), *(name for name, there in more if there))
+    shell = SHELL_TOOLS if config.shell.on else ()
+    return (*tool_names(), *later_names(), *shell, *(name for name, there in more if there))

@@ -37,12 +37,14 @@ from gateway.config.paths import Paths, PathsError, find_paths
 from gateway.config.reading import Loaded, redactor_of, survey
 from gateway.config.sections import Config
 from gateway.config.sources import ConfigProblem
+from gateway.config.tools.shell import SHELL_TOOLS
 from gateway.config.tools.toolnames import brings_python
 from gateway.operate.context import find_gateway, holder_of_database
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
 from gateway.operate.doctor import programs as doctor_programs
+from gateway.operate.doctor import shell as doctor_shell
 
 DATABASE_SECONDS = 300.0
 MODEL_SECONDS = 90.0
@@ -79,6 +81,7 @@ async def diagnose(
         *_platforms(config, env, runs=runs),
         *([Check("tools", TOOLS_SECONDS, lambda: own_tools(config))] if brings_tools(config) else []),
         *_search(config),
+        *doctor_shell.checks(config),
         *_tool_servers(config),
     ]
     redactor = redactor_of(config)
@@ -281,6 +284,7 @@ async def own_tools(config: Config) -> Seen:
     findings = [problem("tools", f"{one.source}: {one.why}.", fix) for one in added.unusable]
     there = [tool.spec.name for tool in added.tools]
     known = [*tool_names(), *later_names(), *(tool.spec.name for tool in searching(config.search)), *there]
+    known += SHELL_TOOLS if config.shell.on else ()
     if unknown := unknown_names(named_tools(config), known, config.mcp.servers):
         # A gateway starts all the same where something that could not be used may have brought it.
         level = Severity.PROBLEM if added.unusable else Severity.CONFIGURATION

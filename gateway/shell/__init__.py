@@ -1,0 +1,1 @@
+"""Commands that the agent runs, as the gateway has them."""

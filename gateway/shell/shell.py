@@ -1,0 +1,85 @@
+"""The tools that run commands: offered only where the operator wants them and the sandbox was found to work; else it is said why not."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_core.jsonvalue import Json
+from agent_core.ports import Clock
+from agent_core.records import dataclass
+from agent_core.store.store import Store
+from agent_core.tools.base import Tool
+from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
+from agent_core.tools.offer import Unusable
+from gateway.config.tools.shell import Shell
+
+if TYPE_CHECKING:
+    from agent_core.tools.shell.commands import ShellCommands
+
+SOURCE = "[shell]"
+COMMANDS = "commands"
+"""The folder in the state directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellTools:
+    """What there is of them."""
+
+    section: Shell
+    tools: tuple[Tool, ...] = ()
+    why_not: str = ""
+    commands: ShellCommands | None = None
+
+    @property
+    def unusable(self) -> tuple[Unusable, ...]:
+        """Why there are none although they are wanted."""
+        return (Unusable(SOURCE, self.why_not.removesuffix(".")),) if self.why_not else ()
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """For the block, commands that there are are followed; at its end they are ended."""
+        return self.commands.running() if self.commands is not None else nullcontext()
+
+    def status(self) -> Json:
+        """For ``outspoken status``."""
+        if self.why_not:
+            return {"state": "unusable", "words": self.why_not, "running": 0}
+        running = self.commands.count if self.commands is not None else 0
+        return {"state": "ready" if self.section.on else "off", "words": "", "running": running}
+
+
+async def shell_tools_of(section: Shell) -> ShellTools:
+    """The tools to be looked at, and whether they could be used; none of them can be run."""
+    if not section.on:
+        return ShellTools(section)
+    from agent_core.ports import SystemClock
+
+    return await _made(section, Path(), None, SystemClock(), NOBODY_FOLLOWS)
+
+
+async def shell_tools_here(
+    section: Shell, state: Path, store: Store, clock: Clock, follow_ups: FollowUps
+) -> ShellTools:
+    """The tools of a gateway. Nothing is loaded where nobody wants them."""
+    if not section.on:
+        return ShellTools(section)
+    return await _made(section, state / COMMANDS, store, clock, follow_ups)
+
+
+async def _made(section: Shell, folder: Path, store: Store | None, clock: Clock, follow_ups: FollowUps) -> ShellTools:
+    from agent_core.tools.shell.commands import ShellCommands
+    from agent_core.tools.shell.tools import shell_tools
+    from agent_core.tools.shell.trial import why_not
+
+    terms = section.terms()
+    why = await why_not(terms)
+    if why:
+        return ShellTools(section, why_not=f"The agent can run no commands. {why}")
+
+    async def is_open(turn: str) -> bool:
+        row = await store.turns.one(turn) if store is not None else None
+        return row is not None and row.closed_at is None
+
+    commands = ShellCommands(folder, terms, clock, follow_ups, is_open, section.at_once)
+    return ShellTools(section, tuple(shell_tools(commands, section.wait_seconds)), commands=commands)

@@ -1,0 +1,57 @@
+"""A command in the real sandbox, for tests; and whether there is one on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agent_core.tools.shell.record import COMMAND, OUTPUT, CommandEnd, CommandRecord, encoded, end_of, put_whole
+from agent_core.tools.shell.terms import MIB, ShellTerms
+from agent_core.tools.shell.trial import _BOOT, why_not
+
+SMALL = ShellTerms(seconds=20, memory_bytes=256 * MIB, processes=40, disk_bytes=32 * MIB, files=500, output_bytes=MIB)
+
+
+@cache
+def no_sandbox() -> str:
+    """Why there is no sandbox here."""
+    return asyncio.run(why_not(SMALL))
+
+
+def needs_sandbox() -> None:
+    """Skip, in words, where none works."""
+    if why := no_sandbox():
+        pytest.skip(why)
+
+
+def put_down(place: Path, *argv: str, terms: ShellTerms = SMALL, workspace: Path | None = None) -> Path:
+    """The folder of a command that was not begun."""
+    folder, workspace = place / "command", workspace or place / "workspace"
+    folder.mkdir(parents=True)
+    workspace.mkdir(parents=True, exist_ok=True)
+    put_whole(folder, COMMAND, encoded(CommandRecord("c1", "t1", "t1:1", str(workspace), argv[-1], argv, terms, 0)))
+    return folder
+
+
+def watcher(folder: Path, gateway: int | None = None) -> subprocess.Popen[bytes]:
+    """The process that watches over it, begun."""
+    told = (str(os.getpid() if gateway is None else gateway), str(folder), "\n".join(sys.path))
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _BOOT, *told], env={"PATH": os.environ["PATH"]}, start_new_session=True
+    )
+
+
+def ran(place: Path, script: str, terms: ShellTerms = SMALL, workspace: Path | None = None) -> tuple[CommandEnd, str]:
+    """How a script ended, and what it printed."""
+    folder = put_down(place, "/bin/sh", "-c", script, terms=terms, workspace=workspace)
+    with watcher(folder) as process:
+        process.wait(60)
+    end, output = end_of(folder), folder / OUTPUT
+    assert end is not None
+    return end, output.read_text("utf-8", "replace") if output.exists() else ""

@@ -1,0 +1,170 @@
+"""Ways out of the sandbox, each tried in the real one: none leads out, and nothing of a canary is seen inside or sent away."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agent_core.tools.shell.record import EndCause
+from agent_core.tools.shell.terms import MIB
+from tests.shell.escapes import OUT, PRELUDE, PYTHON, SHELL
+from tests.shell.sandboxes import SMALL, needs_sandbox, ran
+
+CANARY = "CANARY-5f0c1e"
+TRIED = len(SHELL) + len(PYTHON) + 10
+"""With the bombs below."""
+
+
+@dataclass
+class Outside:
+    """A machine with something to lose."""
+
+    place: Path
+    name: str
+    doors: list[socket.socket]
+    victim: subprocess.Popen[bytes]
+
+    @property
+    def port(self) -> int:
+        return self.doors[0].getsockname()[1]
+
+    def filled(self, text: str) -> str:
+        """An attempt with what it needs to know."""
+        for name, value in (("place", self.place), ("port", self.port), ("pid", self.victim.pid), ("name", self.name)):
+            text = text.replace(f"{{{name}}}", str(value))
+        return text.replace("OUT", OUT).replace("{{", "{").replace("}}", "}")
+
+
+@contextmanager
+def outside(place: Path) -> Generator[Outside]:
+    """Secrets in files and environments, open doors, a process that could be ended."""
+    (place / "other").mkdir(parents=True)
+    for name in ("secret.txt", "outspoken.db", "outspoken.toml", "other/theirs.txt"):
+        (place / name).write_text(CANARY)
+    name = f"outspoken-test-{os.getpid()}"
+    doors = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
+    doors[1].bind(f"\0{name}")
+    doors[2].bind(str(place / "door"))
+    for door in doors:
+        door.listen()
+        door.setblocking(False)
+    victim = subprocess.Popen(["sleep", "600"], env={"OUTSPOKEN_TOKEN": CANARY, "PATH": os.environ["PATH"]})
+    try:
+        yield Outside(place, name, doors, victim)
+        assert victim.poll() is None, "a process outside was ended"
+        for door in doors:
+            with pytest.raises(BlockingIOError):
+                door.accept()
+        assert sorted(one.name for one in place.rglob("*")) == [
+            "door", "other", "outspoken.db", "outspoken.toml", "secret.txt", "theirs.txt",
+        ]  # fmt: skip
+        for one in place.rglob("*.txt"):
+            assert one.read_text() == CANARY
+    finally:
+        victim.kill()
+        victim.wait()
+        for door in doors:
+            door.close()
+
+
+def sections(output: str) -> dict[str, str]:
+    """What each attempt printed."""
+    found: dict[str, str] = {}
+    for part in output.split("\n=== ")[1:]:
+        name, _, rest = part.partition("\n")
+        found[name] = rest
+    return found
+
+
+def escaped(output: str) -> list[str]:
+    """The attempts that led out, with what they printed."""
+    return [f"{name}: {said[:300]}" for name, said in sections(output).items() if OUT in said or CANARY in said]
+
+
+def test_no_attempt_of_a_shell_leads_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_sandbox()
+    monkeypatch.setenv("OUTSPOKEN_API_KEY", CANARY)
+    with outside(tmp_path / "machine") as machine:
+        tries = {name: machine.filled(text) for name, text in SHELL.items()}
+        workspace = tmp_path / "run" / "workspace"
+        workspace.mkdir(parents=True)
+        for number, text in enumerate(tries.values()):
+            (workspace / f"{number}.sh").write_text(text)
+        run = f'for i in $(seq 0 {len(tries) - 1}); do echo; echo "=== $i"; timeout 4 bash $i.sh 2>&1; done'
+        end, output = ran(tmp_path / "run", run, SMALL, workspace)
+    assert end.cause is EndCause.EXITED, (end, output[-500:])
+    assert len(sections(output)) == len(tries), "an attempt did not run"
+    assert [[*SHELL][int(one.partition(":")[0])] + one for one in escaped(output)] == []
+
+
+def test_no_system_call_leads_out(tmp_path: Path) -> None:
+    needs_sandbox()
+    if platform.machine() != "x86_64":
+        pytest.skip("the numbers of the calls are those of x86_64")
+    with outside(tmp_path / "machine") as machine:
+        workspace = tmp_path / "run" / "workspace"
+        workspace.mkdir(parents=True)
+        (workspace / "prelude.py").write_text(PRELUDE.replace("OUT", OUT))
+        body = ["from prelude import *", "import sys"]
+        for name, text in PYTHON.items():
+            body += [f"print({f'{chr(10)}=== {name}'!r}, flush=True)", "child = os.fork()", "if not child:", "  try:"]
+            body += [f"    {part}" for part in machine.filled(text).split("\n")]
+            body += [
+                "  except BaseException as e: print(type(e).__name__)",
+                "  sys.stdout.flush(); os._exit(0)",
+                "os.waitpid(child, 0)",
+            ]
+        (workspace / "attempts.py").write_text("\n".join(body))
+        end, output = ran(tmp_path / "run", "exec python3 attempts.py", SMALL, workspace)
+    assert end.cause is EndCause.EXITED, (end, output[-500:])
+    assert len(sections(output)) == len(PYTHON), output
+    assert escaped(output) == []
+
+
+BOMBS = {
+    "processes without end": ("i=0; while [ $i -lt 1000 ]; do sleep 20 & i=$((i+1)); done; wait", {EndCause.PROCESSES, EndCause.EXITED}),
+    "processes of processes": ("b() { [ $1 -gt 6 ] || { b $(($1+1)) & b $(($1+1)) & sleep 1; }; }; b 0", {EndCause.PROCESSES, EndCause.EXITED}),
+    "memory in one process": ("python3 -c 'x=[]\nwhile 1: x.append(bytearray(10**7))'; echo $?; sleep 0.2", {EndCause.EXITED, EndCause.MEMORY}),
+    "memory in many": ("for i in 1 2 3 4 5 6; do python3 -c 'import time; x=bytearray(10**8); time.sleep(30)' & done; wait", {EndCause.MEMORY}),
+    "shared memory": ("python3 -c 'import mmap,time; x=mmap.mmap(-1, 10**9); x.write(b\"x\"*10**9); time.sleep(30)'; sleep 1", {EndCause.MEMORY, EndCause.EXITED}),
+    "files in memory": ("head -c 1G /dev/zero > /tmp/x; head -c 1G /dev/zero > /dev/shm/x; du -k /tmp /dev/shm | awk '{s+=$1} END {exit s>150000}'", {EndCause.EXITED}),
+    "many small files": ("i=0; while :; do i=$((i+1)); : > f$i; done", {EndCause.DISK}),
+    "a disk": ("i=0; while :; do i=$((i+1)); head -c 8M /dev/zero > f$i; done", {EndCause.DISK}),
+    "words without end": ("yes", {EndCause.OUTPUT}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_ends_in_its_sandbox(name: str, tmp_path: Path) -> None:
+    needs_sandbox()
+    script, causes = BOMBS[name]
+    end, output = ran(tmp_path, script)
+    assert end.cause in causes, (end, output[-300:])
+    assert end.cause is not EndCause.EXITED or end.status is not None
+    size = sum(one.stat().st_size for one in (tmp_path / "workspace").iterdir())
+    assert size < 20 * SMALL.disk_bytes
+    assert len(output) <= SMALL.output_bytes + MIB
+
+
+def test_nothing_stays_behind_and_nobody_outside_is_ended(tmp_path: Path) -> None:
+    needs_sandbox()
+    with outside(tmp_path / "machine"):
+        ran(tmp_path / "all", "kill -KILL -1")
+    ran(tmp_path, "(setsid sleep 47117 &); nohup sleep 47118 >/dev/null 2>&1 & sleep 0.1")
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert b"4711" not in one.read_bytes()
+        except OSError:
+            continue
+
+
+def test_there_are_at_least_eighty() -> None:
+    assert TRIED >= 80
