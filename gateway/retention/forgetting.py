@@ -42,6 +42,7 @@ from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.turn.events import TurnOpened
+from gateway.config.tools.shell import COMMANDS
 from gateway.limits.whose import author_of, folder_name
 from gateway.queues import inbox
 from gateway.queues.queue import SessionQueue, Waiting
@@ -297,6 +298,8 @@ class Forgetting:
 
     async def _folder(self, name: str) -> int:
         path = self.workspaces / name
+        if self.spool is not None:  # what commands in it printed lies beside the spool
+            await asyncio.to_thread(shutil.rmtree, self.spool.parent / COMMANDS / name, True)
         if not path.is_dir():
             return 0
         await asyncio.to_thread(shutil.rmtree, path, True)

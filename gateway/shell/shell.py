@@ -13,14 +13,12 @@ from agent_core.store.store import Store
 from agent_core.tools.base import Tool
 from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.offer import Unusable
-from gateway.config.tools.shell import Shell
+from gateway.config.tools.shell import COMMANDS, Shell
 
 if TYPE_CHECKING:
     from agent_core.tools.shell.commands import ShellCommands
 
 SOURCE = "[shell]"
-COMMANDS = "commands"
-"""The folder in the state directory."""
 
 
 @dataclass(frozen=True, slots=True)

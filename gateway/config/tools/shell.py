@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from agent_core.tools.shell.terms import ShellTerms
 
 MIB = 1024 * 1024
+COMMANDS = "commands"
+"""The folder in the state directory in which commands are written down."""
 SHELL_TOOLS = ("run_command", "read_output", "stop_command")
 
 

@@ -31,6 +31,6 @@ def judged(made: ShellTools, *, root: bool) -> list[Finding]:
     network = f"They can call {hosts}." if hosts else "They have no network."
     found = [ok("shell", f"A command ran in the sandbox, and saw nothing of this machine but its programs. {network}")]
     if root:
-        what = "This runs as root, so the kernel does not hold how many processes a command may have: the gateway looks after that itself."
+        what = "The gateway runs as root; each conversation's commands run as a user who is nobody else, who owns the conversation's folder."
         found.append(note("shell", what, "Better: run the gateway as a user of its own."))
     return found
