@@ -19,7 +19,7 @@ from tests.shell.escapes import OUT, PRELUDE, PYTHON, SHELL
 from tests.shell.sandboxes import SMALL, needs_sandbox, ran
 
 CANARY = "CANARY-5f0c1e"
-TRIED = len(SHELL) + len(PYTHON) + 10
+TRIED = len(SHELL) + len(PYTHON) + 12
 """With the bombs below."""
 
 
@@ -138,6 +138,8 @@ BOMBS = {
     "files in memory": ("head -c 1G /dev/zero > /tmp/x; head -c 1G /dev/zero > /dev/shm/x; du -k /tmp /dev/shm | awk '{s+=$1} END {exit s>150000}'", {EndCause.EXITED}),
     "many small files": ("i=0; while :; do i=$((i+1)); : > f$i; done", {EndCause.DISK}),
     "a disk": ("i=0; while :; do i=$((i+1)); head -c 8M /dev/zero > f$i; done", {EndCause.DISK}),
+    "a disk behind folders in folders": ("i=0; while [ $i -lt 400 ]; do mkdir d; cd d; i=$((i+1)); done; head -c 8M /dev/zero > f; sleep 10", {EndCause.DISK}),
+    "a disk behind a closed folder": ("mkdir d; for i in 1 2 3 4 5 6; do head -c 8M /dev/zero > d/f$i; done; chmod 000 d; sleep 10", {EndCause.DISK}),
     "words without end": ("yes", {EndCause.OUTPUT}),
 }  # fmt: skip
 

@@ -260,6 +260,10 @@ class ShellCommands:
         """To its end, and until that is known to whoever asked for it."""
         try:
             end = await self._end(one)
+            if one.process is not None:
+                with suppress(TimeoutError):  # it has said its last word, and ends
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await one.process.wait()
             one.over.set()
             if end is None:
                 return

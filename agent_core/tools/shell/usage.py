@@ -73,19 +73,55 @@ class FolderUse:
     files: int = 0
 
 
+DEEPEST = 300
+"""Folders in folders; whoever goes deeper hides something, and counts as one who has written too much."""
+HIDDEN = 1 << 50
+
+
 def folder_use(folder: Path, most_files: int) -> FolderUse:
-    """Count it; links are not followed, and it ends when there are more files than `most_files`."""
-    use, waiting = FolderUse(), [str(folder)]
-    while waiting and use.files <= most_files:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+    """Count it, by descriptors, so that nothing leads out of it; it ends when there are more files than `most_files`.
+
+    A folder that its owner has closed is opened: what is in it counts.
+    """
+    use = FolderUse()
+    with suppress(OSError):
+        _count(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), 0, most_files, use)
+    return use
+
+
+def _count(here: int, depth: int, most_files: int, use: FolderUse) -> None:
+    """What lies in the folder of a descriptor, which is closed."""
+    try:
+        with os.scandir(here) as entries:
             for entry in entries:
+                if use.files > most_files:
+                    return
                 with suppress(OSError):
                     about = entry.stat(follow_symlinks=False)
                     use.files += 1
                     use.size += max(-(-about.st_size // 4096) * 4096, about.st_blocks * 512)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-    return use
+                    if not entry.is_dir(follow_symlinks=False):
+                        continue
+                    if depth >= DEEPEST:
+                        use.size += HIDDEN
+                        continue
+                    _count(_opened(entry.name, here), depth + 1, most_files, use)
+    finally:
+        os.close(here)
+
+
+def _opened(name: str, here: int) -> int:
+    """A descriptor of a folder in a folder. Raises `OSError` if it is none any more."""
+    look = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, look, dir_fd=here)
+    except PermissionError:
+        closed = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+        try:
+            os.chmod(f"/proc/self/fd/{closed}", 0o700)  # noqa: PTH101 - of that very folder
+        finally:
+            os.close(closed)
+        return os.open(name, look, dir_fd=here)
 
 
 class FolderWatch:
