@@ -16,7 +16,7 @@ from agent_core.tools.base import PreparedTool, Tool, ToolContext, ToolOutcome, 
 from agent_core.tools.registry import Runnable, ToolRegistry
 from agent_core.tools.shell import commands as commands_module
 from agent_core.tools.shell.commands import ShellCommands, command_id
-from agent_core.tools.shell.record import BEGAN, EndCause, end_of
+from agent_core.tools.shell.record import BEGAN, OUTPUT, EndCause, end_of
 from agent_core.tools.shell.tools import shell_tools
 from tests.shell.sandboxes import SMALL, needs_sandbox, put_down, watcher
 
@@ -196,9 +196,9 @@ async def test_after_a_killed_gateway_a_command_goes_on_and_is_told(tmp_path: Pa
 async def test_what_watched_over_a_command_is_killed_and_its_end_is_unknown(tmp_path: Path) -> None:
     turns = {"t1"}
     async with shell(tmp_path, turns=turns) as one:
-        await one.call("run_command", script="sleep 30", wait_seconds=0)
+        await one.call("run_command", script="echo on; sleep 30", wait_seconds=0)
         folder = tmp_path / "commands" / "ws" / command_id("t1:1")
-        await until((folder / BEGAN).exists)
+        await until(lambda: (folder / OUTPUT).exists() and (folder / OUTPUT).stat().st_size > 0)
         live = one.commands.live(folder)
         assert live is not None
         assert live.process is not None

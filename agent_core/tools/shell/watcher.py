@@ -3,6 +3,8 @@
 It outlives the gateway that began it. It ends the command when it is asked to, when a limit is passed, when the conversation's folder is gone, and when
 the gateway died and no other one says that it goes on with it. If this process is killed, the kernel kills all that is in the sandbox.
 
+Known to be weak: killed in the very moment in which bubblewrap begins, it leaves a process that waits for ever and has run nothing.
+
 Law (tests/shell/test_commands.py): a command is begun at most once; whatever becomes of it, `end.json` says so, unless this process is killed.
 """
 
