@@ -14,7 +14,7 @@ for name in (
     "adapters.slack.door",
     "adapters.telegram.adapter",
     "adapters.telegram.port",
-    "agent_core.model.stream.bodies",
+    "agent_core.model.listing",
     "agent_core.tools.builtin.writers",
     "alembic.command",
     "anyio._backends._asyncio",
@@ -35,8 +35,8 @@ for name in (
 ):
     import_module(name)
 
-for name in ("adapters.telegram.adapter", "agent_core.model.client"):
-    import_module(name)._tls()
+for name, reads in (("adapters.telegram.adapter", "_tls"), ("agent_core.model.transport", "trusted")):
+    getattr(import_module(name), reads)()
 
 migrate_once()
 

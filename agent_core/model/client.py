@@ -1,9 +1,8 @@
 """Asks a model and listens: one call, from request to its last event.
 
-The `openai` SDK says how a request is addressed (address, credentials, headers), once for each credential, and what a refusal is; a call is
-sent by its HTTP client directly, because building each request anew took a fifth of a turn. Its stream objects stay out of the token path,
-too: we read the body's bytes and parse them ourselves. Retries are not made here; the turn decides them. This client decides nothing
-but what a byte or an exception means, and hands content to a sink as it comes.
+A call goes out by aiohttp (`transport`), and its body's bytes are parsed here: the `openai` SDK's client and its stream objects cost more than the
+rest of a turn, so it is asked for lists of models alone (`listing`). Retries are not made here; the turn decides them. This client decides
+nothing but what a byte or an exception means, and hands content to a sink as it comes.
 
 Only content (text, reasoning, pieces of tool calls) counts as life; comments, pings and empty chunks do not move the deadline.
 Leaving `ask`, also by cancellation, closes the socket.
@@ -15,11 +14,11 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import field, replace
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import orjson
@@ -37,7 +36,6 @@ from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import TransportBroke, reason, speaks_tls, theirs
-from agent_core.model.sdk import lighten
 from agent_core.model.stream.alike import BodyReader
 from agent_core.model.stream.chunks import ChunkReader, decoded
 from agent_core.model.stream.listening import Listening
@@ -54,11 +52,7 @@ from agent_core.text.shown import plain
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolsRefused
 
 if TYPE_CHECKING:
-    import ssl
-
-    import httpx2
-    import openai
-    from openai import AsyncOpenAI
+    from agent_core.model.transport import ModelAnswer, ModelLine
 
 log = structlog.get_logger("model")
 
@@ -67,10 +61,9 @@ GRACE_SECONDS = 3.0
 ASK_AGAIN_SECONDS = 60.0
 """How long an endpoint that could not say which models it has is not asked again."""
 
-MAX_CONNECTIONS = 100_000
-
-_PLAIN = {"Accept-Encoding": "identity"}
-_HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream", **_PLAIN}
+_HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream", "Accept-Encoding": "identity"}
+_NAMED = (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID"))
+"""Headers that OpenAI's own clients take from the environment."""
 
 STEADY_SECONDS = 0.05
 BULK_BYTES = 8_192
@@ -109,14 +102,13 @@ class UnknownRoute(Exception):
 
 
 class ModelClient:
-    """All endpoints of the configuration, and one SDK client for each credential, made at first use."""
+    """All endpoints of the configuration, and one line for each credential, made at first use."""
 
     def __init__(self, endpoints: Sequence[Endpoint], clock: Clock, redactor: Redactor) -> None:
-        lighten()
         self._endpoints = {endpoint.label: endpoint for endpoint in endpoints}
         self._clock = clock
         self._redactor = redactor
-        self._clients: dict[tuple[str, str], _Door] = {}
+        self._lines: dict[tuple[str, str], ModelLine] = {}
         self._frames: Frames | None = None
         self._names: dict[str, str] = {}
         self._ask_again_at: dict[str, float] = {}
@@ -136,13 +128,13 @@ class ModelClient:
 
     async def warm(self) -> None:
         """Load what the first call would have to wait for, beside the loop."""
-        await asyncio.to_thread(_load_sdk)
+        await asyncio.to_thread(_load)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        clients, self._clients = list(self._clients.values()), {}
-        for client in clients:
-            await client.sdk.close()
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            await line.aclose()
 
     async def model_names(self) -> dict[str, str]:
         """For each endpoint without a configured model: the first model that it lists (asked once, within 5 s).
@@ -164,21 +156,17 @@ class ModelClient:
         return names
 
     async def _first_model(self, endpoint: Endpoint) -> str:
+        await asyncio.to_thread(_load_listing)
         import openai
+
+        from agent_core.model.listing import first_model
 
         try:
             async with asyncio.timeout(5):
-                client = self._client(endpoint, endpoint.credentials[0].id)
-                with theirs(openai.APIStatusError):
-                    page = await client.sdk.models.with_raw_response.list(timeout=5, extra_headers=_PLAIN)
-                body: Json = orjson.loads(page.content)
+                return await first_model(endpoint)
         except (openai.APIStatusError, TransportBroke, TimeoutError, orjson.JSONDecodeError) as error:
             log.warning("model.names_unknown", endpoint=endpoint.label, error=type(error.__cause__ or error).__name__)
             return ""
-        data = body.get("data") if isinstance(body, dict) else None
-        first = data[0] if isinstance(data, list) and data else None
-        name = first.get("id") if isinstance(first, dict) else None
-        return name if isinstance(name, str) else ""
 
     # ------------------------------------------------------------------ one call
 
@@ -188,7 +176,7 @@ class ModelClient:
         Never raises for what a provider or a network does; raises `CancelledError` when cancelled, with the socket closed.
         """
         if self._frames is None:
-            await asyncio.to_thread(_load_sdk)  # the first call waits for it, nobody else does
+            await asyncio.to_thread(_load)  # the first call waits for it, nobody else does
         self._frames = self._frames or Frames()
         way = (request.route.endpoint, request.route.model)
         endings = self._endings.setdefault(way, Endings())
@@ -231,76 +219,66 @@ class ModelClient:
             self._wants_tls[endpoint.label] = await speaks_tls(endpoint.base_url)
         return replace(broke, cause=BreakCause.WANTS_TLS, detail="") if self._wants_tls[endpoint.label] else broke
 
-    def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AbstractAsyncContextManager[httpx2.Response]:
+    def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AbstractAsyncContextManager[ModelAnswer]:
         """The answer to `request`, its body not read yet; leaving the block closes its connection.
 
-        Raises `TransportBroke` and what the SDK makes of a refusal.
+        Raises `TransportBroke`, `RequestNotTaken` and `UnknownRoute`.
         """
-        client = self._client(endpoint, request.route.credential)
-        return _stream(client, _encoded(self._body(endpoint, request), request.tools), request.connect_seconds)
+        line = self._line(endpoint, request.route.credential)
+        return line.asked(_encoded(self._body(endpoint, request), request.tools), request.connect_seconds)
 
     def _body(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, object]:
         """What a call says; rows of known bad endpoints count for it unless nobody would be left."""
         rows = () if (endpoint.label, request.route.model) in self._unavoidable else endpoint.known_bad
         return _body(endpoint, request, rows)
 
-    def _client(self, endpoint: Endpoint, credential: str) -> _Door:
+    def _line(self, endpoint: Endpoint, credential: str) -> ModelLine:
         key = (endpoint.label, credential)
-        if key not in self._clients:
+        if key not in self._lines:
             secret = next((c.secret for c in endpoint.credentials if c.id == credential), None)
             if secret is None:
                 raise UnknownRoute(f"no credential of {endpoint.label} is called {credential!r}")
-            import openai
-
-            from agent_core.model.stream.bodies import bound
-            from agent_core.model.transport import ModelTransport
+            from agent_core.model.transport import ModelLine
 
             with theirs():
-                http = openai.DefaultAioHttpClient(
-                    timeout=None,
-                    follow_redirects=False,
-                    limits=_limits(),
-                    verify=_tls(),
-                    transport=ModelTransport(_tls(), MAX_CONNECTIONS),
-                    event_hooks={"response": [bound]},
+                self._lines[key] = ModelLine(
+                    f"{endpoint.base_url.rstrip('/')}/chat/completions", _headers(secret, endpoint.headers)
                 )
-                given = dict(endpoint.headers)
-                sdk = openai.AsyncOpenAI(
-                    api_key=secret, base_url=endpoint.base_url, max_retries=0, default_headers=given, http_client=http
-                )
-                self._clients[key] = _door(sdk, http, given)
-        return self._clients[key]
+        return self._lines[key]
 
 
-def _load_sdk() -> None:
-    """Get what a call needs: 0.2 s of work and 8 MiB, most of it the SDK."""
-    import openai
+def _headers(secret: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Of all calls with a key; `given` are the operator's own, which win over ours but for what says how the answer is read."""
+    ours = {"Authorization": f"Bearer {secret}", "User-Agent": "outspoken"}
+    ours |= {header: value for header, name in _NAMED if (value := os.environ.get(name, ""))}
+    told = {name.lower() for name in (*given, *_HEADERS)}
+    return {
+        **{name: value for name, value in ours.items() if name.lower() not in told},
+        **{name: value for name, value in given.items() if name.lower() not in {one.lower() for one in _HEADERS}},
+        **_HEADERS,
+    }
 
-    from agent_core.model.stream import bodies
-    from agent_core.model.transport import ModelTransport
 
-    del openai, bodies, ModelTransport
+def _load() -> None:
+    """Get what a call needs."""
+    from agent_core.model.transport import trusted
+
     with contextlib.suppress(OSError):  # the call says so
-        _tls()
+        trusted()
 
 
-@cache
-def _tls() -> ssl.SSLContext:
-    """Whom all clients trust: reading it takes 50 ms. Raises `OSError` for a file that is not there."""
-    import httpx2
+def _load_listing() -> None:
+    """Get what a list of models needs: 0.2 s of work and 8 MiB, most of it the SDK."""
+    from agent_core.model.sdk import lighten
 
-    return httpx2.create_ssl_context()
+    lighten()
+    from agent_core.model import listing
 
-
-def _limits() -> httpx2.Limits:
-    """No limit of ours: a call that waits in the client's queue would look like a model that says nothing."""
-    import httpx2
-
-    return httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=100)
+    del listing
 
 
 def _client_trouble(error: BaseException) -> str:
-    """Why a client could not be made. A wrong SSL_CERT_FILE raises a bare FileNotFoundError from the SDK."""
+    """Why a client could not be made. A wrong SSL_CERT_FILE raises a bare FileNotFoundError."""
     if isinstance(error, FileNotFoundError):
         return "a certificate file was not found; check SSL_CERT_FILE and SSL_CERT_DIR"
     if type(error).__name__ == "InvalidURL":
@@ -352,66 +330,6 @@ def _encoded(body: Mapping[str, object], tools: bytes) -> bytes:
     except orjson.JSONEncodeError:  # half a surrogate pair somewhere: JSON can spell it, UTF-8 cannot
         plain = {**body, "messages": list(cast("Sequence[Message]", said))}
         return json.dumps({**plain, "tools": orjson.loads(tools)} if "tools" in body else plain).encode()
-
-
-@dataclass(frozen=True, slots=True)
-class _Door:
-    """One credential's way to an address, with all that is the same in each of its calls."""
-
-    sdk: AsyncOpenAI
-    http: httpx2.AsyncClient
-    url: httpx2.URL
-    headers: httpx2.Headers
-    shown: httpx2.Request
-    """Stands for a request that has been sent: its body (kilobytes of tools) need not be kept as long as the answer takes."""
-
-
-def _door(sdk: AsyncOpenAI, http: httpx2.AsyncClient, given: Mapping[str, str]) -> _Door:
-    """`given` are the operator's own headers, which win over the SDK's."""
-    import httpx2
-
-    url = httpx2.URL(f"{str(sdk.base_url).rstrip('/')}/chat/completions")
-    named = {"OpenAI-Organization": sdk.organization or "", "OpenAI-Project": sdk.project or ""}
-    said = {**sdk.auth_headers, "User-Agent": sdk.user_agent, **{name: value for name, value in named.items() if value}}
-    headers = httpx2.Headers(said)
-    headers.update(given)
-    headers.update(_HEADERS)
-    return _Door(sdk, http, url, headers, httpx2.Request("POST", url))
-
-
-@asynccontextmanager
-async def _stream(door: _Door, body: bytes, connect_seconds: float) -> AsyncGenerator[httpx2.Response]:
-    import httpx2
-    import openai
-
-    timeout = {"connect": connect_seconds, "read": None, "write": None, "pool": None}
-    with theirs(openai.APIStatusError):
-        request = httpx2.Request(
-            "POST", door.url, headers=door.headers, stream=httpx2.ByteStream(body), extensions={"timeout": timeout}
-        )
-        request.read()  # it is there at once
-        response = await door.http.send(request, stream=True)
-        if not response.is_success:
-            raise await _refused(response)
-    response.request = door.shown
-    del body, request
-    try:
-        yield response
-    finally:
-        with contextlib.suppress(Exception):  # what was read counts, however the connection is taken down
-            await response.aclose()
-
-
-async def _refused(response: httpx2.Response) -> openai.APIStatusError:
-    """What the SDK makes of an answer that takes nothing of a request."""
-    import openai
-
-    await response.aread()
-    said: object = response.text.strip()
-    with contextlib.suppress(ValueError, RecursionError):
-        said = json.loads(response.text)
-    body = cast("dict[str, object]", said).get("error", cast("object", said)) if isinstance(said, dict) else said
-    return openai.APIStatusError(f"Error code: {response.status_code}", response=response, body=body)
 
 
 @dataclass(slots=True)
@@ -539,18 +457,18 @@ class _Call:
             cached_tokens=self._reader.cached_tokens,
         )
 
-    async def run(self, stream: AbstractAsyncContextManager[httpx2.Response]) -> Ending:
+    async def run(self, stream: AbstractAsyncContextManager[ModelAnswer]) -> Ending:
         """Listen to the stream until it is over, however that comes about."""
-        import openai
+        from agent_core.model.transport import RequestNotTaken
 
         try:
-            async with Limit(self._request.first_content_seconds) as guard, stream as response:
+            async with Limit(self._request.first_content_seconds) as guard, stream as answer:
                 self.answered = True
-                return await self._listen(response, guard)
+                return await self._listen(answer, guard)
         except TimeoutError:
             return self._silent()
-        except openai.APIStatusError as error:
-            return self._rejected(error.status_code, error.body, dict(error.response.headers.items()))
+        except RequestNotTaken as refused:
+            return self._rejected(refused.status, refused.body, refused.headers)
         except TransportBroke as error:
             return self._lost(error) if self.answered else self._unreachable(error)
         except SseTooLarge:
@@ -563,17 +481,16 @@ class _Call:
 
     # ------------------------------------------------------------------ the stream
 
-    async def _listen(self, response: httpx2.Response, guard: Limit) -> Ending:
+    async def _listen(self, answer: ModelAnswer, guard: Limit) -> Ending:
         """By what the body begins with: servers say that a stream is JSON, and the other way round."""
         body = BodyReader(self._reader)
         finished = begun = False
-        source = _Source(response)
-        while (data := await source.next()) is not None:
+        while (data := await answer.next()) is not None:
             if not begun:
                 head = data.lstrip()  # a server that is busy sends empty lines first
                 begun = bool(head)
                 if head.startswith((b"{", b"[")):
-                    return await self._whole(head, source, response.status_code)
+                    return await self._whole(head, answer)
             self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
             if self._over():
                 break
@@ -581,11 +498,11 @@ class _Call:
                 finished = True
                 guard.move(GRACE_SECONDS)
             elif self._steady(len(data)):
-                source.rest()
+                answer.rest()
                 await self._frames.next()
         else:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
-        return self._ended(response.status_code, body.stray)
+        return self._ended(answer.status, body.stray)
 
     def _unsent(self) -> tuple[str, ...]:
         """What was wished and is not taken here; tools are told of by themselves."""
@@ -645,10 +562,10 @@ class _Call:
     def _endless(self) -> bool:
         return self._listening.looping or self._reader.chars > REPLY_CHARS
 
-    async def _whole(self, begun: bytes, source: _Source, status: int) -> Ending:
+    async def _whole(self, begun: bytes, answer: ModelAnswer) -> Ending:
         """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
         data = bytearray(begun)
-        while (piece := await source.next()) is not None:
+        while (piece := await answer.next()) is not None:
             data += piece
             if len(data) > LIMIT_BYTES:
                 raise SseTooLarge(LIMIT_BYTES)
@@ -658,8 +575,8 @@ class _Call:
         elif isinstance(decoded(bytes(lines[0])), dict):  # a line an event, as Ollama's own API has it
             self._heard(self._reader.feed([bytes(line) for line in lines if line.strip()], self._clock.now_ms()))
         else:
-            return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no readable JSON")
-        return self._ended(status, b"")
+            return self.broke(BreakCause.GARBAGE, status=answer.status, detail="the answer is no readable JSON")
+        return self._ended(answer.status, b"")
 
     def _ended(self, status: int, stray: bytes) -> Ending:
         """The stream is over: what it amounts to."""
@@ -761,12 +678,12 @@ class _Call:
         what = "event stream" if decoded(stray) is None else "chat completion"
         return self.broke(BreakCause.GARBAGE, status=status, detail=f"the answer is no {what}")
 
-    def _rejected(self, status: int, body: object, headers: dict[str, str]) -> CallBroke:
+    def _rejected(self, status: int, body: Json, headers: Mapping[str, str]) -> CallBroke:
         self.answered = True
-        plain: Json = body if isinstance(body, dict | str | list) else None  # pyright: ignore[reportUnknownVariableType] - JSON of the SDK
-        found = self._meant(status, plain)
-        self.refusal = ProviderRefusal(status, plain)
-        wait = asked_pause({k.lower(): v for k, v in headers.items()}, plain, self._clock.now_ms())
+        said = body if isinstance(body, dict | str | list) else None
+        found = self._meant(status, said)
+        self.refusal = ProviderRefusal(status, said)
+        wait = asked_pause({k.lower(): v for k, v in headers.items()}, said, self._clock.now_ms())
         return self.broke(found.cause, status=status, retry_after=wait, detail=found.detail, complaint=found.complaint)
 
     def _meant(self, status: int, body: Json) -> Rejection:
@@ -787,32 +704,3 @@ class _Call:
         if self._was_over:
             return self._finished(self._reader.finish_reason)
         return self._lost_for(BreakCause.DROPPED, reason(error)[1])
-
-
-class _Source:
-    """The body of an answer, piece by piece. A plain body goes past the layers for compression, which cost more than reading a token."""
-
-    __slots__ = ("_line", "_pieces")
-
-    def __init__(self, response: httpx2.Response) -> None:
-        from agent_core.model.transport import BODY, RestingBody
-
-        body = response.extensions.get(BODY)
-        self._line = body if isinstance(body, RestingBody) else None
-        encoding = response.headers.get("content-encoding", "identity")
-        bare = encoding.strip().lower() in ("", "identity") and isinstance(response.stream, AsyncIterable)
-        self._pieces: AsyncIterator[bytes] = aiter(response.stream if bare else response.aiter_bytes())  # pyright: ignore[reportArgumentType]
-
-    async def next(self) -> bytes | None:
-        """The next piece; None at its end."""
-        try:
-            if self._line is not None:
-                return await self._line.next() or None
-            return await anext(self._pieces, None)
-        except Exception as error:
-            raise TransportBroke from error
-
-    def rest(self) -> None:
-        """What comes before the next piece is asked for can wait where it is."""
-        if self._line is not None:
-            self._line.rest()

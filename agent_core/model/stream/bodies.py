@@ -1,6 +1,6 @@
 """How much of an answer's body is read. Every answer of a model's address comes through here before anybody reads it.
 
-The SDK reads the body of an error whole, and so does whoever wants one JSON object. A server, or what stands in front of it, may
+The body of an error is read whole, and so is one JSON object. A server, or what stands in front of it, may
 send one that never ends, or a few kilobytes that unpack to gigabytes. So a body that is read whole ends here at a limit, in bytes
 as they came and as they are unpacked, and that of an error at a limit of time too; what was read by then is what there is.
 A stream of events has no length that would be wrong: its reader counts what is in it.
@@ -10,13 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from typing import cast
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 
-import httpx2
-from typing_extensions import override
-
-from agent_core.model.transport import BODY
 from agent_core.patience import CHANCE_SECONDS, Limit
 from agent_core.records import dataclass
 
@@ -41,65 +36,31 @@ WHOLE = BodyLimits(4_194_304, 4_194_304)
 STREAM = BodyLimits()
 
 
-async def bound(response: httpx2.Response) -> None:
-    """Make the body of an answer one that ends. A hook of the client's, called when the head is there."""
-    limits = _limits_of(response)
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if limits is STREAM and encoding in ("", "identity"):
-        return  # the path of tokens: nothing stands in it
-    response.extensions.pop(BODY, None)
-    response.headers.pop("content-encoding", None)  # what is handed on is not packed
-    response.stream = _Body(cast("httpx2.AsyncByteStream", response.stream), limits, packed=encoding in PACKED)
-
-
-def _limits_of(response: httpx2.Response) -> BodyLimits:
-    if not response.is_success:
-        return ERROR
-    asked = response.request.headers.get("accept", "")
-    streams = "event-stream" in asked and "application/json" not in response.headers.get("content-type", "")
-    return STREAM if streams else WHOLE
-
-
-class _Body(httpx2.AsyncByteStream):
-    """A body, unpacked, up to its limits."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream, limits: BodyLimits, *, packed: bool) -> None:
-        self._stream = stream
-        self._limits = limits
-        self._unpacker = _Unpacker() if packed else None
-
-    @override
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        limits = self._limits
-        time = _Time(limits.seconds) if limits.seconds else None
-        came = given = 0
-        pieces = aiter(self._stream)
-        while True:
-            try:
-                piece = anext(pieces, b"")
-                packed = await (piece if time is None else time.within(piece))
-            except TimeoutError:
+async def bounded(pieces: AsyncIterator[bytes], limits: BodyLimits, *, packed: bool = False) -> AsyncGenerator[bytes]:
+    """A body, unpacked, up to its limits. Raises what reading raises, but for an error's body: its status has been said, and one that breaks off
+    takes nothing from it."""
+    time = _Time(limits.seconds) if limits.seconds else None
+    unpacker = _Unpacker() if packed else None
+    came = given = 0
+    while True:
+        try:
+            piece = anext(pieces, b"")
+            data = await (piece if time is None else time.within(piece))
+        except TimeoutError:
+            return
+        except Exception:
+            if limits is ERROR:
                 return
-            except Exception:
-                if limits is ERROR:
-                    return  # the status has been said; a body that breaks off takes nothing from it
-                raise
-            came += len(packed)
-            for some in self._unpacked(packed):
-                given += len(some)
-                beyond = given - limits.bytes if limits.bytes else 0
-                yield some[: len(some) - beyond] if beyond > 0 else some
-                if beyond >= 0 and limits.bytes:
-                    return
-            if not packed or (limits.packed_bytes and came >= limits.packed_bytes):
+            raise
+        came += len(data)
+        for some in unpacker.feed(data) if unpacker is not None else (data,) if data else ():
+            given += len(some)
+            beyond = given - limits.bytes if limits.bytes else 0
+            yield some[: len(some) - beyond] if beyond > 0 else some
+            if beyond >= 0 and limits.bytes:
                 return
-
-    def _unpacked(self, data: bytes) -> Iterator[bytes]:
-        return iter((data,) if data else ()) if self._unpacker is None else self._unpacker.feed(data)
-
-    @override
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+        if not data or (limits.packed_bytes and came >= limits.packed_bytes):
+            return
 
 
 class _Time:

@@ -28,7 +28,7 @@ from agent_core.text.redaction import Redactor
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, TextArrived, ToolCallNamed
 
 if TYPE_CHECKING:
-    import httpx2
+    from agent_core.model.transport import ModelAnswer
 
 CALL_SECONDS = 60.0
 """How long the first content of the small call is waited for: a local server may have to load the model."""
@@ -93,11 +93,11 @@ class _Watched(ModelClient):
 
     @override
     @asynccontextmanager
-    async def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AsyncGenerator[httpx2.Response]:
-        async with super().open_stream(endpoint, request) as response:
-            self.kind = response.headers.get("content-type", "")
-            self.date = response.headers.get("date", "")
-            yield response
+    async def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AsyncGenerator[ModelAnswer]:
+        async with super().open_stream(endpoint, request) as answer:
+            self.kind = answer.headers.get("content-type", "")
+            self.date = answer.headers.get("date", "")
+            yield answer
 
 
 @dataclass(slots=True)

@@ -13,14 +13,14 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import httpx2
 import pytest
 
+import agent_core.model.transport as transport_of
 from agent_core.causes import BreakCause
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.stream import bodies
 from agent_core.model.stream.bodies import ERROR
+from agent_core.model.transport import ModelLine, RequestNotTaken
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
@@ -203,7 +203,7 @@ def test_the_limits_are_such_that_an_error_costs_no_memory():
 
 async def test_what_came_of_an_error_while_our_own_loop_was_held_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server is a thread: it goes on writing while nobody here can read."""
-    monkeypatch.setattr(bodies, "ERROR", replace(ERROR, seconds=1.5))
+    monkeypatch.setattr(transport_of, "ERROR", replace(ERROR, seconds=1.5))
     listener = socket.create_server(("127.0.0.1", 0))
     told = threading.Event()
     words = b'{"error": {"message": "The model is not ready", "code": "model_not_ready"}}'
@@ -223,17 +223,15 @@ async def test_what_came_of_an_error_while_our_own_loop_was_held_is_heard(monkey
 
     server = threading.Thread(target=serve)
     server.start()
-    read: list[bytes] = []
+    line = ModelLine(f"http://127.0.0.1:{listener.getsockname()[1]}/", {})
+    asyncio.get_running_loop().call_later(0.5, held)
     try:
-        async with httpx2.AsyncClient(event_hooks={"response": [bodies.bound]}) as client:
-            address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-            async with client.stream("POST", address) as response:
-                async for piece in response.aiter_raw():
-                    read.append(piece)
-                    if len(read) == 1:
-                        asyncio.get_running_loop().call_later(0.1, held)
+        with pytest.raises(RequestNotTaken) as refused:
+            async with line.asked(b"{}", 5):
+                pass
     finally:
         told.set()
+        await line.aclose()
         server.join()
         listener.close()
-    assert b"".join(read) == words
+    assert refused.value.body == {"message": "The model is not ready", "code": "model_not_ready"}

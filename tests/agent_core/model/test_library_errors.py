@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar
 
 import httpx2
 import openai
@@ -16,6 +17,7 @@ from typing_extensions import override
 from agent_core.failures.remedies import CAUSE_TO_FAILURE, Failure
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.model.endpoints import Credential, Endpoint
+from agent_core.model.transport import ModelLine
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
@@ -73,33 +75,50 @@ def _libraries() -> list[Exception]:
     return found
 
 
-class _Breaks(httpx2.AsyncByteStream):
-    def __init__(self, error: Exception, pieces: Sequence[bytes]) -> None:
-        self._error, self._pieces = error, pieces
+class _Pieces:
+    """A body: pieces, and then an exception."""
 
-    @override
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
-            yield piece
+    def __init__(self, error: Exception, pieces: Sequence[bytes]) -> None:
+        self._error, self._pieces = error, [*pieces]
+
+    async def readany(self) -> bytes:
+        if self._pieces:
+            return self._pieces.pop(0)
         raise self._error
 
 
-class _Transport(httpx2.AsyncBaseTransport):
-    """Answers with pieces, and then raises."""
+class _Answered:
+    """What stands for an answer of aiohttp's."""
 
-    def __init__(self, error: Exception, pieces: Sequence[bytes] | None) -> None:
-        self._error, self._pieces = error, pieces
+    status = 200
+    headers: ClassVar = {"content-type": "text/event-stream"}
+    connection = None
+
+    def __init__(self, error: Exception, pieces: Sequence[bytes]) -> None:
+        self.content = _Pieces(error, pieces)
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+def _sent(error: Exception, pieces: Sequence[bytes] | None) -> Callable[..., Awaitable[_Answered]]:
+    async def sent(*_: object) -> _Answered:
+        if pieces is None:
+            raise error
+        return _Answered(error, pieces)
+
+    return sent
+
+
+class _Transport(httpx2.AsyncBaseTransport):
+    """Of the SDK's client: raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if self._pieces is None:
-            raise self._error
-        return httpx2.Response(
-            200,
-            headers={"content-type": "text/event-stream"},
-            stream=_Breaks(self._error, self._pieces),
-            request=request,
-        )
+        raise self._error
 
 
 def _client(transport: _Transport) -> Callable[..., httpx2.AsyncClient]:
@@ -115,7 +134,7 @@ async def _asked(
     pieces: Sequence[bytes] | None,
     sink: Sink = lambda _: None,
 ) -> ReplyFinished | CallBroke:
-    monkeypatch.setattr(openai, "DefaultAioHttpClient", _client(_Transport(error, pieces)))
+    monkeypatch.setattr(ModelLine, "_sent", _sent(error, pieces))
     endpoint = Endpoint("up", "http://127.0.0.1:1/v1", (Credential("k", "s"),), ("m",))
     asks = ModelClient((endpoint,), SystemClock(), Redactor())
     try:
@@ -170,7 +189,7 @@ async def test_what_our_own_code_raises_is_no_break(monkeypatch: pytest.MonkeyPa
 
 async def test_a_list_of_models_that_is_no_http_is_a_name_that_is_not_known(monkeypatch: pytest.MonkeyPatch):
     error = client_exceptions.ClientPayloadError("Bad status line")
-    monkeypatch.setattr(openai, "DefaultAioHttpClient", _client(_Transport(error, None)))
+    monkeypatch.setattr(openai, "DefaultAioHttpClient", _client(_Transport(error)))
     client = ModelClient(
         (Endpoint("up", "http://127.0.0.1:1/v1", (Credential("k", "s"),), ()),), SystemClock(), Redactor()
     )

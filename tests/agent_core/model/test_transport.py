@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-import httpx2
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
-from agent_core.model.transport import BODY, ModelTransport, RestingBody
+from agent_core.model.reach import TransportBroke
+from agent_core.model.transport import ModelAnswer, ModelLine
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 MUCH = 64
@@ -34,7 +34,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def answered(serve: Serve) -> AsyncGenerator[tuple[httpx2.AsyncClient, str]]:
+async def answered(serve: Serve) -> AsyncGenerator[ModelLine]:
     serving: set[asyncio.Task[None]] = set()
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,21 +49,15 @@ async def answered(serve: Serve) -> AsyncGenerator[tuple[httpx2.AsyncClient, str
 
     server = await asyncio.start_server(served, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with httpx2.AsyncClient(transport=ModelTransport(httpx2.create_ssl_context(), 10), timeout=None) as client:
-        yield client, f"http://127.0.0.1:{port}/"
+    line = ModelLine(f"http://127.0.0.1:{port}/", {})
+    yield line
+    await line.aclose()
     server.close()
     await asyncio.wait(serving, timeout=10)
 
 
-@asynccontextmanager
-async def body_of(client: httpx2.AsyncClient, url: str) -> AsyncGenerator[RestingBody]:
-    response = await client.send(client.build_request("POST", url, content=b"{}"), stream=True)
-    try:
-        body = response.extensions[BODY]
-        assert isinstance(body, RestingBody)
-        yield body
-    finally:
-        await response.aclose()
+def body_of(line: ModelLine) -> AbstractAsyncContextManager[ModelAnswer]:
+    return line.asked(b"{}", 5)
 
 
 async def asked(reader: asyncio.StreamReader) -> None:
@@ -84,8 +78,8 @@ async def test_a_body_that_rests_reads_nothing_and_then_everything() -> None:
         peer.sent.set()
         writer.write(b"0\r\n\r\n")
 
-    async with answered(serve) as (client, url), body_of(client, url) as body:
-        first = await body.next()
+    async with answered(serve) as line, body_of(line) as body:
+        first = await body.next() or b""
         assert first.startswith(b"first")
         body.rest()
         with pytest.raises(TimeoutError):
@@ -122,7 +116,7 @@ async def test_what_comes_while_a_body_rests_is_read_at_once(monkeypatch: pytest
         written.set()
         await reader.read()
 
-    async with answered(serve) as (client, url), body_of(client, url) as body:
+    async with answered(serve) as line, body_of(line) as body:
         assert await body.next() == b"0 "
         body.rest()
         before = len(reads)
@@ -142,8 +136,8 @@ async def test_a_body_that_rests_can_be_left_and_its_connection_is_closed() -> N
         await reader.read()
         peer.gone.set()
 
-    async with answered(serve) as (client, url):
-        async with body_of(client, url) as body:
+    async with answered(serve) as line:
+        async with body_of(line) as body:
             await body.next()
             body.rest()
         async with asyncio.timeout(10):
@@ -164,14 +158,14 @@ async def test_a_connection_that_is_lost_while_a_body_rests_gives_what_came_and_
         lost.set()
 
     resting = asyncio.Event()
-    async with answered(serve) as (client, url), body_of(client, url) as body:
+    async with answered(serve) as line, body_of(line) as body:
         assert await body.next() == b"first"
         body.rest()
         resting.set()
         await lost.wait()
         assert await body.next() == b"last"
         body.rest()
-        with pytest.raises(Exception, match="not completed"):
+        with pytest.raises(TransportBroke):
             await body.next()
 
 
@@ -186,9 +180,9 @@ async def test_a_connection_whose_body_rested_serves_the_next_request() -> None:
             await asyncio.sleep(0.02)
             writer.write(framed(b"two") + b"0\r\n\r\n")
 
-    async with answered(serve) as (client, url):
+    async with answered(serve) as line:
         for _ in range(2):
-            async with body_of(client, url) as body:
+            async with body_of(line) as body:
                 said = b""
                 while piece := await body.next():
                     said += piece
