@@ -52,6 +52,7 @@ from gateway.http.status import Look
 from gateway.later.followups import FollowUpsHere
 from gateway.later.parts import Later
 from gateway.later.reminders import time_tools
+from gateway.later.tasks import TaskLimits, Tasks
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
@@ -154,8 +155,8 @@ async def serving(
         continues = await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
         client = _client(endpoints, clock, redactor, stack)
         workers = await stack.enter_async_context(Workers())
-        follow_ups = FollowUpsHere(Later(store, clock, partial(zone_in_force, config.schedule), config.quota.reminders))
-        tools, shell = await _tools(config, store, paths, workers, clock, stack, follow_ups)
+        follow_ups, tasks = _later(config, store, clock)
+        tools, shell = await _tools(config, store, paths, workers, clock, stack, follow_ups, tasks)
         servers = await _mcp_servers(config, paths, tools, clock, stack)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
@@ -171,7 +172,7 @@ async def serving(
             doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
         )  # fmt: skip
         await stack.enter_async_context(hub)
-        chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, stack)
+        chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
@@ -288,12 +289,22 @@ async def _chats(
     ids: SystemIds,
     follow_ups: FollowUpsHere,
     shell: ShellTools,
+    tasks: Tasks,
     stack: AsyncExitStack,
 ) -> Platforms:
     """The chats, and then what tells them something."""
     chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids, follow_ups))
     await stack.enter_async_context(shell.running())
+    await stack.enter_async_context(tasks.running())
     return chats
+
+
+def _later(config: Config, store: Store, clock: Clock) -> tuple[FollowUpsHere, Tasks]:
+    """What works for later; it begins when the gateway is whole."""
+    later = Later(store, clock, partial(zone_in_force, config.schedule), config.quota.reminders)
+    follow_ups, said = FollowUpsHere(later), config.tasks
+    limits = TaskLimits(said.at_once, said.at_once_all, said.seconds, said.steps, said.status_seconds)
+    return follow_ups, Tasks(later, follow_ups, limits)
 
 
 async def _tools(
@@ -304,15 +315,15 @@ async def _tools(
     clock: Clock,
     stack: AsyncExitStack,
     follow_ups: FollowUpsHere,
+    tasks: Tasks,
 ) -> tuple[ToolRegistry, ShellTools]:
     shell, spool = (
         await shell_tools_here(config.shell, paths.state_dir, store, clock, follow_ups),
         paths.state_dir / "outbox",
     )
+    later = time_tools(follow_ups.later, tasks, config.send.chats)
     try:
-        found = await toolset(
-            config, store.memory, spool, workers, stack, follow_ups, time_tools(follow_ups.later), shell
-        )
+        found = await toolset(config, store.memory, spool, workers, stack, follow_ups, later, shell)
         return found, shell
     except ToolUnknown as error:
         raise CannotServe(str(error)) from error

@@ -65,7 +65,7 @@ async def toolset(
         log.error("tool.unusable", source=one.source, why=one.why)
     everything = [*own, *(shell.tools if shell is not None else ()), *added.tools]
     named = named_tools(config)
-    unknown = unknown_names(named, [tool.spec.name for tool in everything], config.mcp.servers)
+    unknown = unknown_names(named, [*(tool.spec.name for tool in everything), *later_names()], config.mcp.servers)
     if unknown and not unusable:
         raise ToolUnknown(unknown)
     if unknown:

@@ -84,6 +84,18 @@ class FromChat(_Message):
     """Of what an operator says in a chat, as in `FromApi`."""
 
 
+@dataclass(frozen=True, slots=True)
+class TaskTerms:
+    """That a message is a background task's, and its limits."""
+
+    parent: str
+    """The key of the conversation that began it, in whose folder it works."""
+    person: str
+    """Who asked for it, within the account; empty if nobody can say."""
+    seconds: int
+    steps: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromApi(_Message):
     """A request of a client that follows its message itself: of the API, or of the web page."""
@@ -113,6 +125,8 @@ class FromApi(_Message):
     """What is told again with its response, under whose id it is kept; None: nobody asks for it by an id."""
     trace: str = ""
     """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
+    task: TaskTerms | None = None
+    """It is a background task, which nobody watches."""
 
     @property
     def stateless(self) -> bool:

@@ -53,9 +53,10 @@ class CommandIntake:
         """No command changes the session with this key while the block runs."""
         return self._commands.alone(key)
 
-    async def post(self, address: ChatAddress, key: str, words: str) -> None:
-        """Say something in a chat for whoever runs the gateway; the same `key` is said once."""
-        await self.take(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
+    async def post(self, address: ChatAddress, key: str, words: str) -> int:
+        """Say something in a chat for whoever runs the gateway; the same `key` is said once. Its number in the inbox."""
+        accepted, _ = await self.take(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
+        return accepted.inbox_id
 
     def _begin(self, inbound: FromChat, inbox_id: int, owner: Owner, received_at: int) -> asyncio.Task[None]:
         written = str(inbound.input[0].content).removeprefix("/")

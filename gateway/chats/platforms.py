@@ -174,7 +174,17 @@ async def platforms(
             config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
         )
         follow_ups.later.open(
-            LaterParts(hub.accepting, members, outbox, commands.post, commands.alone, due.ring, where.find)
+            LaterParts(
+                hub.accepting,
+                members,
+                outbox,
+                commands.post,
+                commands.alone,
+                hub.follow,
+                hub.stop_message,
+                due.ring,
+                where.find,
+            )
         )
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
         tries = UnreadTries(unread, ways, store, clock, commands.post)

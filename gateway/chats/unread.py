@@ -81,7 +81,7 @@ class TakesAgain:
     """Takes in what is kept. Raises whatever went wrong, and `NotAccepted` if that is not to be counted."""
 
 
-TellPerson = Callable[[ChatAddress, str, str], Awaitable[None]]
+TellPerson = Callable[[ChatAddress, str, str], Awaitable[object]]
 """(chat, key under which it is said once, words). Raises whatever went wrong."""
 
 

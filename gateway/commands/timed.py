@@ -33,7 +33,7 @@ from gateway.limits.whose import memory_of
 from gateway.queues.queues import Queues
 from gateway.schedule import reminding, schedules
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
-from gateway.schedule.schedules import Happening, Plan, ScheduleKind, UnreadablePlan, session_key
+from gateway.schedule.schedules import ASKED_KINDS, TASK, Happening, Plan, ScheduleKind, UnreadablePlan, session_key
 from gateway.schedule.times import BadTime, Rule, moment, zone_of
 
 if TYPE_CHECKING:
@@ -117,15 +117,17 @@ class TimedCommands:
     async def _remind(self, request: Request) -> CommandReply:
         zone = (await zone_for(self._store, request.inbound, self._zone)).zone
         wanted = reminding.meaning(request.words, request.received_at, zone)
-        rows = await self._store.schedules.of(request.key, *(kind.value for kind in ScheduleKind))
+        rows = await self._store.schedules.of(request.key, *ASKED_KINDS)
         match wanted:
             case NotUnderstood(words):
                 return CommandReply(f"{words}\nTimes are those of {zone}; /timezone changes that.")
             case ShowAll():
                 unread = f"\n{UNREAD}" if self._store.left_out("schedules") else ""
-                return CommandReply(f"{schedules.list_words(_readable(rows), zone)}{unread}")
+                return CommandReply(
+                    f"{schedules.list_words(_readable([row for row in rows if row.kind != TASK]), zone)}{unread}"
+                )
             case Cancel(number):
-                return self._cancel([row for row in rows if row.number], number)
+                return self._cancel([row for row in rows if row.number and row.kind != TASK], number)
             case NewReminder(rule, words):
                 return self._set(request, [row for row in rows if row.number], rule, words, zone)
             case _:
@@ -149,7 +151,7 @@ class TimedCommands:
         )
 
     def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str, zone: str) -> CommandReply:
-        if len(rows) >= self._most:
+        if sum(row.kind != TASK for row in rows) >= self._most:
             return CommandReply(
                 f"There are {len(rows)} reminders here already, and no more are possible. /remind shows them, /remind cancel "
                 "NUMBER takes one back."

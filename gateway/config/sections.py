@@ -24,6 +24,7 @@ from agent_core.learning.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import RESULT_CHARS
 from gateway.config.agents import Agents
+from gateway.config.later import Send, TasksSection
 from gateway.config.limits import BudgetsSection, Quota, Retention
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
@@ -289,6 +290,8 @@ class Config(_First):
 
     people: PeopleSection = Field(default_factory=PeopleSection)
     schedule: Schedule = Field(default_factory=Schedule)
+    tasks: TasksSection = Field(default_factory=TasksSection)
+    send: Send = Field(default_factory=Send)
     webhooks: Webhooks = Field(default_factory=Webhooks)
     hooks: HooksSection = Field(default_factory=HooksSection)
     guardrails: Guardrails = Field(default_factory=Guardrails)

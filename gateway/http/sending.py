@@ -23,12 +23,12 @@ from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, blocks, for_person
 from agent_core.records import dataclass
-from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.where import NoSuchChat, Where
 from gateway.commands.timed import Post, encode_post, post_inbound
 from gateway.delivery.outbox import Outbox
+from gateway.delivery.outcome import state_of
 from gateway.http.admin import json_response
 from gateway.limits.quotas import OPERATORS, Quotas
 from gateway.people.routing import Command
@@ -188,19 +188,6 @@ class Sending:
         parts = await self._store.deliveries.of(f"inbox:{number}")
         state, cause = state_of(parts)
         return {"id": str(number), "state": state, "parts": len(parts), "cause": cause}
-
-
-def state_of(parts: Sequence[Delivery]) -> tuple[str, str]:
-    """(how a message is doing as a whole, why the last call failed): accepted, pending, sent or failed."""
-    states = {one.row.state for one in parts}
-    cause = next((one.row.cause for one in parts if one.row.cause), "")
-    if not parts:
-        return "accepted", ""
-    if DeliveryState.FAILED in states:
-        return "failed", next(one.row.cause for one in parts if one.row.state is DeliveryState.FAILED)
-    if states <= {DeliveryState.SENT, DeliveryState.SKIPPED}:
-        return "sent", ""
-    return "pending", cause
 
 
 def read(body: bytes) -> SendRequest | Problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-from adapters.contract.base import FromApi, Inbound
+from adapters.contract.base import Follower, FromApi, Inbound, StopOutcome, Ticket
 from adapters.contract.chat import ChatAddress
 from agent_core.ports import Clock
 from agent_core.records import dataclass
@@ -28,10 +28,14 @@ class LaterParts:
     accepting: Accepting
     members: Members
     outbox: Outbox
-    post: Callable[[ChatAddress, str, str], Awaitable[None]]
-    """Says something in a chat; the same key is said once."""
+    post: Callable[[ChatAddress, str, str], Awaitable[int]]
+    """Says something in a chat; the same key is said once. Gives the message's number in the inbox."""
     alone: Callable[[str], AbstractAsyncContextManager[None]]
     """Nothing else changes what is set in the conversation with this key meanwhile."""
+    follow: Callable[[Ticket], Follower]
+    """Follows a message to its end."""
+    stop: Callable[[Ticket], Awaitable[StopOutcome]]
+    """Stops the turn of a message, or takes it out of the queue."""
     stored: Callable[[], None]
     """Schedules were stored."""
     find: Callable[[str], Awaitable[ChatAddress]]

@@ -16,14 +16,14 @@ from agent_core.store.store import Conflict, StorageUnavailable
 from agent_core.tools.base import NotPossible, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from gateway.later.followups import bare
 from gateway.later.parts import PAGE, Later
+from gateway.later.tasks import StartTask, Tasks, task_line
 from gateway.later.zones import SETTING, TIMEZONE, ZoneSaid, zone_for, zone_words
 from gateway.limits.whose import author_of, memory_of
 from gateway.schedule import reminding, schedules, times, toolspecs
 from gateway.schedule.reminding import NotUnderstood
-from gateway.schedule.schedules import ASKED, Plan, ScheduleKind, UnreadablePlan
+from gateway.schedule.schedules import ASKED, ASKED_KINDS, TASK, Plan, ScheduleKind, UnreadablePlan
 from gateway.schedule.times import BadTime, Rule, moment
 
-KINDS = (ScheduleKind.REMINDER.value, ScheduleKind.PROMPT.value)
 PROMPT_SHORTEST_SECONDS = 600
 """Between two occurrences of a prompt: each is a turn."""
 LOOKED_AT = 60
@@ -64,9 +64,9 @@ class SetLater:
 
     async def _put(self, key: SessionKey, name: str, rule: Rule, plan: Plan, now: int) -> ScheduleRow:
         async with self.later.parts.alone(key.text()):
-            rows = await self.later.store.schedules.of(key.text(), *KINDS)
+            rows = await self.later.store.schedules.of(key.text(), *ASKED_KINDS)
             mine = [row for row in rows if row.number]
-            if len(mine) >= self.later.most:
+            if sum(row.kind != TASK for row in mine) >= self.later.most:
                 raise NotPossible(
                     f"{len(mine)} things are set here already, and no more are possible. Nothing was set. cancel_scheduled takes one back."
                 )
@@ -88,8 +88,8 @@ class ListScheduled:
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:  # noqa: ARG002
         inbound = await self.later.asked_by(context.turn)
         said = await zone_for(self.later.store, inbound, self.later.zone)
-        rows = await self.later.store.schedules.of(inbound.session.text(), *KINDS)
-        lines = [line for row in rows if (line := _line(row))]
+        rows = await self.later.store.schedules.of(inbound.session.text(), *ASKED_KINDS)
+        lines = [_line(row, self.later.clock.now_ms()) for row in rows]
         unread = (
             ["Some cannot be read just now: the storage is damaged."] if self.later.store.left_out("schedules") else []
         )
@@ -102,6 +102,7 @@ class CancelScheduled:
     """Takes one back, or pauses it, or lets it go on."""
 
     later: Later
+    tasks: Tasks
     spec: ToolSpec = toolspecs.CANCEL_SCHEDULED
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
@@ -110,12 +111,14 @@ class CancelScheduled:
         key, now = inbound.session.text(), self.later.clock.now_ms()
         try:
             async with self.later.parts.alone(key):
-                rows = await self.later.store.schedules.of(key, *KINDS)
+                rows = await self.later.store.schedules.of(key, *ASKED_KINDS)
                 row = next((one for one in rows if one.number == number), None)
                 if row is None:
                     raise NotPossible(
                         f"There is no number {number} here. Nothing was changed; list_scheduled shows what there is."
                     )
+                if row.kind == TASK:
+                    return await self._cancel_task(row, action)
                 changed = changed_row(row, action, now)
                 if changed is not None:
                     await self.later.store.schedules.put(changed)
@@ -125,6 +128,12 @@ class CancelScheduled:
             return ToolOutcome(ToolStatus.FAILED, AWAY)
         self.later.parts.stored()
         return _ok(f"{_DONE[action]}: {_line(changed or row)}")
+
+    async def _cancel_task(self, row: ScheduleRow, action: str) -> ToolOutcome:
+        if action != "cancel":
+            raise NotPossible("A task that runs can only be cancelled. Nothing was changed.")
+        await self.tasks.cancel(row)
+        return _ok(f"Task {row.number} is being stopped; this conversation is told when it has ended.")
 
 
 _DONE = {"cancel": "Taken back", "pause": "Paused", "resume": "Goes on"}
@@ -172,14 +181,20 @@ class SetTimezone:
         )
 
 
-def time_tools(later: Later) -> Sequence[Tool]:
-    """All of them."""
+def time_tools(later: Later, tasks: Tasks, chats: Mapping[str, str]) -> Sequence[Tool]:
+    """All of them; `chats` are those that may be written to."""
+    more: list[Tool] = [StartTask(tasks)] if tasks.limits.at_once else []
+    if chats:
+        from gateway.later.sending import SendMessage
+
+        more.append(SendMessage(later, chats))
     return (
         SetLater(later, toolspecs.REMIND, ScheduleKind.REMINDER),
         SetLater(later, toolspecs.SCHEDULE, ScheduleKind.PROMPT),
         ListScheduled(later),
-        CancelScheduled(later),
+        CancelScheduled(later, tasks),
         SetTimezone(later),
+        *more,
     )
 
 
@@ -248,7 +263,9 @@ def page_of(inbound: Inbound) -> FromApi | None:
     return bare(inbound) if isinstance(inbound, FromApi) else None
 
 
-def _line(row: ScheduleRow) -> str:
+def _line(row: ScheduleRow, now: int = 0) -> str:
+    if row.kind == TASK:
+        return task_line(row, now)
     try:
         plan, rule = schedules.decode(row)
     except UnreadablePlan:

@@ -58,6 +58,8 @@ def author_of(inbound: Inbound) -> str:
     """Who wrote a message, within its account; empty if nobody can say. By this people are found who are to be forgotten."""
     if isinstance(inbound, FromChat):
         return inbound.chat.person.id
+    if inbound.task is not None:
+        return inbound.task.person
     scope, slash, user = inbound.memory_scope.partition("/")
     return user if slash and scope in UNNAMED else inbound.browser
 
@@ -86,6 +88,8 @@ def workspace_of(inbound: Inbound, root: Path) -> Path:
     if nameless(inbound):
         return _below(root, ROOMS, _room(inbound.session))
     owner = inbound.memory_scope if inbound.stateless else inbound.session.text()
+    if isinstance(inbound, FromApi) and inbound.task is not None:
+        owner = inbound.task.parent
     return _below(root, folder_name(owner))
 
 
@@ -122,6 +126,8 @@ def withheld_from(inbound: Inbound) -> frozenset[str]:
     """The gateway's own tools that a message is not offered: files go to chats only, nobody has a memory, and what comes later needs a
     conversation that it can come to."""
     files = NO_NAMES if isinstance(inbound, FromChat) else NO_CHAT
+    if isinstance(inbound, FromApi) and inbound.task is not None:
+        return NO_PLACE
     if not inbound.stateless:
         return files
     return NOBODYS if nameless(inbound) else NO_PLACE

@@ -37,6 +37,8 @@ ON_TIME_MS = 60_000
 """So late still counts as on time: the task that looks sleeps for half a minute at most, and a machine may be busy."""
 CONFIGURED = "config:"
 """How the ids of configured schedules begin; the entry's name follows."""
+TASK = "task"
+"""The kind of a row that is a task which runs, and has no time."""
 ASKED = "remind:"
 """How the ids of those begin that people asked for; the message or the call that asked follows."""
 
@@ -48,6 +50,10 @@ class ScheduleKind(StrEnum):
     """Words of the gateway, which a person asked for."""
     PROMPT = "prompt"
     """A turn, which the configuration asks for."""
+
+
+ASKED_KINDS = (ScheduleKind.REMINDER.value, ScheduleKind.PROMPT.value, TASK)
+"""What has a number in its conversation."""
 
 
 @dataclass(frozen=True, slots=True)

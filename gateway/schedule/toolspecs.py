@@ -63,11 +63,24 @@ SET_TIMEZONE = ToolSpec(
     EffectClass.KEYED,
     deadline_seconds=15,
 )
+START_TASK = ToolSpec(
+    "start_task",
+    "Begin something long in the background, so that the person need not wait; this conversation is told when it ends. It works with your tools in "
+    "the same folder, and knows nothing of this conversation but the instructions.",
+    _object(
+        ["title", "instructions"],
+        title={"type": "string", "minLength": 1, "maxLength": 60},
+        instructions={"type": "string", "minLength": 1, "maxLength": 20_000},
+    ),
+    EffectClass.KEYED,
+    deadline_seconds=15,
+)
+SEND_MESSAGE = "send_message"
 OF_TIME = (REMIND, SCHEDULE, LIST_SCHEDULED, CANCEL_SCHEDULED, SET_TIMEZONE)
-NEEDS_PLACE = frozenset({spec.name for spec in OF_TIME})
+NEEDS_PLACE = frozenset({spec.name for spec in (*OF_TIME, START_TASK)})
 """What is of no use to a request that belongs to no conversation."""
 
 
 def later_names() -> tuple[str, ...]:
-    """What they are called."""
-    return tuple(spec.name for spec in OF_TIME)
+    """What they are called, those with them that only some configurations offer."""
+    return (*(spec.name for spec in OF_TIME), START_TASK.name, SEND_MESSAGE)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from adapters.contract.base import FromApi, FromChat, Inbound
+from adapters.contract.base import FromApi, FromChat, Inbound, TaskTerms
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.driver import TurnDriver, World
 from agent_core.driver.media import MediaKeeper
@@ -129,6 +129,7 @@ def opened_event(
         can_approve=first.can_approve,
         client_output_limit=request is not None and request.client_output_limit,
         most_tool_calls=request.most_tool_calls if request is not None else 0,
+        task=request.task if request is not None else None,
     )
     asked = tuple(message for inbound in inbounds for message in inbound.input)
     said = [message.to_message() for message in asked]
@@ -152,10 +153,13 @@ def _settings(
     can_approve: bool,
     client_output_limit: bool,
     most_tool_calls: int,
+    task: TaskTerms | None,
 ) -> TurnSettings:
     """The settings of a turn. Most turns of a gateway have the same: they are made once."""
     return replace(
         template,
+        turn_seconds=task.seconds if task is not None else template.turn_seconds,
+        max_steps=task.steps if task is not None else template.max_steps,
         routes=routes,
         tools=tools,
         client_tools=client_tools,

@@ -10,8 +10,10 @@ from adapters.contract.base import Ended, FromApi, MessageState, SessionKey, Tur
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext
-from gateway.later.reminders import time_tools
-from tests.chats.harness import Harness, answer, quiet, running, texts
+from gateway.later.reminders import SetLater
+from gateway.schedule import toolspecs
+from gateway.schedule.schedules import ScheduleKind
+from tests.chats.harness import Harness, answer, process, quiet, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.chats.test_schedule import HOUR_MS, database, put_back
 
@@ -79,13 +81,14 @@ async def test_a_call_that_is_begun_again_stores_no_second_and_a_page_is_told_on
             telegram.say(chat, ada, "count to 3")
             await answer(telegram, chat, "1, 2, 3.")
             ((turn,),) = database(telegram, ("SELECT turn FROM turns", ()))
-            remind, _, _, cancel, _ = time_tools(up.follow_ups.later)
+            remind = SetLater(up.follow_ups.later, toolspecs.REMIND, ScheduleKind.REMINDER)
             call = ToolContext(turn, "1", f"{turn}:1", tmp_path, "", SystemClock(), lambda _: None)
             wish = {"when": "in 2 hours", "what": "tea"}
             first, again = await remind.run(wish, call), await remind.run(wish, call)
             assert first.text.partition(", that is in")[0] == again.text.partition(", that is in")[0]
             assert len(database(telegram, ("SELECT * FROM schedules", ()))) == 1
-            await cancel.run({"number": 1}, call)
+            telegram.command(chat, ada, "remind", "cancel 1")
+            await answer(telegram, chat, "taken back")
             assert "cancelled now. Nothing new" in (await remind.run(wish, call)).text
 
             page = FromApi(
@@ -108,3 +111,57 @@ async def test_a_call_that_is_begun_again_stores_no_second_and_a_page_is_told_on
                 while not isinstance(ended := await one.next(20), Ended):
                     pass
             assert "nobody would see it here" in ended.view.text
+
+
+async def test_a_task_runs_beside_the_conversation_which_is_told_its_end(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, **REHEARSAL, OUTSPOKEN_TASKS__AT_ONCE="1", OUTSPOKEN_TASKS__STATUS_SECONDS="5"):
+        platform.say(chat, ada, "in the background: count to 999 slowly")
+        await answer(platform, chat, "Stored and begun as number 1")
+        platform.say(chat, ada, "in the background: count to 4")
+        await answer(platform, chat, "1 tasks run here already")
+        platform.say(chat, ada, "list reminders")
+        await answer(platform, chat, "1. running for")
+        await answer(platform, chat, "⏳ Task 1 (count to 999 slowly) goes on", 20)
+        platform.say(chat, ada, "cancel reminder 1")
+        await answer(platform, chat, "Task 1 is being stopped")
+        await answer(platform, chat, "🔔 Task 1 (count to 999 slowly) has ended without its result")
+        platform.say(chat, ada, "in the background: count to 4")
+        await answer(platform, chat, "🔔 Task 1 (count to 4) is done")
+        await quiet(platform, chat)
+        assert sum(text.startswith("🔔 Task 1 (count to 4)") for text in texts(platform, chat)) == 1
+
+
+async def test_a_task_outlasts_a_kill_and_its_end_is_told_once(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada = telegram.person("Ada")
+        chat = telegram.private(ada)
+        async with process(telegram, **REHEARSAL) as up:
+            telegram.say(chat, ada, "in the background: write notes.txt: milk and then count to 60 slowly")
+            await answer(telegram, chat, "Stored and begun as number 1")
+            await up.kill()
+        async with process(telegram, **REHEARSAL) as up:
+            ended = await answer(telegram, chat, "🔔 Task 1", 30)
+            assert "is done" in ended.text
+            telegram.say(chat, ada, "read notes.txt")
+            await answer(telegram, chat, "milk")
+            await up.kill()
+        async with running(telegram, **REHEARSAL):
+            await quiet(telegram, chat)
+        assert sum(text.startswith("🔔 Task 1") for text in texts(telegram, chat)) == 1
+
+
+async def test_a_message_to_another_chat_is_told_as_it_was_delivered(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada, ben = telegram.person("Ada"), telegram.person("Ben")
+        hers, his = telegram.private(ada), telegram.private(ben)
+        telegram.say(his, ben, "count to 3")
+        allowed = {"OUTSPOKEN_SEND__ALLOW": f"ben=telegram/{telegram.chat_of(his)},gone=telegram/424242"}
+        async with running(telegram, **REHEARSAL, **allowed):
+            await answer(telegram, his, "1, 2, 3.")
+            telegram.say(hers, ada, "send to ben: the **tea** is ready")
+            await answer(telegram, hers, "Sent: the platform has taken the message to ben.")
+            await answer(telegram, his, "the tea is ready")
+            telegram.say(hers, ada, "send to gone: hello")
+            await answer(telegram, hers, "Not delivered: the platform refused the message to gone")

@@ -33,6 +33,8 @@ OWN = frozenset(
         "run_command",
         "read_output",
         "stop_command",
+        "start_task",
+        "send_message",
     ]
 )
 """Tools that the plain requests are for: they are not called because their name is in the words."""

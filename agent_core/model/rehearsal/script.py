@@ -18,6 +18,7 @@ CAN = """\
 - `run: python3 --version`, `run the tests in this archive`, `make a chart of this CSV` (where commands can be run)
 - `remember that my dog is called Rex`, `what do you remember`, `todo: tidy up, write home`
 - `remind me in 1 minute to drink tea`, `schedule every day 9:00: write a long answer`, `list reminders`, `cancel reminder 1`, `my time zone is Europe/Berlin`
+- `in the background: count to 30 slowly`, `send to NAME: hello` (chats of `[send] allow`)
 - `count to 30 slowly`, `write a long answer`, `think`, `draw`
 - for programs: `call TOOL {…}` (or words of a tool's name), `tool_choice`, `response_format`
 - several in one message, joined by “ and then ”"""
@@ -73,6 +74,8 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?schedule (.+?)\s*:\s+(.+)$", lambda m: ("schedule", {"when": m[1].strip(), "prompt": m[2].strip()}, "I'll schedule it.")),
         (r"^(?:please )?(?:list|show)(?: me)?(?: all| the| my)* (?:reminders|scheduled)\W*$", lambda _: ("list_scheduled", {}, "I'll look what is set.")),
         (r"^(?:please )?(cancel|pause|resume) (?:reminder|scheduled|number)? ?(\d{1,6})\W*$", lambda m: ("cancel_scheduled", {"number": int(m[2]), "action": m[1].lower()}, "I'll do that.")),
+        (r"^(?:please )?(?:do )?in the background\s*:\s+(.+)$", lambda m: ("start_task", {"title": m[1].strip()[:40], "instructions": m[1].strip()}, "I'll begin it.")),
+        (r"^(?:please )?send to ([\w-]+)\s*:\s+(.+)$", lambda m: ("send_message", {"to": m[1], "text": m[2].strip()}, "I'll send it.")),
         (r"^(?:please )?my time ?zone is ([\w/+-]+)\W*$", lambda m: ("set_timezone", {"zone": m[1]}, "I'll keep that.")),
         (r"^todo\s*:\s*(.+)$", lambda m: ("todo", {"items": [{"text": t.strip(), "state": "pending"} for t in m[1].split(",") if t.strip()]}, "I'll write the list.")),
         (r"^(?:please )?run\s*:\s*(.+)$", lambda m: ("run_command", {"script": m[1].strip()}, "I'll run that.")),
@@ -81,11 +84,16 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
 )  # fmt: skip
 
 
+_HEAD = re.compile(r"^\[[^\]]*\]\s+")
+"""What the gateway says before a prompt of which nobody wrote anything just now."""
+
+
 def plan(conversation: RehearsalRequest) -> Script:
     """The reply to a request."""
     words = conversation.words
     if words.startswith("[") and BEGUN_EARLIER in words:
         return _followed(words)
+    words = _HEAD.sub("", words)
     if words.lower().startswith("rehearse"):
         return _rehearsed(conversation)
     if (reply := for_programs(conversation)) is not None:

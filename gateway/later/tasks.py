@@ -1,0 +1,339 @@
+"""Background tasks: something is done in a turn of its own, beside the conversation, which is told when it ends, whatever the end is.
+
+A task is a row and a message. The row is stored first and holds the message; only what is stored is begun. So each start looks at the rows
+that are open, begins what was not (the message's key makes a second time nothing new), and follows it to its end. The end is a follow-up under a
+key of its own, and only then is the row done: between any two of these the process may die, and nothing is lost or told twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import orjson
+import structlog
+
+from adapters.contract.base import Ended, FromApi, FromChat, Inbound, LeftOpen, SessionKey, Showing, TaskTerms, Ticket
+from adapters.contract.notaccepted import NotAccepted
+from agent_core import storedjson
+from agent_core.failures.exits import ExitCode
+from agent_core.jsonvalue import Json
+from agent_core.messages import InputMessage
+from agent_core.records import dataclass
+from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
+from agent_core.store.store import Conflict, StorageUnavailable
+from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.offer import ToolsFrom
+from agent_core.turn.view import BubbleKind, View
+from gateway.later.followups import FollowUpsHere, bare
+from gateway.later.parts import Later
+from gateway.limits.whose import author_of
+from gateway.queues import inbox
+from gateway.schedule import toolspecs
+from gateway.schedule.schedules import ASKED_KINDS, TASK
+from gateway.schedule.times import span
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+log = structlog.get_logger("task")
+
+AGAIN_SECONDS = 5.0
+"""Pause before a task is looked after again that could not be, because the storage is away."""
+LONGEST_STATUS_SECONDS = 3600.0
+CLEAN = frozenset({ExitCode.ANSWERED})
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLimits:
+    """What the operator allows."""
+
+    at_once: int
+    at_once_all: int
+    seconds: int
+    steps: int
+    status_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """A task, as its row holds it."""
+
+    title: str
+    started_at: int
+    asked: str
+    """The message that asked for it, as it is stored."""
+    work: FromApi
+    """The message that it is."""
+
+
+@functools.cache
+def _plans() -> TypeAdapter[TaskPlan]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(TaskPlan)
+
+
+class Tasks:
+    """Use `running` while the gateway serves."""
+
+    def __init__(self, later: Later, follow_ups: FollowUpsHere, limits: TaskLimits) -> None:
+        self._later = later
+        self._follow_ups = follow_ups
+        self.limits = limits
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._tickets: dict[str, Ticket] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._cancelled: set[str] = set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Tasks are looked after for the block; those that run at its end go on with the next start."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            opening = group.create_task(self._take_up())
+            try:
+                yield
+            finally:
+                self._group = None
+                for task in (opening, *self._watching.values()):
+                    task.cancel()
+
+    async def start(self, context: ToolContext, title: str, prompt: str) -> ScheduleRow:
+        """Store a task and begin it; the same call begins one. Raises `NotPossible`, `StorageUnavailable`."""
+        asked = await self._later.seen_by(context.turn)
+        name, key = f"{TASK}:{context.key}", asked.session.text()
+        async with self._later.parts.alone(key):
+            known = await self._later.store.schedules.one(name)
+            if known is not None:
+                return known
+            rows = await self._later.store.schedules.of(key, *ASKED_KINDS)
+            await self._check_room(rows)
+            now = self._later.clock.now_ms()
+            number = max((row.number for row in rows), default=0) + 1
+            plan = TaskPlan(
+                title, now, inbox.encode(emptied(asked)).decode(), work_of(asked, name, title, prompt, self.limits)
+            )
+            row = ScheduleRow(
+                schedule=name, kind=TASK, session_key=key, surface="", number=number, rule=f"once {now}",
+                body=storedjson.dumps(plan), next_at=None, at=now,
+            )  # fmt: skip
+            await self._later.store.schedules.put(row)
+        self._watch(row)
+        return row
+
+    async def _check_room(self, rows: list[ScheduleRow]) -> None:
+        mine = sum(row.kind == TASK for row in rows)
+        if mine >= self.limits.at_once:
+            raise NotPossible(
+                f"{mine} tasks run here already, and no more may. Nothing was begun; do it now instead, or cancel one of them."
+            )
+        everybodys = [
+            row for row in await self._later.store.schedules.named(f"{TASK}:") if row.state is ScheduleState.ACTIVE
+        ]
+        if len(everybodys) >= self.limits.at_once_all:
+            raise NotPossible(
+                "The gateway runs as many tasks as it may just now. Nothing was begun; do it now instead, or later."
+            )
+
+    async def cancel(self, row: ScheduleRow) -> None:
+        """Stop a task; its end is told as any other."""
+        self._cancelled.add(row.schedule)
+        ticket = self._tickets.get(row.schedule)
+        if ticket is not None:
+            await self._later.parts.stop(ticket)
+
+    # ------------------------------------------------------------------ looking after them
+
+    async def _take_up(self) -> None:
+        """What an earlier process left."""
+        while True:
+            try:
+                rows = await self._later.store.schedules.named(f"{TASK}:")
+            except StorageUnavailable:
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
+            for row in rows:
+                if row.state is ScheduleState.ACTIVE:
+                    self._watch(row)
+            return
+
+    def _watch(self, row: ScheduleRow) -> None:
+        if self._group is not None and row.schedule not in self._watching:
+            task = self._group.create_task(self._look_after(row), name=row.schedule)
+            self._watching[row.schedule] = task
+            task.add_done_callback(lambda _: self._watching.pop(row.schedule, None))
+
+    async def _look_after(self, row: ScheduleRow) -> None:
+        while True:
+            try:
+                plan = _plans().validate_json(row.body)
+                title, words = await self._ended(row, plan)
+                break
+            except StorageUnavailable:
+                await asyncio.sleep(AGAIN_SECONDS)
+            except _LeftOpen:
+                return  # the next process goes on with it
+            except Exception:
+                log.exception("task.failed", task=row.schedule)
+                return
+        await self._tell(row, plan, title, words)
+
+    async def _ended(self, row: ScheduleRow, plan: TaskPlan) -> tuple[str, str]:
+        """Begin it, unless it is begun, and follow it: how it ended, in one line and in its words."""
+        began = plan.started_at
+        while True:
+            try:
+                ticket = await self._later.parts.accepting.accept(plan.work)
+                break
+            except NotAccepted as refused:
+                if not refused.code.passes:
+                    return f"Task {row.number} ({plan.title}) could not be begun: {refused}", "It was not begun."
+                await asyncio.sleep(AGAIN_SECONDS)
+        self._tickets[row.schedule] = ticket
+        try:
+            if row.schedule in self._cancelled:
+                await self._later.parts.stop(ticket)
+            sight = await self._followed(row, plan, ticket)
+        finally:
+            self._tickets.pop(row.schedule, None)
+        return end_words(row.number, plan.title, sight, (self._later.clock.now_ms() - began) // 1000)
+
+    async def _followed(self, row: ScheduleRow, plan: TaskPlan, ticket: Ticket) -> Ended | None:
+        """Its end; None if it was taken out before it began. Now and then its chat is told how far it is."""
+        loop = asyncio.get_running_loop()
+        pause = self.limits.status_seconds
+        next_status, view = loop.time() + pause, View((), open=True)
+        async with self._later.parts.follow(ticket) as follower:
+            while True:
+                sight = await follower.next(min(30.0, max(0.1, next_status - loop.time())))
+                match sight:
+                    case Ended():
+                        return sight
+                    case LeftOpen():
+                        raise _LeftOpen
+                    case Showing():
+                        view = sight.view
+                    case _:
+                        if await self._dropped(ticket):
+                            return None
+                if loop.time() >= next_status:
+                    pause = min(pause * 2, LONGEST_STATUS_SECONDS)
+                    next_status = loop.time() + pause
+                    await self._say(row, plan, status_words(row.number, plan, view, self._later.clock.now_ms()))
+
+    async def _dropped(self, ticket: Ticket) -> bool:
+        stored = await self._later.store.inbox.one(ticket.inbox_id)
+        return stored is None or stored.state.value == "dropped"
+
+    async def _say(self, row: ScheduleRow, plan: TaskPlan, words: str) -> None:
+        asked = inbox.decode(plan.asked.encode())
+        if isinstance(asked, FromChat):
+            with suppress(StorageUnavailable):
+                await self._later.parts.post(
+                    asked.chat.address, f"{row.schedule}:at:{self._later.clock.now_ms()}", words
+                )
+
+    async def _tell(self, row: ScheduleRow, plan: TaskPlan, title: str, words: str) -> None:
+        """Tell its conversation, then note that it is over."""
+        while True:
+            try:
+                told = await self._follow_ups.begin_for(
+                    inbox.decode(plan.asked.encode()), f"{row.schedule}:ended", title, words
+                )
+                await self._later.store.schedules.put(
+                    replace(row, state=ScheduleState.DONE, rev=row.rev + 1, at=self._later.clock.now_ms())
+                )
+                log.info("task.ended", task=row.schedule, told=told)
+                return
+            except StorageUnavailable:
+                await asyncio.sleep(AGAIN_SECONDS)
+            except Conflict:
+                log.info("task.ended", task=row.schedule, told=True)
+                return
+
+
+class _LeftOpen(Exception):
+    """This process is about to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """Begins a task."""
+
+    tasks: Tasks
+    spec: ToolSpec = toolspecs.START_TASK
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        title, prompt = " ".join(str(arguments["title"]).split()), str(arguments["instructions"]).strip()
+        if not title or not prompt:
+            raise NotPossible("A task needs a title and instructions. Nothing was begun.")
+        try:
+            row = await self.tasks.start(context, title, prompt)
+        except StorageUnavailable:
+            return ToolOutcome(
+                ToolStatus.FAILED,
+                "The storage cannot be reached just now, so nothing is known to be begun. Look with list_scheduled.",
+            )
+        limits = self.tasks.limits
+        return ToolOutcome(
+            ToolStatus.OK,
+            f"Stored and begun as number {row.number}: {title}. It may take {span(limits.seconds)} and {limits.steps} steps; this conversation is told "
+            "when it ends, however it ends. It is not done yet, so do not say that it is.",
+        )
+
+
+def work_of(asked: Inbound, name: str, title: str, prompt: str, limits: TaskLimits) -> FromApi:
+    """The message that a task is: in the asker's name and folder, in a conversation of its own. Pure."""
+    terms = TaskTerms(asked.session.text(), author_of(asked), limits.seconds, limits.steps)
+    said = (
+        f"[Background task “{title}”: the conversation that began it waits for its result, and knows nothing but what you reply at the end. Nobody "
+        f"can be asked meanwhile. Reply with the result, or with what was not possible and why.]\n\n{prompt}"
+    )
+    own = asked if isinstance(asked, FromApi) else None
+    return FromApi(
+        account=asked.account, platform_key=name, session=SessionKey(TASK, "", name), input=(InputMessage(said),), surface=TASK,
+        memory_scope=asked.memory_scope, browser=own.browser if own is not None else "", key=own.key if own is not None else "",
+        tools_from=ToolsFrom.GATEWAY, task=terms,
+    )  # fmt: skip
+
+
+def emptied(asked: Inbound) -> Inbound:
+    """The message that asked, without what was said in it. Pure."""
+    return bare(asked) if isinstance(asked, FromApi) else replace(asked, input=())
+
+
+def end_words(number: int, title: str, ended: Ended | None, seconds: int) -> tuple[str, str]:
+    """(how a task ended in one line, what came of it). Pure."""
+    name = f"Task {number} ({title})"
+    if ended is None:
+        return f"{name} was taken out before it began. Nothing of it was done.", "It was not begun."
+    notices = " ".join(bubble.text for bubble in ended.view.bubbles if bubble.kind is BubbleKind.NOTICE)
+    if ended.exit.code in CLEAN:
+        return f"{name} is done, after {span(seconds)}.", ended.view.text
+    return (
+        f"{name} has ended without its result, after {span(seconds)}: {notices or ended.exit.code.value}",
+        ended.view.text,
+    )
+
+
+def status_words(number: int, plan: TaskPlan, view: View, now: int) -> str:
+    """How far a task is, for its chat. Pure."""
+    running = [
+        bubble.text for bubble in view.bubbles if bubble.kind is BubbleKind.ACTIVITY and bubble.state == "running"
+    ]
+    doing = f", running {running[-1]}" if running else ""
+    return f"⏳ Task {number} ({plan.title}) goes on: {span((now - plan.started_at) // 1000)} so far{doing}."
+
+
+def task_line(row: ScheduleRow, now: int) -> str:
+    """A task in a list. Pure."""
+    try:
+        plan = orjson.loads(row.body)
+        return f"{row.number}. running for {span((now - int(plan['started_at'])) // 1000)}: {plan['title']}"
+    except (ValueError, KeyError, TypeError):
+        return f"{row.number}. (a task that cannot be read)"
