@@ -25,7 +25,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.records import dataclass
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
-from agent_core.store.store import Conflict, StorageUnavailable
+from agent_core.store.store import Conflict, OwnedElsewhere, StorageUnavailable
 from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.view import BubbleKind, View
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("task")
 
+MISTAKE_SECONDS = 60.0
+"""Pause after a mistake of ours: its turn goes on meanwhile."""
 AGAIN_SECONDS = 5.0
 """Pause before a task is looked after again that could not be, because the storage is away."""
 LONGEST_STATUS_SECONDS = 3600.0
@@ -169,19 +171,25 @@ class Tasks:
             task.add_done_callback(lambda _: self._watching.pop(row.schedule, None))
 
     async def _look_after(self, row: ScheduleRow) -> None:
+        try:
+            plan = _plans().validate_json(row.body)
+        except ValueError:
+            log.exception("task.failed", task=row.schedule)
+            return
         while True:
             try:
-                plan = _plans().validate_json(row.body)
                 title, words = await self._ended(row, plan)
-                break
+                await self._tell(row, plan, title, words)
+            except _LeftOpen:
+                pass  # the next process goes on with it
             except StorageUnavailable:
                 await asyncio.sleep(AGAIN_SECONDS)
-            except _LeftOpen:
-                return  # the next process goes on with it
+                continue
             except Exception:
                 log.exception("task.failed", task=row.schedule)
-                return
-        await self._tell(row, plan, title, words)
+                await asyncio.sleep(MISTAKE_SECONDS)
+                continue
+            return
 
     async def _ended(self, row: ScheduleRow, plan: TaskPlan) -> tuple[str, str]:
         """Begin it, unless it is begun, and follow it: how it ended, in one line and in its words."""
@@ -233,28 +241,22 @@ class Tasks:
     async def _say(self, row: ScheduleRow, plan: TaskPlan, words: str) -> None:
         asked = inbox.decode(plan.asked.encode())
         if isinstance(asked, FromChat):
-            with suppress(StorageUnavailable):
+            with suppress(StorageUnavailable, OwnedElsewhere):  # nobody misses it: the end is told for certain
                 await self._later.parts.post(
                     asked.chat.address, f"{row.schedule}:at:{self._later.clock.now_ms()}", words
                 )
 
     async def _tell(self, row: ScheduleRow, plan: TaskPlan, title: str, words: str) -> None:
-        """Tell its conversation, then note that it is over."""
-        while True:
-            try:
-                told = await self._follow_ups.begin_for(
-                    inbox.decode(plan.asked.encode()), f"{row.schedule}:ended", title, words
-                )
-                await self._later.store.schedules.put(
-                    replace(row, state=ScheduleState.DONE, rev=row.rev + 1, at=self._later.clock.now_ms())
-                )
-                log.info("task.ended", task=row.schedule, told=told)
-                return
-            except StorageUnavailable:
-                await asyncio.sleep(AGAIN_SECONDS)
-            except Conflict:
-                log.info("task.ended", task=row.schedule, told=True)
-                return
+        """Tell its conversation, then note that it is over. Said twice, it is told once."""
+        told = await self._follow_ups.begin_for(
+            inbox.decode(plan.asked.encode()), f"{row.schedule}:ended", title, words
+        )
+        done = replace(row, state=ScheduleState.DONE, rev=row.rev + 1, at=self._later.clock.now_ms())
+        with suppress(
+            Conflict
+        ):  # its chat has moved meanwhile, or its conversation was forgotten: the next start looks again
+            await self._later.store.schedules.put(done)
+        log.info("task.ended", task=row.schedule, told=told)
 
 
 class _LeftOpen(Exception):
