@@ -145,14 +145,14 @@ def test_lists_and_tables_come_from_the_environment_as_commas_or_json() -> None:
     config = load(
         None,
         {
-            "OUTSPOKEN_TOOLS__DISABLED": "fetch, shell,",
+            "OUTSPOKEN_TOOLS__DISABLED": "fetch_url, forget,",
             "OUTSPOKEN_TOOLS__APPROVAL": '["write_file"]',
             "OUTSPOKEN_MODEL__EXTRA_BODY": '{"top_p": 0.5}',
             "OUTSPOKEN_MODEL__FALLBACKS": "small, tiny",
             "OUTSPOKEN_LOG__SHOW_TEXT": "yes",
         },
     ).config
-    assert config.tools.disabled == ("fetch", "shell")
+    assert config.tools.disabled == ("fetch_url", "forget")
     assert config.tools.approval == ("write_file",)
     assert config.model.extra_body == {"top_p": 0.5}
     assert [fallback.name for fallback in config.model.fallbacks] == ["small", "tiny"]

@@ -183,4 +183,4 @@ def test_the_servers_are_loaded_by_nobody_else():
         [sys.executable, "-c", "import sys, gateway.daemon; print([n for n in sys.modules if 'mcp' in n])"],
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
     ).stdout  # fmt: skip
-    assert loaded.strip() == "['gateway.config.tools.mcp']"
+    assert loaded.strip() == "['gateway.config.tools.mcp', 'gateway.http.mcpdoor']"

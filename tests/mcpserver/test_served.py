@@ -46,7 +46,7 @@ async def by_stdio(
         args=["-m", "gateway", "mcp", "serve", "--url", url, *more],
         env={"OUTSPOKEN_HOME": str(home), "PATH": os.environ["PATH"], **(env or {})},
     )
-    async with Client(stdio_client(began), mode=mode) as client:
+    async with Client(stdio_client(began, errlog=sys.__stderr__ or sys.stderr), mode=mode) as client:
         yield client
 
 

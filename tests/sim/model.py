@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn, TypeAlias
 
-import httpx2
-import openai
+import aiohttp
 import orjson
 
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.reach import theirs
+from agent_core.model.reach import TransportBroke, theirs
+from agent_core.model.transport import RequestNotTaken
 from agent_core.ports import Clock
 from agent_core.text.redaction import Redactor
 from agent_core.turn.transcript import problems
@@ -26,7 +26,6 @@ ENDPOINTS = (
     Endpoint("second", "http://second/v1", (Credential("k3", "x3"),), ("m2",)),
 )
 FOR_EVER = 1e7
-_REQUEST = httpx2.Request("POST", "http://first/v1/chat/completions")
 
 Step: TypeAlias = "tuple[float, bytes | Exception]"
 """(seconds to wait before it, what comes)."""
@@ -70,7 +69,7 @@ class Script:
 
     def _odd_end(self) -> list[Step]:
         """The stream is over, held open, or broken off."""
-        return self._draw.choice(([], [], [(FOR_EVER, b"")], [(0.1, httpx2.ReadError("reset"))]))
+        return self._draw.choice(([], [], [(FOR_EVER, b"")], [(0.1, aiohttp.ClientPayloadError("reset"))]))
 
     def _pause(self) -> float:
         return self._draw.choice((0.0, 0.0, 0.01, 0.04, 0.2, 0.9))
@@ -112,7 +111,7 @@ class Script:
             case "stall":
                 return [*begun, (FOR_EVER, b"")]
             case "drop":
-                return [*begun, (0.1, httpx2.ReadError("reset"))]
+                return [*begun, (0.1, aiohttp.ClientPayloadError("reset"))]
             case "early":
                 return [*begun]
             case "error":
@@ -128,7 +127,7 @@ class Script:
             case "thinking":
                 return [(0.1, _event({"reasoning_content": "hm, let me think"})), (0.1, _end("stop"))]
             case "refused":
-                return [(0.0, openai.APIConnectionError(request=_REQUEST))]
+                return [(0.0, aiohttp.ClientConnectionError("no"))]
             case "slow":
                 return [(draw.choice((2.0, 4.0)), _event({"content": "late "})), (2.0, _end("stop"))]
             case "text_call":
@@ -139,31 +138,32 @@ class Script:
                 ]
 
 
-def _status(code: int, retry_after: str) -> openai.APIStatusError:
+def _status(code: int, retry_after: str) -> RequestNotTaken:
     headers = {"retry-after": retry_after} if retry_after else {}
-    response = httpx2.Response(code, headers=headers, request=_REQUEST)
-    return openai.APIStatusError("no", response=response, body={"message": "no", "code": code})
+    return RequestNotTaken(code, {"message": "no", "code": code}, headers)
 
 
 class _Answer:
-    """An HTTP response whose body comes by the script."""
+    """An answer whose body comes by the script."""
 
-    status_code = 200
+    status = 200
 
     def __init__(self, steps: list[Step]) -> None:
-        self.headers = {"content-type": "text/event-stream"}
-        self.extensions: dict[str, object] = {}
-        self.stream = self._bytes(steps)
+        self._steps = [*steps]
 
-    @staticmethod
-    async def _bytes(steps: list[Step]) -> AsyncIterator[bytes]:
-        for pause, what in steps:
+    async def next(self) -> bytes | None:
+        while self._steps:
+            pause, what = self._steps.pop(0)
             if pause:
                 await asyncio.sleep(pause)
             if isinstance(what, Exception):
-                raise what
+                raise TransportBroke from what
             if what:
-                yield what
+                return what
+        return None
+
+    def rest(self) -> None:
+        pass
 
 
 class SimClient(ModelClient):
@@ -184,8 +184,8 @@ class SimClient(ModelClient):
         steps = self._script.steps(tools=bool(request.tools))
         await asyncio.sleep(self._loop.random.choice((0.0, 0.005, 0.1)))
         first = steps[0][1] if steps else b""
-        if isinstance(first, openai.OpenAIError):
-            with theirs(openai.APIStatusError):
+        if isinstance(first, RequestNotTaken | aiohttp.ClientConnectionError):
+            with theirs(RequestNotTaken):
                 _raise(first)
         yield _Answer(steps)
 
