@@ -8,7 +8,7 @@ always enough to show; nothing has to be remembered between two sights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
@@ -370,6 +370,11 @@ class Gateway(Protocol):
 
     async def request(self, session: str, inbox_id: int) -> KeptResponse | None:
         """Any request of the API that is still stored."""
+        ...
+
+    async def unanswered(self, prefix: str) -> Sequence[str]:
+        """The keys that begin so of stored requests whose clients cannot have their answers: they have not ended, or did so a moment ago in
+        another process than accepted them."""
         ...
 
     async def told_after(self, kept: KeptResponse) -> tuple[Message, ...] | None:

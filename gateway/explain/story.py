@@ -239,6 +239,8 @@ class Explainer:
         taken = await self._reads.inbox.by_keys("api", keys, prefix=f"rid:{request}:")
         refused = await self._reads.inbox.by_keys("api", (), prefix=f"{REFUSED_REQUEST}{request}:")
         taken = taken or await self._reads.inbox.by_keys("api", (), prefix=f"keyed:{request}:")
+        if not taken and request.startswith("req_"):  # of a client that counts its retries: its own id stands last
+            taken = [row for row in await self._ending_so(request) if row.account == "api"]
         rows = taken or refused[-1:]
         if not rows:
             return None
@@ -365,7 +367,7 @@ class Explainer:
             )
             if shown is not None:
                 return shown
-            rows = await self._ending_so(candidate.id)
+            rows = [row for row in await self._ending_so(candidate.id) if row.account != "api"]
         if not rows:
             return None
         made = await self.message(rows[-1])
@@ -380,10 +382,9 @@ class Explainer:
         else:
             last = await near(self._now() + MINUTE_MS)
             first = last
-        found = await self._reads.inbox.between(
+        return await self._reads.inbox.between(
             max(1, last - LATEST, first if at is not None else 0), last, ends=f":{text}"
         )
-        return [row for row in found if row.account != "api"]  # whose ids are looked up as such
 
     # ------------------------------------------------------------------ sessions, errors, incidents
 

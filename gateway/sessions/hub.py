@@ -8,7 +8,7 @@ tasks are over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
 from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket
@@ -214,6 +214,9 @@ class Hub:
 
     async def request(self, session: str, inbox_id: int) -> KeptResponse | None:
         return await self._responses.request(session, inbox_id)
+
+    async def unanswered(self, prefix: str) -> Sequence[str]:
+        return await self._responses.unanswered(prefix, self._clock.now_ms())
 
     async def told_after(self, kept: KeptResponse) -> tuple[Message, ...] | None:
         return await self._responses.told_after(kept)

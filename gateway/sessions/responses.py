@@ -11,11 +11,15 @@ from agent_core.records import dataclass
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.keeping.retaining import empty_message, remove_journals
 from agent_core.store.store import Store
+from agent_core.turn.events import TakenOver
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.retention.forgetting import DELETED
 from gateway.sessions.recall import closed_turn, told_of
 from gateway.sessions.stopping import TurnStopping
+
+JUST_MS = 60_000
+"""So long somebody may ask again for what ended while nobody was connected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,19 @@ class KeptByGateway:
             return None
         ticket = Ticket(inbox_id, session, duplicate=True)
         return KeptResponse(ticket, inbound, row.received_at, await self._is_latest(row))
+
+    async def unanswered(self, prefix: str, now: int) -> list[str]:
+        """See `adapters.contract.base.Gateway.unanswered`."""
+        rows = await self.store.inbox.by_keys("api", (), prefix)
+        return [row.platform_key for row in rows if await self._is_unanswered(row, now)]
+
+    async def _is_unanswered(self, row: InboxRow, now: int) -> bool:
+        if row.state is not InboxState.DONE or row.turn is None:
+            return row.state in (InboxState.NEW, InboxState.TAKEN)
+        turn = await self.store.turns.one(row.turn)
+        if turn is None or turn.closed_at is None or now - turn.closed_at > JUST_MS:
+            return False
+        return any(event.kind == TakenOver.kind() for event in await self.store.turns.journal(row.turn))
 
     async def _is_latest(self, row: InboxRow) -> bool:
         if row.state is InboxState.DROPPED:

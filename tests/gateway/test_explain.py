@@ -345,9 +345,9 @@ async def test_a_request_is_found_by_the_id_that_its_client_gave(where: str):
         return replace(arrival(key, body=b'{"input":[{"content":"x"}]}'), account="api")
 
     async with opened(where) as store:
-        keys = ("key:abc", "rid:trace%1:digest", "req_1", "keyed:abcd:mark")
+        keys = ("key:abc", "rid:trace%1:digest", "req_1", "keyed:abcd:mark", "sdk:digest:req_2")
         numbers = [(await store.inbox.accept(request(key))).inbox_id for key in keys]
-    for text, number in zip(("abc", "trace%1", "req_1", "abcd"), numbers, strict=True):
+    for text, number in zip(("abc", "trace%1", "req_1", "abcd", "req_2"), numbers, strict=True):
         assert (await told_of(where, text))[0].id == str(number)
 
 

@@ -350,6 +350,13 @@ async def test_a_front_end_names_its_users_and_they_share_nothing(tmp_path: Path
         for key, headers in ((webui, two), (other, one), (webui, NOTHING)):
             assert "Rex" not in await ask(up.url, key, "what do you remember", headers)
             assert "a.txt" not in await ask(up.url, key, "list files", headers)
+        async with sdk(up.url, webui, **one) as client:
+            said = await client.chat.completions.create(model="outspoken", messages=[{"role": "user", "content": "x"}])
+        for key, headers, status in ((webui, two, 404), (other, one, 404), (webui, NOTHING, 404), (webui, one, 200)):
+            shown = {"Authorization": f"Bearer {key}", **headers}
+            url = f"{up.url}/v1/chat/completions/{said.id}/cancel"
+            async with aiohttp.ClientSession(headers=shown) as http, http.post(url) as response:
+                assert response.status == status, "nobody stops what somebody else asked, with the same key either"
 
 
 async def test_conversations_and_idempotency_keys_are_the_callers_own(tmp_path: Path) -> None:

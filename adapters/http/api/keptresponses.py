@@ -76,7 +76,7 @@ class KeptResponses:
         """The same of a chat completion that its client waits for in another connection."""
         found = _COMPLETION.fullmatch(request.match_info["completion"])
         kept = await self.gateway.request(found[1], int(found[2])) if found is not None else None
-        if kept is None or kept.inbound.key != request[CALLER].key:
+        if kept is None or not is_theirs(kept, request[CALLER]):
             words = "There is no such completion, or it is not kept any longer."
             return problem_response(Problem(404, words, param="completion_id", code="completion_not_found"))
         return _json(await self._stopped(kept, Completion(replace(job_of(kept, stream=False), errors=ErrorsAs.WORDS))))

@@ -2,15 +2,18 @@
 
 Theory. OpenAI's SDKs count their retries in a header. A request with such a count, and the same body from the same caller as one that is being served,
 or whose client has gone within the last minute (or the grace, if it is stopped then), is that one again. One that was answered is not: whoever asks again after an answer, a failure too, wants
-another. It is kept in memory: over a restart a retry begins a turn of its own.
+another. Which are served is kept in memory. Over a restart, and where another process was asked first, a retry finds them by what their stored keys begin with
+(`stored_as`): nothing more is written for that, and only a retry asks.
 
 Laws (tests/adapters/test_retries.py): a request without a count joins nothing; no request joins one of another body, caller, person or conversation;
-of two equal ones that are served, a retry joins the one whose client has gone.
+of two equal ones that are served, a retry joins the one whose client has gone. What was found stored is as one whose client has gone, once
+(tests/adapters/test_joining.py: with real kills).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from agent_core.records import dataclass
@@ -19,6 +22,16 @@ COUNTER = "x-stainless-retry-count"
 JOINED_SECONDS = 60.0
 MOST = 1_000
 """So many that have gone are remembered."""
+
+
+def stored_as(mark: str) -> str:
+    """What the platform key of a request begins with whose client counts its retries."""
+    return f"sdk:{hashlib.blake2b(mark.encode(), digest_size=12).hexdigest()}:"
+
+
+def counts_retries(headers: Mapping[str, str]) -> bool:
+    """Its client says how often it has sent it."""
+    return headers.get(COUNTER, "").isdecimal()
 
 
 def is_retry(headers: Mapping[str, str]) -> bool:
@@ -58,6 +71,18 @@ class Retries:
         served = Served(mark, platform_key)
         self._by_mark.setdefault(mark, []).append(served)
         return served
+
+    def knows(self, mark: str, now: float) -> bool:
+        """There is one that a retry may join."""
+        self._forget(now)
+        return bool(self._by_mark.get(mark))
+
+    def found(self, mark: str, platform_keys: Iterable[str], now: float) -> None:
+        """These are stored, and their clients have gone with the process that served them, or are served by another."""
+        known = {one.platform_key for one in self._by_mark.get(mark, ())}
+        for key in platform_keys:
+            if key not in known:
+                self.left(self.begins(mark, key, now, retry=False), now, JOINED_SECONDS)
 
     def answered(self, served: Served) -> None:
         """Its client has its answer."""

@@ -12,7 +12,7 @@ from adapters.contract.base import Gateway, KeptResponse, SessionKey, Ticket
 from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.api.asked import ApiRequest, KnownItems, Referring
-from adapters.http.api.retries import Retries, Served, is_retry
+from adapters.http.api.retries import Retries, Served, counts_retries, is_retry, stored_as
 from adapters.http.api.spelling import ApiEndpoint
 from adapters.http.api.truth import ERRORS_HEADER
 from adapters.http.common import CALLER, Problem, refusal
@@ -43,13 +43,23 @@ def platform_key_of(request: web.Request, asked: ApiRequest, request_id: str) ->
     whose, key = asked.whose, request.headers.get(KEYED)
     if key:
         return f"keyed:{key}:{whose}" if whose else f"key:{key}"
-    traced = any(request.headers.get(name) for name in TRACING)
-    return f"rid:{request_id}:{whose}{asked.digest}" if traced else request_id
+    if any(request.headers.get(name) for name in TRACING):
+        return f"rid:{request_id}:{whose}{asked.digest}"
+    return f"{stored_as(mark_of(asked))}{request_id}" if counts_retries(request.headers) else request_id
+
+
+def mark_of(asked: ApiRequest) -> str:
+    """The same of two requests with one body from one caller, in one conversation."""
+    return f"{asked.caller.key}/{asked.whose}/{asked.digest}"
 
 
 def is_theirs(kept: KeptResponse, caller: Caller) -> bool:
-    """Whether somebody may have a response: each owner of keys has their own."""
-    return kept.inbound.session.person == caller.realm
+    """Whether somebody may have a response: each owner of keys has their own, and so has each user of one that names them."""
+    inbound = kept.inbound
+    if not inbound.stateless or inbound.response is not None:
+        return inbound.session.person == caller.realm
+    person = inbound.memory_scope.partition("/")[2] if inbound.key else ""
+    return Caller(inbound.key, person).realm == caller.realm
 
 
 WAITS_UNSEEN = (
@@ -107,10 +117,8 @@ class Taking:
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")
         trace = traceparent_of(request.headers.getall("traceparent", ()))
-        mark = f"{asked.caller.key}/{asked.whose}/{asked.digest}"
         named = KEYED in request.headers or any(request.headers.get(name) for name in TRACING)
-        retry = is_retry(request.headers) and not named
-        served = self.retries.begins(mark, key, self.clock.monotonic(), retry=retry)
+        served = await self._served(asked, key, retry=is_retry(request.headers) and not named)
         placed: ApiRequest | Problem | None = None
         taken: Taken | None = None
         try:
@@ -126,6 +134,14 @@ class Taking:
                 self.retries.answered(served)
             if isinstance(placed, ApiRequest) and placed.place is not None:
                 self.continued.discard(placed.place)
+
+    async def _served(self, asked: ApiRequest, key: str, *, retry: bool) -> Served:
+        """The request as one that is served, under the key of that which it joins, if it joins one."""
+        mark = mark_of(asked)
+        if retry and not self.retries.knows(mark, self.clock.monotonic()):
+            stored = await self.gateway.unanswered(stored_as(mark))
+            self.retries.found(mark, stored, self.clock.monotonic())
+        return self.retries.begins(mark, key, self.clock.monotonic(), retry=retry)
 
     async def _accepted(self, asked: ApiRequest, served: Served, trace: str) -> Taken:
         """Have it stored. That goes on where its client goes meanwhile, and then somebody must know that nobody waits for it."""
