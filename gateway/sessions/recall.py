@@ -13,7 +13,6 @@ from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal import salvage
 from agent_core.journal.rows import fold
 from agent_core.judging.compaction import SessionMemory, ToldTurn, told_turn
-from agent_core.judging.plainpast import told_plainly
 from agent_core.machine.turn import Turn
 from agent_core.store.store import Store
 
@@ -57,6 +56,8 @@ def closed_turn(turn: str, rows: Rows) -> Turn | None:
 
 def told_of(turn: str, rows: Rows) -> ToldTurn:
     """What a turn tells later ones; nothing if a client brought the conversation along."""
+    from gateway.sessions.plainpast import told_plainly  # not before a conversation goes on
+
     if (plain := told_plainly(rows)) is not None:
         return plain
     try:

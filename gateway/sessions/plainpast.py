@@ -3,7 +3,7 @@
 Nearly all turns of a long conversation are so, and the first message after a start has two hundred of them read. Whatever is in a journal besides
 (tools, thoughts, remedies, judgements, notices, a conversation that a client brought) makes it one for the fold.
 
-Law (tests/agent_core/test_plain_past.py): where anything is told, the fold tells the same.
+Law (tests/gateway/test_plain_past.py): where anything is told, the fold tells the same.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from agent_core.journal.rows import fold, row_of
 from agent_core.jsonvalue import Json
 from agent_core.judging.compaction import told_turn
-from agent_core.judging.plainpast import told_plainly
 from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage
 from agent_core.turn.events import Event, ReplyFinished, TextArrived, TurnEnded
+from gateway.sessions.plainpast import told_plainly
 from tests.agent_core.journals import TEXTS, Writer, journals
 from tests.agent_core.turns import opened
 
