@@ -40,6 +40,8 @@ class InputMessage:
     tool_call_id: str = ""
     """For a tool's result: the call that it answers."""
     name: str = ""
+    foreign: str = ""
+    """Whose words stand in it that are not the person's: a forwarded message, a quotation; empty: none."""
 
     def to_message(self) -> Message:
         message: Message = {"role": self.role, "content": self.content}

@@ -6,9 +6,9 @@ from dataclasses import field
 
 from agent_core.records import dataclass
 from agent_core.retry import MODEL
-from agent_core.tools.base import EffectClass
+from agent_core.tools.base import EffectClass, Reach, WhenTainted
 
-RULES = 16
+RULES = 17
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and counts as a failure of the model call that it broke off.
@@ -29,6 +29,8 @@ long the next model is asked. (Older turns too, from now on.)
 that is not there is an answer; a reply that cannot be either is empty.
 15: where nothing else helps against a model that brings nothing, what of the conversation may be the reason is left out. (Older turns too.)
 16: a model that says it sees nothing to go on from has brought nothing. (Turns under 14 and later.)
+17: what reaches outside needs a person's word once the model has read words of others; so does the repetition of an effect whose outcome nobody
+knows.
 """
 
 REPLY_CHARS = 600_000
@@ -62,6 +64,14 @@ class ToolFacts:
     effect: EffectClass
     housekeeping: bool = False
     needs_approval: bool = False
+    reach: Reach = Reach.HERE
+    """Who sees anything of a call."""
+    links: bool = False
+    """Addresses in its results were written elsewhere."""
+    foreign: bool = False
+    """Its declaration holds words of others."""
+    tainted: WhenTainted = WhenTainted.ASK
+    """What becomes of a call that reaches outside, once the model has read words of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +194,11 @@ class TurnSettings:
     def leaves_out(self) -> bool:
         """What a provider refuses of the conversation is left out."""
         return self.rules >= 8
+
+    @property
+    def contains(self) -> bool:
+        """What words of others bring about reaches nobody without a person's word."""
+        return self.rules >= 17
 
     @property
     def judged(self) -> bool:

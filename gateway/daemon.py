@@ -26,7 +26,7 @@ from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.records import dataclass
-from agent_core.settings import RULES, ToolFacts, TurnSettings
+from agent_core.settings import RULES, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
@@ -69,6 +69,7 @@ from gateway.operate.context import prepare_places
 from gateway.people.keyring import Keyring
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import Keeper
+from gateway.sessions.containment import ToolPolicy
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
 from gateway.shell.shell import ShellTools, shell_tools_here
@@ -349,11 +350,11 @@ async def _mcp_servers(
 def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: McpServers | None) -> HubSettings:
     model, patience = config.model, config.model.patience()
     prompt = model.system_prompt_file.read_text("utf-8") if model.system_prompt_file else model.system_prompt
-    approval = set(config.tools.approval)
+    policy = ToolPolicy(frozenset(config.tools.approval), config.tools.tainted, config.tools.tainted_tools)
     return HubSettings(
         turn=TurnSettings(
             routes=(),
-            tools=tuple(ToolFacts(s.name, s.effect, s.housekeeping, s.name in approval) for s in tools.specs()),
+            tools=tuple(policy.facts(spec) for spec in tools.specs()),
             first_content_seconds=patience.first_content_seconds,
             stall_seconds=patience.stall_seconds,
             remedy_seconds=patience.remedy_seconds,
@@ -372,6 +373,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: Mc
         queue_limit=config.session.queue_limit,
         policy=config.session.policy,
         workspaces=config.tools.workspace or paths.workspaces,
+        tools_policy=policy,
         history_turns=config.session.history_turns,
         rehearsal=model.rehearsal,
         version=program_version(),

@@ -111,6 +111,8 @@ class ChatOrigin:
     """Pieces of one album carry the same mark."""
     unfinished: bool = False
     """The text is as long as a message can be: it was probably cut, and the rest is on its way."""
+    foreign: str = ""
+    """Words of others stand in its text that its person did not write: a forwarded message, a quotation."""
     root: str = ""
     """Answers are shown as replies to this message, although the chat as a whole is one conversation."""
 

@@ -19,6 +19,7 @@ from adapters.contract.chat import (
 from adapters.contract.intake import Whence
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
+from agent_core.rules.taint import FORWARDED, QUOTED
 
 PLATFORM = "telegram"
 QUOTE_CHARS = 500
@@ -130,6 +131,7 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
         attachments,
         _text(message.get("media_group_id")),
         len(text) >= NEARLY_FULL,
+        foreign=_foreign(message, reply, to_us=to_us),
     )
     return ChatMessage(
         origin=origin,
@@ -141,6 +143,14 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
         reply_to_us=to_us,
         edited=edited,
     )
+
+
+def _foreign(message: Table, reply: Table, *, to_us: bool) -> str:
+    """Whose words stand in it beside its person's."""
+    if "forward_origin" in message or "forward_date" in message:
+        return FORWARDED
+    theirs = _table(reply.get("from")).get("id") == _table(message.get("from")).get("id")
+    return QUOTED if reply and not to_us and not theirs else QUOTED if "external_reply" in message else ""
 
 
 def _quoting(text: str, reply: Table, message: Table, *, to_us: bool) -> str:

@@ -22,7 +22,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Store
-from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus, holds_foreign
 from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry, changed_words
 from agent_core.turn.effects import (
     AskApproval,
@@ -239,12 +239,20 @@ class Work:
 
         checked = self.checked(effect)
         context = self.context(effect.call, heartbeat)
-        context = replace(context, intention=effect.intention, again=effect.again, intend=intend)
+        context = replace(
+            context,
+            intention=effect.intention,
+            again=effect.again,
+            intend=intend,
+            tainted=bool(self._boss.turn.foreign),
+        )
         if isinstance(checked, Runnable):
             outcome = await world.tools.run(checked, context)
         else:  # its program took it back while its beginning was stored
             gone = ToolChanged(effect.name, withdrawn=True)
             outcome = ToolOutcome(ToolStatus.FAILED, changed_words(gone))
+        spec = checked.spec if isinstance(checked, Runnable) else None
+        foreign = spec is not None and holds_foreign(spec, outcome)
         seconds = round(world.clock.monotonic() - began, 3)
         log.info(
             "tool.returned",
@@ -269,5 +277,6 @@ class Work:
                 seconds=seconds,
                 left_out_chars=outcome.left_out_chars,
                 facts=outcome.facts,
+                foreign=foreign,
             )
         )

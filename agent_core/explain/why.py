@@ -25,7 +25,9 @@ from agent_core.failures.notices import RESTORED
 from agent_core.failures.remedies import Advice
 from agent_core.limits.spend import spent_words
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 from agent_core.rules.promises import sign_words
+from agent_core.rules.taint import AskedWhy, not_run_words, sources_words, why_words
 from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
@@ -427,7 +429,10 @@ class _Teller:
                 self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
                 agent = f"agent {event.agent}, " if event.agent else ""
                 key = f", with the API key {event.key}" if event.key else ""
-                return f"The turn began: {agent}model {route.model} at {route.endpoint}{key}."
+                foreign = (
+                    f" Words of others stand in what it reads: {sources_words(event.foreign)}." if event.foreign else ""
+                )
+                return f"The turn began: {agent}model {route.model} at {route.endpoint}{key}.{foreign}"
             case ev.CallBroke():
                 first = self._first()
                 self._calls(event.at)
@@ -489,7 +494,18 @@ class _Teller:
                 ]
                 return f"It was unclear whether the reply only promises something, so the model was asked whether it is finished. {word}."
             case ev.ApprovalAnswered():
-                return f"{self._named(event.call)}: approval {event.verdict.value}."
+                lasts = {
+                    Lasting.ONCE: "",
+                    Lasting.CONVERSATION: " for this conversation",
+                    Lasting.ALWAYS: " for all such calls",
+                }
+                who = f" by {event.by}" if event.by and self._show_text else ""
+                return f"{self._named(event.call)}: approval {event.verdict.value}{lasts[event.lasts]}{who}."
+            case ev.ApprovalAsked():
+                why = why_words(event.why, event.sources)
+                return f"A person was asked whether {self._named(event.call)} may run. {why}".rstrip()
+            case ev.CallSettled(why=why) if why is not AskedWhy.ALWAYS:
+                return not_run_words(self._named(event.call), why, event.sources)
             case ev.SpendRefused():
                 return f"The model was not asked. {spent_words(event.spend)}"
             case ev.DriverFailed():

@@ -338,11 +338,12 @@ class _Redacting:
             own_history=() if event.own_history is not None else None,
             request={},
             client_tools=(),
+            consents=(),
             surface=re.split(r"[:/]", event.surface)[0],
         )
 
     def _input(self, message: InputMessage) -> InputMessage:
-        return InputMessage(self.letters.text(text_of(message.content)), role=message.role)
+        return InputMessage(self.letters.text(text_of(message.content)), role=message.role, foreign=message.foreign)
 
     def _exit(self, ending: Exit) -> Exit:
         own_words = isinstance(ending, Stopped)  # what the turn was at, with names in it

@@ -18,6 +18,7 @@ from agent_core.failures.leftout import LeftOut
 from agent_core.jsonvalue import Json
 from agent_core.messages import THOUGHTS, Message, ToldConversation, text_of
 from agent_core.records import dataclass
+from agent_core.rules.consents import Kind
 from agent_core.turn.standing import Standing
 from agent_core.turn.transcript import TOO_MUCH, alternating, closed_turn_messages, repaired
 
@@ -54,15 +55,21 @@ class ToldTurn:
     kept_turns: int = 0
     left_out: tuple[LeftOut, ...] = ()
     """What a provider refused of the conversation, as far as leaving it out has helped."""
+    foreign: bool = False
+    """Its model had read words of others, so that its own may be theirs."""
+    consents: tuple[Kind, ...] = ()
+    """What was agreed to for the conversation."""
 
 
 def told_turn(turn: Standing) -> ToldTurn:
     """What a closed turn leaves behind."""
     group = closed_turn_messages(turn)
     left_out = tuple(turn.kept_out)
+    foreign = bool(turn.foreign) if turn.opened is not None else False
+    consents = tuple(turn.round.consents)
     if turn.compacted is None or not turn.compacted.summary or (turn.exit is not None and turn.exit.code in TOO_MUCH):
-        return ToldTurn(group, left_out=left_out)
-    return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns, left_out)
+        return ToldTurn(group, left_out=left_out, foreign=foreign, consents=consents)
+    return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns, left_out, foreign, consents)
 
 
 class SessionMemory:
@@ -72,7 +79,19 @@ class SessionMemory:
     and a long past costs what a short one does.
     """
 
-    __slots__ = ("_most", "_rough", "_since", "_system", "_turns", "left_out", "size", "summary")
+    __slots__ = (
+        "_foreign",
+        "_most",
+        "_rough",
+        "_since",
+        "_summed",
+        "_system",
+        "_turns",
+        "consents",
+        "left_out",
+        "size",
+        "summary",
+    )
 
     def __init__(self, most: int | None = None) -> None:
         """At most so many turns are told; None: all."""
@@ -87,6 +106,12 @@ class SessionMemory:
         self._rough: list[bool] = []
         self._system: list[list[Json]] = []
         """Of each turn: what the client said in the system's name."""
+        self._foreign: list[bool] = []
+        """Of each turn: whether words of others may stand in it."""
+        self._summed = False
+        """Whether they may in the summary: a turn that writes one has read all that it sums up."""
+        self.consents: dict[Kind, None] = {}
+        """What was agreed to for the conversation."""
         self._since = 0
         """How many turns there have been since the one that wrote the summary, with that."""
 
@@ -97,25 +122,32 @@ class SessionMemory:
     def take(self, told: ToldTurn) -> None:
         """Take in what a turn left behind; one that compacted the history replaces the part that it summed up."""
         if told.summary:
-            self.summary, self._since = told.summary, 0
+            self.summary, self._since, self._summed = told.summary, 0, told.foreign
             self._keep(told.kept_turns)
         if told.group:
             self._turns.append(orjson.dumps(told.group)[1:-1])
             self._rough.append(not plain(told.group))
             self._system.append(system_of(told.group))
+            self._foreign.append(told.foreign)
             self.size += len(self._turns[-1])
             self._since += 1
         if self._most is not None:
             self._keep(self._most)
             if self._since > self._most:
                 self.summary = ""
+        self.consents.update(dict.fromkeys(told.consents))
         self.left_out = [*(one for one in self.left_out if one not in told.left_out), *told.left_out][-MOST_LEFT_OUT:]
 
     def _keep(self, latest: int) -> None:
         over = len(self._turns) - latest
         if over > 0:
             self.size -= sum(map(len, self._turns[:over]))
-            del self._turns[:over], self._rough[:over], self._system[:over]
+            del self._turns[:over], self._rough[:over], self._system[:over], self._foreign[:over]
+
+    @property
+    def foreign(self) -> bool:
+        """Words of others may stand in what the model is told."""
+        return (bool(self.summary) and self._summed) or True in self._foreign
 
     @property
     def standing(self) -> list[Json]:

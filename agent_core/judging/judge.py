@@ -37,15 +37,17 @@ from agent_core.failures.remedies import (
 )
 from agent_core.judging.ends import NO_MORE, answered, doing, ended, failed, is_cut, meanwhile, stalls_again
 from agent_core.learning.prevention import TurnStart, prevention
+from agent_core.messages import text_of
 from agent_core.rules.overlap import OverlapRemover
 from agent_core.rules.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, PromiseSign, Reading, read_ending
 from agent_core.rules.promising.done import says_done
 from agent_core.rules.replies import DONE_ONLY, ReplyKind, judge
+from agent_core.rules.taint import FORWARDED, AskedWhy, reaches_outside, sources_words
 from agent_core.rules.whole import TextForm, form_of, is_preamble, says_nothing_more, sees_nothing
-from agent_core.settings import REPLY_CHARS
+from agent_core.settings import REPLY_CHARS, ToolFacts
 from agent_core.text.shown import something_to_see
 from agent_core.tools.asked import unasked
-from agent_core.tools.base import EffectClass
+from agent_core.tools.base import EffectClass, Reach, WhenTainted
 from agent_core.turn.effects import RunTool
 from agent_core.turn.events import (
     ApprovalAsked,
@@ -523,12 +525,15 @@ def _calls(turn: Standing, at: int) -> Decisions:
     first = waiting[0]
     if round_.stopping is not None:
         return [CallSettled(at=at, call=first.call, words="Not run: the turn is being stopped.")]
-    if _needs_approval(turn, first):
-        return _approval(turn, first, at)
+    if (why := _wants_approval(turn, first)) is not None:
+        return _approval(turn, first, why, at)
     batch = [first]
     if round_.effect_class(first.name) is EffectClass.PURE:
         for activity in waiting[1:]:
-            if round_.effect_class(activity.name) is not EffectClass.PURE or _needs_approval(turn, activity):
+            if (
+                round_.effect_class(activity.name) is not EffectClass.PURE
+                or _wants_approval(turn, activity) is not None
+            ):
                 break
             batch.append(activity)
     return [RunTool(a.call, a.name, a.arguments, a.intention, a.started) for a in batch]
@@ -542,18 +547,49 @@ def unknown_words(name: str) -> str:
     )
 
 
-def _needs_approval(turn: Standing, activity: Activity) -> bool:
-    tool = turn.settings.tool(activity.name)
-    return tool is not None and tool.needs_approval and not activity.approved
+def _wants_approval(turn: Standing, activity: Activity) -> AskedWhy | None:
+    """Why somebody has to agree to this call first; None if nobody has to."""
+    settings, tool = turn.settings, turn.settings.tool(activity.name)
+    if tool is None or activity.approved or turn.opened is None:
+        return None
+    if settings.contains and turn.round.doubted(activity):
+        return AskedWhy.REPEATED
+    why = AskedWhy.ALWAYS if tool.needs_approval else AskedWhy.TAINTED if _carries_out(turn, tool, activity) else None
+    return None if why is None or turn.round.consented(activity, turn.opened.consents) else why
 
 
-def _approval(turn: Standing, activity: Activity, at: int) -> Decisions:
-    settings = turn.settings
+def _carries_out(turn: Standing, tool: ToolFacts, activity: Activity) -> bool:
+    """Others would see something of the call, and the model has read words of others."""
+    if not turn.settings.contains or tool.reach is Reach.HERE or tool.tainted is WhenTainted.ALLOW or not turn.foreign:
+        return False
+    read = (*turn.round.links, *(text_of(one.content) for one in turn.input_of_others if one.foreign == FORWARDED))
+    return reaches_outside(tool.reach, activity.arguments, turn.said, read)
+
+
+def _approval(turn: Standing, activity: Activity, why: AskedWhy, at: int) -> Decisions:
+    settings, tool = turn.settings, turn.settings.tool(activity.name)
+    sources = turn.foreign if why is AskedWhy.TAINTED else ()
+    refuses = why is AskedWhy.TAINTED and tool is not None and tool.tainted is WhenTainted.REFUSE
+    if refuses:
+        words = f"Not run: others would see it, and you have read words that are not the person's ({sources_words(sources)})."
+        return _deny(turn, activity, at, words, why, sources)
     if not settings.can_approve:
-        return _deny(turn, activity, at, "Not run: it needs a person's approval, and nobody can give it here.")
-    if settings.asks_only_what_is_shown and (why := unasked(activity.arguments)):
-        return [CallSettled(at=at, call=activity.call, words=f"Not run: {why}.")]
-    return [ApprovalAsked(at=at, call=activity.call, seconds=settings.approval_seconds)]
+        words = f"Not run: {_reason(why, sources)}it needs a person's approval, and nobody can give it here."
+        return _deny(turn, activity, at, words, why, sources)
+    if settings.asks_only_what_is_shown and (hidden := unasked(activity.arguments)):
+        return [CallSettled(at=at, call=activity.call, words=f"Not run: {hidden}.")]
+    return [ApprovalAsked(at=at, call=activity.call, seconds=settings.approval_seconds, why=why, sources=sources)]
+
+
+def _reason(why: AskedWhy, sources: Sequence[str]) -> str:
+    """Why a call needs a person's word, for the model."""
+    match why:
+        case AskedWhy.ALWAYS:
+            return ""
+        case AskedWhy.TAINTED:
+            return f"others would see it, and you have read words that are not the person's ({sources_words(sources)}), so "
+        case AskedWhy.REPEATED:
+            return "an earlier call of it may have been done, so "
 
 
 def _refused(turn: Standing, question: CallRefused) -> Decisions:
@@ -567,12 +603,19 @@ def _refused(turn: Standing, question: CallRefused) -> Decisions:
             return _deny(turn, activity, question.at, "Not run: the person did not approve this call.")
 
 
-def _deny(turn: Standing, activity: Activity, at: int, words: str) -> Decisions:
+def _deny(
+    turn: Standing,
+    activity: Activity,
+    at: int,
+    words: str,
+    why: AskedWhy = AskedWhy.ALWAYS,
+    sources: tuple[str, ...] = (),
+) -> Decisions:
     """Denied once, the model hears of it; denied again, the turn cannot go on without it."""
     if activity.name in turn.round.denied:
         return [ended(turn, at, exits.ApprovalDenied(tool=activity.name))]
     told = f"{words} Do not ask for it again; go on without it or say what is needed."
-    return [CallSettled(at=at, call=activity.call, words=told, denied=True)]
+    return [CallSettled(at=at, call=activity.call, words=told, denied=True, why=why, sources=sources)]
 
 
 def _next_step(turn: Standing, at: int) -> Decisions:

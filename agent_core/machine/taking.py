@@ -567,8 +567,9 @@ def go_on(turn: Standing, at: int) -> list[Effect]:
 
 def take_approval(turn: Standing, event: ApprovalAnswered) -> list[Effect]:
     if event.verdict is Verdict.GIVEN:
-        turn.round.approved(event.call)
+        turn.round.approved(event.call, event.lasts, event.by)
         return go_on(turn, event.at)
+    turn.round.refused(event.call, event.by)
     turn.questions.appendleft(CallRefused(event.at, event.call, event.verdict))
     return []
 

@@ -52,6 +52,17 @@ class Reach(StrEnum):
     """Others: another chat or person, everybody's memory, a machine elsewhere."""
 
 
+class WhenTainted(StrEnum):
+    """What becomes of a call that reaches outside, in a tainted turn."""
+
+    ASK = "ask"
+    """A person is asked; where there is none to ask, it is not run."""
+    REFUSE = "refuse"
+    """It is not run."""
+    ALLOW = "allow"
+    """It is run."""
+
+
 class ToolStatus(StrEnum):
     """How a call came out."""
 
@@ -88,6 +99,8 @@ class ToolSpec:
     """Its results hold words that neither the person nor the operator wrote: pages, files, names, what other programs say."""
     foreign_words: bool = False
     """So does its declaration, which the model reads with every request."""
+    links: bool = False
+    """Addresses in its results were all written elsewhere: it gives back nothing that the model could have put together."""
     checked: Mapping[str, Json] | None = None
     """What arguments are checked against before a call, if that is less than `parameters`: the tool's own server checks the rest."""
 
@@ -111,6 +124,11 @@ class NotPossible(Exception):
 
     facts: Mapping[str, Json] = {}
     """Of the outcome."""
+
+
+def holds_foreign(spec: ToolSpec, outcome: ToolOutcome) -> bool:
+    """Whether what a call gave back holds words of others."""
+    return spec.foreign if outcome.foreign is None else outcome.foreign
 
 
 FULL = "full"

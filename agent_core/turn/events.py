@@ -24,6 +24,8 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Spend
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
+from agent_core.rules.consents import Kind, Lasting
+from agent_core.rules.taint import AskedWhy
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import ToolStatus
 
@@ -84,6 +86,10 @@ class TurnOpened(Happened):
     """Which agent answers; empty: the gateway's own."""
     key: str = ""
     """The name of the API key that it came with; empty: the configured one, or none."""
+    foreign: tuple[str, ...] = ()
+    """Where words of others stand that the model reads from the start."""
+    consents: tuple[Kind, ...] = ()
+    """What people have agreed to for good, or for this conversation, as far as it concerns this turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +225,8 @@ class ToolReturned(Happened):
     seconds: float = 0
     left_out_chars: int = 0
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    foreign: bool = False
+    """Its text holds words of others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +236,8 @@ class ApprovalAnswered(Happened):
     call: str
     verdict: Verdict
     by: str = ""
+    lasts: Lasting = Lasting.ONCE
+    """For how long a consent counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -453,6 +463,9 @@ class ApprovalAsked(Happened):
 
     call: str
     seconds: int
+    why: AskedWhy = AskedWhy.ALWAYS
+    sources: tuple[str, ...] = ()
+    """Where words of others stand that the model has read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -466,6 +479,10 @@ class CallSettled(Happened):
     """Nobody approved it."""
     unsure: bool = False
     """It was begun, and may or may not have been done."""
+    why: AskedWhy = AskedWhy.ALWAYS
+    """Why somebody would have had to agree."""
+    sources: tuple[str, ...] = ()
+    """Where words of others stand that the model has read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

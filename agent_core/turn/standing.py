@@ -6,7 +6,7 @@ It is apart from the machine so that rules can read a turn without knowing the m
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.exits import Exit, ExitCode
@@ -14,6 +14,7 @@ from agent_core.failures.leftout import Leaving, LeftOut, Suspect, fitting
 from agent_core.failures.remedies import Failure, Remedy
 from agent_core.failures.troubles import TurnTroubles
 from agent_core.jsonvalue import Json
+from agent_core.messages import InputMessage, said_by_the_person, text_of
 from agent_core.settings import Route, TurnSettings
 from agent_core.turn.events import (
     CallBroke,
@@ -211,6 +212,33 @@ class Standing:
         assert self.opened is not None
         known = fitting((*self.opened.left_out, *self.kept_out), self.route.endpoint, self.route.model)
         return tuple(dict.fromkeys((*known, *self.leaving.parts)))
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """Where words of others stand that the model has read, each once; empty: nowhere."""
+        assert self.opened is not None
+        asked = (one.foreign for one in self.opened.input)
+        added = (item.input.foreign for item in self.items if isinstance(item, PersonItem))
+        return tuple(dict.fromkeys(one for one in (*self.opened.foreign, *asked, *added, *self.round.foreign) if one))
+
+    @property
+    def input_of_others(self) -> Sequence[InputMessage]:
+        """Messages in which words of others stand."""
+        assert self.opened is not None
+        added = (item.input for item in self.items if isinstance(item, PersonItem))
+        return [one for one in (*self.opened.input, *added) if one.foreign]
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What the person wrote themselves."""
+        assert self.opened is not None
+        added = (item.input for item in self.items if isinstance(item, PersonItem))
+        own = (one for one in (*self.opened.input, *added) if not one.foreign and one.role == "user")
+        before = (one for one in self.opened.own_history or () if one.get("role") == "user")
+        return tuple(
+            said_by_the_person(text_of(content))
+            for content in (*(one.content for one in own), *(one.get("content") for one in before))
+        )
 
     @property
     def reply_text(self) -> str:

@@ -16,7 +16,9 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 from agent_core.rules.overlap import OverlapRemover
+from agent_core.rules.taint import AskedWhy
 from agent_core.rules.whole import may_say_nothing_more
 from agent_core.text.shown import something_to_see
 from agent_core.tools.base import ToolStatus
@@ -105,6 +107,15 @@ class ActivityState(StrEnum):
     UNSURE = "unsure"
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What somebody decided about a call."""
+
+    given: bool
+    by: str = ""
+    lasts: Lasting = Lasting.ONCE
+
+
 @dataclass(slots=True)
 class Activity:
     """One tool call, and how it goes. The same object serves the screen and the decisions."""
@@ -124,6 +135,11 @@ class Activity:
     """What it is about to do, as its tool put it down before it began; what counts is what was put down last."""
     approved: bool = False
     approval_deadline: int = 0
+    why: AskedWhy = AskedWhy.ALWAYS
+    """Why somebody has to agree to it."""
+    sources: tuple[str, ...] = ()
+    """Where words of others stand that the model had read."""
+    decided: Decided | None = None
     result: str = ""
     """What it gave, as the model read it."""
     file: str = ""

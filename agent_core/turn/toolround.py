@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from agent_core.failures.exits import Exit, Looped, ending
 from agent_core.limits.quotas import read_full
+from agent_core.rules.consents import Kind, Lasting, covered, kind_of
 from agent_core.rules.loops import LoopFinding, Loops
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import FULL, EffectClass, ToolStatus
@@ -22,7 +23,7 @@ from agent_core.turn.events import (
     ToolReturned,
     ToolStarted,
 )
-from agent_core.turn.state import Activity, ActivityState, Item, ToolItem
+from agent_core.turn.state import Activity, ActivityState, Decided, Item, ToolItem
 
 DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
 """A call that is no mere look may or may not have been done, in whole or in part."""
@@ -42,7 +43,11 @@ class ToolRound:
         "_seen",
         "_settings",
         "activities",
+        "consents",
         "denied",
+        "foreign",
+        "in_doubt",
+        "links",
         "refusal",
         "stopping",
         "tools_done",
@@ -68,6 +73,14 @@ class ToolRound:
         """Why the latest call to come back was not even started."""
         self.unknown_tools = 0  # such calls in a row
         self.unreadable = 0
+        self.foreign: list[str] = []
+        """Names of the tools whose results held words of others."""
+        self.links: list[str] = []
+        """Results in which every address was written elsewhere."""
+        self.consents: dict[Kind, Lasting] = {}
+        """What was agreed to in this turn for longer than once."""
+        self.in_doubt: list[tuple[str, Kind | None]] = []
+        """Effects of which nobody knows whether they were done, and that were not done anew since: tool and kind."""
         self.denied: set[str] = set()
         """Names of tools that were not approved."""
         self.activities: list[Activity] = []
@@ -126,6 +139,17 @@ class ToolRound:
 
     def named(self, call: str) -> str:
         return self._by_call[call].name
+
+    def doubted(self, activity: Activity) -> bool:
+        """It would do anew what may have been done already."""
+        if not self.in_doubt or self.effect_class(activity.name) is not EffectClass.EFFECT:
+            return False
+        kind = kind_of(activity.name, activity.arguments)
+        return any(name == activity.name and (None in (kind, other) or kind == other) for name, other in self.in_doubt)
+
+    def consented(self, activity: Activity, before: Sequence[Kind]) -> bool:
+        """Somebody has agreed to such calls, in this turn or `before`."""
+        return covered(frozenset((*self.consents, *before)), activity.name, activity.arguments) is not None
 
     def misfit(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:
         """What speaks against this event now, in words; empty if it fits."""
@@ -187,6 +211,8 @@ class ToolRound:
         activity.file = sent if isinstance(sent, str) else ""
         activity.full = read_full(event.facts.get(FULL))
         self._items.append(ToolItem(activity.call, activity.name, event.text))
+        if event.foreign:
+            self.foreign.append(activity.name)
         self.refusal = event.refusal
         match event.refusal:
             case Refusal.NONE:
@@ -206,9 +232,15 @@ class ToolRound:
         if ok:
             self.tools_done.append(activity.name)
         activity.state = ActivityState.DONE if ok else ActivityState.FAILED
+        facts = self._settings.tool(activity.name)
+        if ok and event.foreign and facts is not None and facts.links:
+            self.links.append(event.text)
         doubtful = self._settings.goes_on and event.status in DOUBTFUL
         if doubtful and self.effect_class(activity.name) is not EffectClass.PURE:
             self._not_known(activity)
+        elif self.in_doubt and not doubtful:
+            kind = kind_of(activity.name, activity.arguments)
+            self.in_doubt = [one for one in self.in_doubt if one != (activity.name, kind)]
         self._passed.append((self._reply, activity.name, activity.arguments, event.text, ok))
 
     def found(self, event: LoopFound) -> None:
@@ -224,14 +256,23 @@ class ToolRound:
         activity = self._by_call[event.call]
         activity.state, activity.since = ActivityState.APPROVAL, event.at
         activity.approval_deadline = event.at + event.seconds * 1000
+        activity.why, activity.sources = event.why, event.sources
 
-    def approved(self, call: str) -> None:
+    def approved(self, call: str, lasts: Lasting, by: str) -> None:
         activity = self._by_call[call]
+        activity.decided = Decided(given=True, by=by, lasts=lasts)
+        kind = kind_of(activity.name, activity.arguments) if lasts is not Lasting.ONCE else None
+        if kind is not None and not activity.why.once:
+            self.consents[kind] = lasts
         activity.approved, activity.state = True, ActivityState.WAITING
+
+    def refused(self, call: str, by: str) -> None:
+        self._by_call[call].decided = Decided(given=False, by=by)
 
     def settled(self, event: CallSettled) -> None:
         activity = self._by_call[event.call]
         activity.since = event.at
+        activity.why, activity.sources = event.why, event.sources
         if event.unsure:
             activity.status = ToolStatus.UNKNOWN
             self.tools_run.append(activity.name)
@@ -245,6 +286,8 @@ class ToolRound:
     def _not_known(self, activity: Activity) -> None:
         activity.state = ActivityState.UNSURE
         self.tools_unsure.append(activity.name)
+        if self.effect_class(activity.name) is EffectClass.EFFECT:
+            self.in_doubt.append((activity.name, kind_of(activity.name, activity.arguments)))
 
     # ------------------------------------------------------------------ the end
 

@@ -19,6 +19,7 @@ from agent_core.failures.leftout import left_out_words
 from agent_core.failures.notices import Action
 from agent_core.limits.quotas import QuotaKind, for_person
 from agent_core.records import dataclass
+from agent_core.rules.taint import AskedWhy, not_run_words, why_words
 from agent_core.text.durations import duration
 from agent_core.text.shown import plain
 from agent_core.tools.asked import question, whole
@@ -125,6 +126,9 @@ def view(turn: Standing, now: int) -> View:
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
                     words = unsure_words(entry.name, entry.status)
                     bubbles.append(Bubble(f"{entry.key}.unsure", BubbleKind.NOTE, words, final=True))
+                if entry.state is ActivityState.NOT_RUN and entry.why is not AskedWhy.ALWAYS and entry.decided is None:
+                    words = not_run_words(entry.name, entry.why, entry.sources)
+                    bubbles.append(Bubble(f"{entry.key}.held", BubbleKind.NOTE, words, final=True))
                 if entry.full is not None and entry.full.kind not in told:  # once, however often it is tried
                     told.add(entry.full.kind)
                     words = for_person(entry.full)
@@ -187,7 +191,13 @@ def _activity(activity: Activity, now: int) -> Bubble:
     seconds = max(0, (now - activity.since) // 1000) if running else round(activity.seconds)
     if activity.state is ActivityState.APPROVAL:
         left = max(0, (activity.approval_deadline - max(now, activity.since)) // 1000)
-        text = f"{question(activity.name, activity.arguments)}\n({duration(left)} left to decide)"
+        why = why_words(activity.why, activity.sources)
+        asked = question(activity.name, activity.arguments)
+        text = (
+            f"{asked}\n{why}\n({duration(left)} left to decide)"
+            if why
+            else f"{asked}\n({duration(left)} left to decide)"
+        )
         return Bubble(
             activity.key, BubbleKind.APPROVAL, text, final=False, tool=activity.name, state=activity.state.value,
             seconds=seconds, call=activity.call, whole=whole(activity.name, activity.arguments), arguments=activity.arguments,

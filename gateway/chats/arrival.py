@@ -258,7 +258,7 @@ class Arrivals:
             account=account,
             platform_key=message.key,
             session=key,
-            input=(InputMessage(words),),
+            input=(InputMessage(words, foreign=origin.foreign),),
             surface=origin.address.platform,
             memory_scope=key.text(),
             can_approve=True,

@@ -18,6 +18,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import InputMessage, text_of
 from agent_core.records import dataclass
+from agent_core.rules.taint import ATTACHED
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
 from gateway.limits.quotas import Quotas
 
@@ -67,7 +68,7 @@ class Attachments:
         ]
         if pictures:
             content = [{"type": "text", "text": words}, *pictures]
-        return replace(inbound, input=(InputMessage(content),))
+        return replace(inbound, input=(InputMessage(content, foreign=inbound.chat.foreign or ATTACHED),))
 
     async def _take(self, port: ChatPort | None, one: Attachment, workspace: Path, space: Space) -> TakenAttachment:
         if one.kind is AttachmentKind.OTHER:

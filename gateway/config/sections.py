@@ -9,6 +9,7 @@ Laws: everything is immutable; an unknown key is refused; no message of a failed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -19,10 +20,10 @@ from typing_extensions import override
 
 from adapters import platforms
 from adapters.contract.platforms import ChatSection, Platform
-from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, Usual, complaint
+from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, Usual, complaint, parsed_json
 from agent_core.learning.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
-from agent_core.tools.base import RESULT_CHARS
+from agent_core.tools.base import RESULT_CHARS, WhenTainted
 from gateway.config.agents import Agents
 from gateway.config.later import Send, TasksSection
 from gateway.config.limits import BudgetsSection, Quota, Retention
@@ -86,6 +87,13 @@ class Tools(Section):
     """Names of the tools that run only after a person has agreed."""
     approval_seconds: int = Field(default=TurnSettings(()).approval_seconds, ge=10, le=86_400)
     """Seconds to wait for a person's agreement."""
+    tainted: WhenTainted = WhenTainted.ASK
+    """What becomes of a call that others would see, once the model has read words of others (pages, files, other programs): a person is
+    asked (ask), it is not run (refuse), or it is run (allow). See docs/injection.md."""
+    tainted_tools: Annotated[Mapping[str, WhenTainted], BeforeValidator(parsed_json)] = Field(
+        default_factory=dict[str, WhenTainted], examples=[{"fetch_url": "refuse"}]
+    )
+    """The same for single tools, by their names."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Tools:

@@ -142,7 +142,7 @@ class HookIntake:
 
 def inbound_of(door: HookDoor, address: ChatAddress | None, name: str, words: str, digest: str) -> Inbound:
     """The call as a message: of the chat, and of no person in it; or of a session of the API."""
-    key, said = _key(door, name), (InputMessage(words),)
+    key, said = _key(door, name), (InputMessage(words, foreign=f"what came through the webhook {door.name}"),)
     if address is None:
         session = SessionKey("api", "key", door.session)
         return FromApi(

@@ -99,7 +99,7 @@ def _is_strangers(inbound: Inbound, members: Members) -> bool:
 
 def follow_up(asked: Inbound, key: str, title: str, words: str) -> Inbound | None:
     """The message that begins the follow-up of what `asked` began; None if nobody keeps its conversation. Pure."""
-    said = (InputMessage(follow_up_words(title, words)),)
+    said = (InputMessage(follow_up_words(title, words), foreign="what came of something that was begun before"),)
     match asked:
         case FromChat():
             chat = replace(asked.chat, message="", attachments=(), group="", unfinished=False)

@@ -30,6 +30,7 @@ from agent_core.limits.retention import Keep
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient
 from agent_core.records import dataclass
+from agent_core.rules.consents import Kind
 from agent_core.settings import Route, ToolFacts, TurnSettings
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
@@ -52,6 +53,7 @@ from gateway.queues.prefs import Prefs, prefs_of
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.retention import upkeep
 from gateway.sessions.chain import ModelChain
+from gateway.sessions.containment import ToolPolicy, foreign_at_first
 from gateway.sessions.learning import Learning
 from gateway.sessions.recall import PastRecall
 from gateway.setaside.setaside import PutAside
@@ -94,6 +96,8 @@ class HubSettings:
     """How long what is kept."""
     spool: Path | None = None
     """Copies of files on their way to chats."""
+    tools_policy: ToolPolicy = field(default_factory=ToolPolicy)
+    """What the operator says of what reaches outside."""
     tools_settled: Callable[[], Awaitable[None]] | None = None
     """Waits a little for programs whose tools nobody knows yet; None: there are none."""
 
@@ -113,6 +117,8 @@ def opened_event(
     seed: int,
     left_out: Sequence[LeftOut] = (),
     standing: TurnStanding = AS_CONFIGURED,
+    earlier: bool = False,
+    consents: Sequence[Kind] = (),
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
@@ -133,12 +139,14 @@ def opened_event(
     )
     asked = tuple(message for inbound in inbounds for message in inbound.input)
     said = [message.to_message() for message in asked]
+    history = request.own_history if request is not None else None
     return TurnOpened(
         at=at, input=asked, settings=turn, seed=seed, surface=first.surface, known=known if not turn.most_calls else Known(),
         left_out=looked_at(left_out, said), agent=standing.name, key=standing.key,
-        own_history=request.own_history if request is not None else None,
+        own_history=history,
         request=request.request if request is not None else {},
         client_tools=brought if theirs else (),
+        foreign=foreign_at_first(inbounds, history, turn.tools, earlier=earlier), consents=tuple(consents),
     )  # fmt: skip
 
 
@@ -174,7 +182,7 @@ def with_brought(settings: HubSettings, brought: Sequence[ToolSpec]) -> HubSetti
     """The settings with the tools of other programs, as they are now."""
     if not brought:
         return settings
-    more = tuple(ToolFacts(one.name, one.effect, one.housekeeping, one.approval) for one in brought)
+    more = tuple(settings.tools_policy.facts(one) for one in brought)
     return replace(settings, turn=replace(settings.turn, tools=(*settings.turn.tools, *more)))
 
 
@@ -301,7 +309,10 @@ class TurnOpener:
         left_out = queue.memory.left_out
         if isinstance(first, FromApi) and first.stateless:
             left_out = self.learning.refused.of(brought(first))
-        event = opened_event(inbounds, settings, routes, known, at=now, seed=seed, left_out=left_out, standing=standing)
+        event = opened_event(
+            inbounds, settings, routes, known, at=now, seed=seed, left_out=left_out, standing=standing,
+            earlier=queue.memory.foreign, consents=tuple(queue.memory.consents),
+        )  # fmt: skip
         return PreparedTurn(driver, driver.opening(event), routes[0], standing)
 
     def opened(self, made: PreparedTurn, messages: tuple[Waiting, ...]) -> TurnDriver:

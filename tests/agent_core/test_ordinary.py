@@ -23,16 +23,18 @@ from agent_core.journal.ordinary import NEWEST, ORDINARY, SAME_AS, filled, short
 from agent_core.journal.rows import decode, encode, row_of
 from agent_core.settings import GuardCounts, LadderCounts, Route, ToolFacts, TurnSettings
 from agent_core.store.turns.rows import JournalRow
-from agent_core.tools.base import EffectClass
+from agent_core.tools.base import EffectClass, Reach
 from tests.agent_core.turns import opened
 from tests.serving import served
 
-KEPT = {1: "3808b6"}
+KEPT = {1: "3808b6", 2: "a9ff21"}
 """How the digest of each table begins. A table that was released never changes; what is ordinary now gets the next number."""
 
 counts = st.integers(0, 9)
 words = st.text(max_size=8)
-tools = st.builds(ToolFacts, words, st.sampled_from(EffectClass), st.booleans(), st.booleans())
+tools = st.builds(
+    ToolFacts, words, st.sampled_from(EffectClass), st.booleans(), st.booleans(), st.sampled_from(Reach), st.booleans()
+)
 ladders = st.builds(LadderCounts, **{field.name: counts for field in fields(LadderCounts)})
 guards = st.builds(GuardCounts, **{field.name: counts for field in fields(GuardCounts)})
 FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
@@ -53,7 +55,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     **{
         name: st.integers(0, 2_000) | st.just(value)
         for name, value in (
-            ("turn_seconds", 1800), ("max_steps", 50), ("approval_seconds", 600), ("rules", 16), ("most_calls", 0), ("most_tool_calls", 0),
+            ("turn_seconds", 1800), ("max_steps", 50), ("approval_seconds", 600), ("rules", 17), ("most_calls", 0), ("most_tool_calls", 0),
             ("restarts_a_step", 8),
         )
     },

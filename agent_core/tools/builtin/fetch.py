@@ -81,6 +81,7 @@ _FETCH_URL = ToolSpec(
     deadline_seconds=SECONDS + 5,
     reach=Reach.ADDRESS,
     foreign=True,
+    links=True,
 )
 
 

@@ -1,0 +1,86 @@
+"""Standing consents: for how long somebody's word counts, and for what exactly. Pure.
+
+A *kind* is what "always" covers: a tool, and what decides where its effect happens, by a table. Of an address that is its host, of a path its folder,
+of anything else that decides the value as it is. A call is covered by exactly the kind that it has itself, so that what is shown beneath the
+question is all that is agreed to.
+
+Laws (tests/agent_core/test_consents.py): a call has the kind that was agreed to, or it is asked about; calls of one kind go to one host, one folder,
+one recipient.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Mapping
+from enum import StrEnum
+
+from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
+from agent_core.rules.taint import host_of
+from agent_core.text.shown import middle, plain
+from agent_core.tools.arguments import parsed
+
+LONGEST = 300
+"""Characters of what decides. What is longer cannot be shown whole, and is agreed to once only."""
+DECIDES = frozenset({
+    "path", "url", "uri", "command", "cmd", "argv", "script", "code", "host", "hosts", "to", "chat", "channel", "recipient", "name", "pattern",
+    "scope", "person", "address", "server", "database", "table", "repo", "repository", "owner", "branch", "source", "destination", "file", "network",
+})  # fmt: skip
+"""Names of arguments that say where something happens, or what exactly does."""
+_ADDRESSES = frozenset({"url", "uri", "address"})
+_PATHS = frozenset({"path", "file"})
+
+
+class Lasting(StrEnum):
+    """For how long a consent counts."""
+
+    ONCE = ""
+    CONVERSATION = "conversation"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Calls that one consent covers."""
+
+    tool: str
+    limits: tuple[tuple[str, str], ...] = ()
+    """What decides, by the argument's name; empty: any arguments."""
+
+    def words(self) -> str:
+        """What is covered, for people: exactly."""
+        name = middle(plain(self.tool), 100)
+        if not self.limits:
+            return f"every call of {name}, with any arguments"
+        return f"every call of {name} with " + " and ".join(f"{key} {plain(value)}" for key, value in self.limits)
+
+
+def kind_of(tool: str, arguments: str) -> Kind | None:
+    """What a standing consent to this call would cover; None if there can be none."""
+    found = parsed(arguments)
+    if isinstance(found, str):
+        return None
+    limits = [(name, _limit(name, found[name])) for name in sorted(found) if name.lower() in DECIDES]
+    if any(not value or len(value) > LONGEST for _, value in limits):
+        return None
+    return Kind(tool, tuple(limits))
+
+
+def _limit(name: str, value: Json) -> str:
+    """What of an argument decides; empty if it cannot be said."""
+    lower = name.lower()
+    if isinstance(value, str) and lower in _ADDRESSES and "://" in value:
+        host = host_of(value)
+        return f"{value.partition('://')[0].lower()}://{host}/…" if host else ""
+    if isinstance(value, str) and lower in _PATHS:
+        folder = posixpath.dirname(posixpath.normpath(value))
+        usable = folder and not folder.startswith((".", "/"))
+        return f"{folder}/…" if usable else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def covered(kinds: Mapping[Kind, object] | frozenset[Kind], tool: str, arguments: str) -> Kind | None:
+    """The consent that covers a call, if there is one."""
+    kind = kind_of(tool, arguments) if kinds else None
+    return kind if kind is not None and kind in kinds else None
