@@ -339,7 +339,7 @@ async def _mcp_servers(
     from agent_core.tools.mcp.servers import McpServers
 
     servers = McpServers(
-        [one.terms() for one in config.mcp.servers], tools, paths.state_dir / "mcp", clock,
+        [one.terms(paths.state_dir / "mcp") for one in config.mcp.servers], tools, paths.state_dir / "mcp", clock,
         result_chars=config.tools.result_chars, offered=config.tools.enabled or None, withheld=config.tools.disabled,
         approval=config.tools.approval,
     )  # fmt: skip

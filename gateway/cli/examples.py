@@ -57,6 +57,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "health": ("outspoken health", "outspoken health ready", "outspoken health well --timeout 2"),
     "mcp": ("outspoken mcp list",),
     "mcp list": ("outspoken mcp list", "outspoken mcp list --json"),
+    "mcp login": ("outspoken mcp login tickets", "outspoken mcp login tickets --port 8899"),
     "mcp serve": ("outspoken mcp serve", "OUTSPOKEN_KEY=osk-… outspoken mcp serve --url https://chat.example.org"),
     "mcp try": ('outspoken mcp try time get_current_time \'{"timezone": "Asia/Tokyo"}\'',),
     "tools": ("outspoken tools list",),

@@ -54,6 +54,46 @@ def mcp_serve(config_file: Path | None, url: str, operator: bool) -> None:
     guarded(lambda: _serve(config_file, url, operator=operator))
 
 
+@mcp.command("login")
+@click.argument("server")
+@click.option(
+    "--port", default=0, type=click.IntRange(0, 65_535), help="Where the browser comes back to; 0 takes a free one."
+)
+@click.pass_obj
+def mcp_login(config_file: Path | None, server: str, port: int) -> None:
+    """Log in at SERVER, in a browser here or on another machine. The login is kept in the state directory and renewed by the gateway."""
+    from gateway.cli.guarded import guarded
+
+    guarded(lambda: _login(config_file, server, port))
+
+
+async def _login(config_file: Path | None, server: str, port: int) -> int:
+    import sys
+    import time
+    from importlib.util import find_spec
+
+    from gateway.config.misfits import MCP_FIX, NO_MCP
+    from gateway.operate.context import configure_logs, load_all, prepare_places
+    from gateway.operate.mcplogin import log_in
+    from gateway.operate.servers import entry_of
+    from gateway.operate.trying import NotTried
+
+    loaded, paths = load_all(config_file)
+    configure_logs(loaded.config, quiet=True)
+    prepare_places(paths)
+    if find_spec("mcp") is None:
+        click.echo(f"{NO_MCP} {MCP_FIX}", err=True)
+        return 78
+    try:
+        entry = entry_of(loaded.config, server)
+        words = await log_in(entry, paths.state_dir / "mcp", port, click.echo, sys.stdin.readline, time.time)
+    except NotTried as error:
+        click.echo(str(error), err=True)
+        return 1
+    click.echo(f"{server}: {words}. A gateway that runs uses it from the next call on.")
+    return 0
+
+
 async def _serve(config_file: Path | None, url: str, *, operator: bool) -> int:
     import os
     from importlib.util import find_spec
@@ -113,9 +153,11 @@ def lines(found: Sequence[Json]) -> list[str]:
         assert isinstance(one, dict)
         tools = one["tools"]
         assert isinstance(tools, list)
+        login = [f"  {one['login']}"] if one.get("login") else []
         why = f" – {one['words']}" if one["words"] else ""
         about = f" ({one['about']})" if one["about"] else ""
         out.append(f"{one['server']}{about}: {one['state']}{why}")
+        out += login
         for tool in tools:
             assert isinstance(tool, dict)
             asks = "  (needs approval)" if tool["approval"] else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,6 +20,7 @@ from agent_core.tools.mcp.servers import McpServers
 from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ArgumentsUnreadable, Runnable, ToolRegistry
 from gateway.config.misfits import MCP_FIX, NO_MCP
+from gateway.config.paths import find_paths
 from gateway.config.sections import Config
 from gateway.config.tools.mcp import McpEntry
 from gateway.operate.trying import ListedTool, NotTried
@@ -32,7 +34,7 @@ async def begun(config: Config, entries: Sequence[McpEntry]) -> AsyncGenerator[t
     registry = ToolRegistry([])
     with tempfile.TemporaryDirectory(prefix="outspoken-mcp-") as folder:
         servers = McpServers(
-            [one.terms() for one in entries],
+            [one.terms(_logins(entries)) for one in entries],
             registry,
             Path(folder),
             SystemClock(),
@@ -41,6 +43,11 @@ async def begun(config: Config, entries: Sequence[McpEntry]) -> AsyncGenerator[t
         async with servers.running():
             await asyncio.gather(*(_reached(one) for one in servers.servers.values()))
             yield servers, registry
+
+
+def _logins(entries: Sequence[McpEntry]) -> Path:
+    """Where the gateway keeps its logins."""
+    return find_paths(os.environ).state_dir / "mcp" if any(one.oauth for one in entries) else Path()
 
 
 async def _reached(server: McpServer) -> None:
@@ -73,12 +80,18 @@ async def listed_of(config: Config) -> tuple[list[ListedTool], list[Unusable]]:
     return found, away
 
 
-async def tried(config: Config, server: str, tool: str, arguments: str, shown: Callable[[str], None]) -> ToolOutcome:
-    """What a tool of a server gives; it is really run. Raises `NotTried`."""
+def entry_of(config: Config, server: str) -> McpEntry:
+    """The server with this name. Raises `NotTried`."""
     entry = next((one for one in config.mcp.servers if one.name == server), None)
     if entry is None:
         there = ", ".join(one.name for one in config.mcp.servers) or "none"
         raise NotTried(f"There is no server called {server} in the configuration. There is: {there}.")
+    return entry
+
+
+async def tried(config: Config, server: str, tool: str, arguments: str, shown: Callable[[str], None]) -> ToolOutcome:
+    """What a tool of a server gives; it is really run. Raises `NotTried`."""
+    entry = entry_of(config, server)
     async with begun(config, [entry]) as (servers, registry):
         one = servers.servers[server]
         if not one.listing.tools:
@@ -108,6 +121,8 @@ def judged(status: Sequence[Json]) -> list[Finding]:
         found.append(
             ok("mcp", f"The server {name} ({one['about'] or 'it does not say what it is'}) has {len(tools)} tools.")
         )
+        if one["login"]:
+            found.append(ok("mcp", f"The server {name}: {one['login']}."))
         left_out = one["left_out"]
         if isinstance(left_out, list) and left_out:
             fix = "Leave them out (deny in [mcp.NAME]), or report it to the server's makers."

@@ -28,7 +28,7 @@ EVENTS = "text/event-stream"
 async def over_http(terms: ServerTerms, link: McpLink, auth: httpx2.Auth | None) -> AsyncGenerator[TransportStreams]:
     """The way to the server for the block."""
     patience = httpx2.Timeout(CONNECT_SECONDS, read=terms.limit_seconds + CONNECT_SECONDS)
-    transport = _Watched(httpx2.AsyncHTTPTransport(), link, terms.message_bytes)
+    transport = _Watched(httpx2.AsyncHTTPTransport(), link, terms.message_bytes, terms.url, login=auth is not None)
     async with (
         httpx2.AsyncClient(transport=transport, headers=dict(terms.headers), auth=auth, timeout=patience) as client,
         streamable_http_client(terms.url, http_client=client, max_sse_event_size=terms.message_bytes) as streams,
@@ -39,8 +39,11 @@ async def over_http(terms: ServerTerms, link: McpLink, auth: httpx2.Auth | None)
 class _Watched(httpx2.AsyncBaseTransport):
     """Tells the connection's owner what the way to the server meets, and bounds answers that are no streams of events."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, link: McpLink, most: int) -> None:
-        self._inner, self._link, self._most = inner, link, most
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, link: McpLink, most: int, address: str, *, login: bool
+    ) -> None:
+        self._inner, self._link, self._most, self._address = inner, link, most, address
+        self._login = login
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -49,12 +52,16 @@ class _Watched(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as error:
             self._link.broke(f"it cannot be reached: {_words(error)}")
             raise
+        if not str(request.url).startswith(self._address):  # of a login: whoever asked judges it
+            return response
+        if response.status_code == 401 and self._login:
+            return response  # the login sees to it, or says why not
         if response.status_code in (401, 403):
             self._link.refused = f"it refuses us (HTTP {response.status_code}): its token is missing, wrong or over"
         elif response.status_code == 404 and request.headers.get("mcp-session-id"):
             self._link.broke("it has forgotten our session")
         elif response.status_code >= 500:
-            self._link.refused = f"it answered HTTP {response.status_code}"
+            self._link.failed = f"answered HTTP {response.status_code}, so something went wrong there"
         if not response.headers.get("content-type", "").startswith(EVENTS):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream, self._most)

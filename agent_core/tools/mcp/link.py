@@ -48,6 +48,8 @@ class McpLink:
         """Lines of its output that were no messages."""
         self.refused = ""
         """What the server's HTTP side said last against us."""
+        self.failed = ""
+        """The same, where what was asked may have been done all the same."""
         self._closing = False
 
     def broke(self, why: str) -> None:

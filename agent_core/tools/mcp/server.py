@@ -167,7 +167,7 @@ class McpServer:
                 self._tell_line(connected)
                 await self._watch(connected, link)
         except Exception as error:  # noqa: BLE001 - the border to a program of somebody else's: whatever it does is told
-            link.closing(link.refused or in_words(error, self._program))
+            link.closing(link.refused or link.failed or in_words(error, self._program))
         except BaseException:
             link.closing("it is ended with the gateway")
             raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from agent_core.tools.base import Tool
 from agent_core.tools.files.whole import write_whole
 from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, ServerTool, read_listing, written
+from agent_core.tools.mcp.logins import LoginFile, login_words
 from agent_core.tools.mcp.names import offered_names
 from agent_core.tools.mcp.server import McpServer, ServerState
 from agent_core.tools.mcp.terms import ServerTerms, class_of
@@ -106,6 +108,7 @@ class McpServers:
             "about": one.about,
             "by": one.terms.url or one.terms.command[0],
             "words": one.why,
+            "login": _login(one.terms),
             "begun": one.begun,
             "calls": one.calls,
             "tools": tools,
@@ -157,6 +160,12 @@ class McpServers:
             await asyncio.to_thread(write_whole, _file(self._folder, server.terms), data)
         except OSError as error:
             log.warning("mcp.list_not_kept", server=server.terms.name, error=error.strerror or type(error).__name__)
+
+
+def _login(terms: ServerTerms) -> str:
+    if terms.logins is None:
+        return ""
+    return login_words(LoginFile.of(terms.logins, terms.name).read(), terms.name, time.time())
 
 
 def _file(folder: Path, terms: ServerTerms) -> Path:

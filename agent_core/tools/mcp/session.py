@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
+import httpx2
 from mcp import types
 from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
@@ -26,6 +27,7 @@ from agent_core.tools.mcp.calling import Lost, ServerRefused, Unreadable
 from agent_core.tools.mcp.http import over_http
 from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.link import McpLink
+from agent_core.tools.mcp.logins import LoginFile, login_words
 from agent_core.tools.mcp.stdio import over_stdio
 from agent_core.tools.mcp.terms import ServerTerms
 
@@ -82,7 +84,11 @@ class Connected:
 
 @asynccontextmanager
 async def connection(
-    terms: ServerTerms, link: McpLink, lifeline: Lifeline, notified: Callable[[], None]
+    terms: ServerTerms,
+    link: McpLink,
+    lifeline: Lifeline,
+    notified: Callable[[], None],
+    auth: httpx2.Auth | None = None,
 ) -> AsyncGenerator[Connected]:
     """A connection for the block, opened and closed by the same task. Raises whatever the way to the server raises."""
 
@@ -92,7 +98,8 @@ async def connection(
 
     async with AsyncExitStack() as stack:
         async with asyncio.timeout(terms.start_seconds):
-            transport = over_stdio(terms, link, lifeline) if terms.command else over_http(terms, link, None)
+            login = auth or _login(terms, link)
+            transport = over_stdio(terms, link, lifeline) if terms.command else over_http(terms, link, login)
             info = types.Implementation(name="outspoken", version="1")
             client = Client(transport, client_info=info, message_handler=said, cache=None)
             await stack.enter_async_context(client)
@@ -100,6 +107,19 @@ async def connection(
         about = f"{server.title or server.name} {server.version}" if server is not None else ""
         yield Connected(client, link, label(about, 100))
         link.closing()
+
+
+def _login(terms: ServerTerms, link: McpLink) -> httpx2.Auth | None:
+    """How requests are signed, where the server wants a login. Raises `LoginNeeded` where nobody has logged in."""
+    if terms.logins is None:
+        return None
+    from agent_core.tools.mcp.oauth import LoginNeeded, StoredLogin
+
+    file = LoginFile.of(terms.logins, terms.name)
+    kept = file.read()
+    if not isinstance(kept.get("tokens"), dict):
+        raise LoginNeeded(login_words({}, terms.name, 0))
+    return StoredLogin(terms, file, link)
 
 
 def progress_words(done: float, total: float | None, message: str | None) -> str:
@@ -113,6 +133,9 @@ def _trouble(error: Exception, link: McpLink) -> Lost | ServerRefused | Unreadab
     if isinstance(error, MCPError):
         if link.over.is_set() or (error.code, error.message) == (types.CONNECTION_CLOSED, "Connection closed"):
             return Lost(f"went away ({link.why})" if link.why else "went away")
+        if link.failed:
+            why, link.failed = link.failed, ""
+            return Unreadable(why)
         if link.refused:
             why, link.refused = link.refused, ""
             return ServerRefused(why)

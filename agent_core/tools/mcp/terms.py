@@ -35,7 +35,12 @@ class ServerTerms:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """May hold secrets."""
-    oauth: bool = False
+    logins: Path | None = None
+    """Where its login is kept, if it wants one by OAuth."""
+    client_id: str = ""
+    """Who we are at its login, if that is agreed; else we register."""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
     allow: tuple[str, ...] = (EVERY,)
     deny: tuple[str, ...] = ()
     pure: tuple[str, ...] = ()

@@ -56,6 +56,12 @@ class McpEntry(Section):
     """File that holds it."""
     token_as: str = ""
     """Name of the variable, or of the header, that carries it. Empty: as token_env, or Authorization: Bearer."""
+    oauth: bool = False
+    """Whether a server with a url wants a login (OAuth): see outspoken mcp login."""
+    client_id: str = ""
+    """By what that login knows us, if it was agreed; else we register there. The token is the client's secret then."""
+    scope: str = ""
+    """What that login is asked for; empty: what the server names."""
     prefix: str | None = Field(default=None, max_length=40, pattern=r"^[A-Za-z0-9_-]*$")
     """Before the names of its tools, as the model reads them. Not set: NAME__."""
     allow: Texts = ("*",)
@@ -89,6 +95,22 @@ class McpEntry(Section):
             raise complaint(
                 "servers", "args, env and cwd are for a server with a command, and this one has a url", "Take them out."
             )
+        if self.command and (self.oauth or self.client_id or self.scope):
+            raise complaint(
+                "servers",
+                "oauth, client_id and scope are for a server with a url, and this one has a command",
+                "Take them out.",
+            )
+        if (self.client_id or self.scope) and not self.oauth:
+            raise complaint(
+                "servers", "client_id and scope are for a login, and oauth is not on", "Write oauth = true."
+            )
+        if self.oauth and self.token is not None and not self.client_id:
+            raise complaint(
+                "servers",
+                "oauth is on and a token is set, so it is not clear which of them counts",
+                "Take one of them out.",
+            )
         if self.command and self.headers:
             raise complaint(
                 "servers", "headers are for a server with a url, and this one has a command", "Take them out."
@@ -116,14 +138,14 @@ class McpEntry(Section):
         """Before the names of its tools."""
         return f"{self.name}__" if self.prefix is None else self.prefix
 
-    def terms(self) -> ServerTerms:
-        """As it is used."""
+    def terms(self, logins: Path) -> ServerTerms:
+        """As it is used; logins are kept in that folder."""
         from agent_core.tools.mcp.terms import ServerTerms
 
         token, environment, headers = revealed(self.token), dict(self.env), dict(self.headers)
         if token and self.command:
             environment[self.token_as or self.token_env] = token
-        elif token:
+        elif token and not self.oauth:
             bare = self.token_as and self.token_as.lower() != "authorization"
             headers[self.token_as or "Authorization"] = token if bare else f"Bearer {token}"
         return ServerTerms(
@@ -134,6 +156,10 @@ class McpEntry(Section):
             self.cwd,
             self.url,
             headers,
+            logins=logins if self.oauth else None,
+            client_id=self.client_id,
+            client_secret=(token or "") if self.oauth else "",
+            scope=self.scope,
             allow=self.allow,
             deny=self.deny,
             pure=self.pure,
@@ -157,7 +183,7 @@ class Mcp(NamedTables):
         examples=[[{"name": "time", "command": "uvx", "args": ["mcp-server-time"]}]],
     )
     """The servers, each best in a table of its own, [mcp.NAME], with command and args, or url; further env, cwd, headers, token_env,
-    token_file, token_as, prefix, allow, deny, pure, keyed, effect, approval, trusted, start_seconds, timeout_seconds, limit_seconds. From the
+    token_file, token_as, oauth, client_id, scope, prefix, allow, deny, pure, keyed, effect, approval, trusted, start_seconds, timeout_seconds, limit_seconds. From the
     environment: JSON."""
 
 

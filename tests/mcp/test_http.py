@@ -1,0 +1,159 @@
+"""Servers of tools that are reached by HTTP: real ones on loopback, ended, begun anew, refusing, slow; and logins at them."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from adapters.contract.settings import Url
+from agent_core.tools.base import ToolStatus
+from agent_core.tools.mcp.logins import LoginFile, login_words
+from agent_core.tools.mcp.terms import ServerTerms
+from gateway.config.tools.mcp import McpEntry
+from gateway.operate.mcplogin import log_in
+from gateway.operate.trying import NotTried
+from tests.mcp.httprig import HttpTools, Logins, http_tools
+from tests.mcp.rig import brought
+
+
+def terms_of(tools: HttpTools, **more: object) -> ServerTerms:
+    from dataclasses import replace
+
+    plain = ServerTerms("tickets", "tickets__", url=tools.url, start_seconds=8, silence_seconds=1.5, limit_seconds=4)
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+async def test_a_server_that_is_begun_anew_forgets_the_session_and_its_tools_go_on(tmp_path: Path):
+    async with http_tools() as tools, brought(tmp_path, terms_of(tools)) as rig:
+        assert (await rig.call("tickets__look")).text == "three tickets"
+        await tools.end()
+        await tools.begin()
+        assert (await rig.call("tickets__look")).status is ToolStatus.OK
+        done = await rig.call("tickets__close")
+        assert done.status in (ToolStatus.OK, ToolStatus.UNKNOWN)
+        assert tools.effects.count("close") <= 1
+
+
+async def test_an_effect_whose_server_ends_under_it_is_told_as_unknown_and_done_once(tmp_path: Path):
+    async with http_tools() as tools, brought(tmp_path, terms_of(tools)) as rig:
+        calling = asyncio.ensure_future(rig.call("tickets__close", {"seconds": 3}))
+        async with asyncio.timeout(10):
+            while not tools.effects:
+                await asyncio.sleep(0.02)
+        await tools.end()
+        outcome = await calling
+        assert outcome.status in (ToolStatus.UNKNOWN, ToolStatus.TIMED_OUT), outcome
+        assert "may have been done" in outcome.text
+        await tools.begin()
+        assert tools.effects == ["close"]
+
+
+async def test_a_slow_answer_is_told_and_not_asked_for_again(tmp_path: Path):
+    async with http_tools() as tools, brought(tmp_path, terms_of(tools)) as rig:
+        outcome = await rig.call("tickets__close", {"seconds": 5})
+        assert outcome.status is ToolStatus.TIMED_OUT
+        assert "may have been done" in outcome.text
+        assert tools.effects == ["close"]
+
+
+@pytest.mark.parametrize(("status", "words"), [(401, "401"), (403, "403"), (500, "500"), (503, "503")])
+async def test_a_server_that_refuses_is_told_with_what_it_says(status: int, words: str, tmp_path: Path):
+    async with http_tools() as tools, brought(tmp_path, terms_of(tools)) as rig:
+        assert (await rig.call("tickets__look")).status is ToolStatus.OK
+        tools.status = status
+        outcome = await rig.call("tickets__close")
+        assert outcome.status is not ToolStatus.OK
+        assert words in outcome.text, outcome.text
+        assert "close" not in tools.effects
+
+
+async def test_a_person_logs_in_once_and_the_gateway_renews_it(tmp_path: Path):
+    logins = Logins()
+    async with http_tools(logins) as tools:
+        folder = tmp_path / "mcp"
+        entry = McpEntry(name="tickets", url=tools.url, oauth=True)
+        async with brought(tmp_path, entry.terms(folder)) as rig:
+            assert "outspoken mcp login tickets" in rig.servers.servers["tickets"].why
+        assert not logins.clients  # the gateway itself begins nothing
+        said: list[str] = []
+        words = await log_in(entry, folder, 0, _browsing(said), _nothing_typed, lambda: 0)
+        assert "logged in" in words
+        file = LoginFile.of(folder, "tickets")
+        assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+        async with brought(tmp_path, entry.terms(folder)) as rig:
+            assert (await rig.call("tickets__look")).text == "three tickets"
+        assert logins.renewed == 0
+        file.keep(expires_at=1.0)  # a gateway that begins much later
+        logins.good.clear()
+        async with brought(tmp_path, entry.terms(folder)) as rig:
+            assert (await rig.call("tickets__look")).text == "three tickets"
+        assert logins.renewed == 1
+        file.keep(expires_at=1.0)
+        logins.good.clear()
+        logins.renewing.clear()
+        async with brought(tmp_path, entry.terms(folder)) as rig:
+            outcome = await rig.call("tickets__look")
+            assert outcome.status is ToolStatus.FAILED
+            assert "outspoken mcp login tickets" in outcome.text
+
+
+async def test_a_pasted_address_logs_in_as_well_and_a_wrong_one_is_told(tmp_path: Path):
+    async with http_tools(Logins()) as tools:
+        entry = McpEntry(name="tickets", url=tools.url, oauth=True)
+        typed: list[str] = []
+
+        def shown(words: str) -> None:
+            typed.extend(line for line in words.splitlines() if line.startswith("http"))
+
+        def pasted() -> str:
+            import urllib.error
+            import urllib.request
+
+            class Stay(urllib.request.HTTPRedirectHandler):
+                def redirect_request(self, *_: object) -> None:
+                    return None
+
+            try:
+                urllib.request.build_opener(Stay).open(typed[0])
+            except urllib.error.HTTPError as error:
+                return error.headers["Location"] + "\n"
+            return ""
+
+        assert "logged in" in await log_in(entry, tmp_path, 0, shown, pasted, lambda: 0)
+        with pytest.raises(NotTried, match="did not work"):
+            await log_in(entry, tmp_path, 0, lambda _: None, lambda: "http://127.0.0.1/callback?state=x\n", lambda: 0)
+        assert LoginFile.of(tmp_path, "tickets").read()  # the one before stays
+
+
+def test_how_a_login_stands_is_said_in_words():
+    assert "outspoken mcp login x" in login_words({}, "x", 0)
+    tokens = {"access_token": "secret"}
+    assert "ended" in login_words({"tokens": tokens, "expires_at": 10}, "x", 20)
+    assert "renewed by itself" in login_words({"tokens": {**tokens, "refresh_token": "r"}, "expires_at": 10}, "x", 20)
+    assert "then it needs" in login_words({"tokens": tokens, "expires_at": 100}, "x", 20)
+    assert "secret" not in login_words({"tokens": tokens}, "x", 20)
+
+
+def _nothing_typed() -> str:
+    return ""
+
+
+def _browsing(said: list[str]):
+    def say(words: str) -> None:
+        said.append(words)
+        for line in words.splitlines():
+            if line.startswith("http"):
+                said.append(line)
+                task = asyncio.ensure_future(_browse(line))
+                task.add_done_callback(lambda _: None)
+
+    return say
+
+
+async def _browse(address: Url) -> None:
+    async with aiohttp.ClientSession() as http, http.get(address) as page:
+        assert "Go back to the terminal" in await page.text()
