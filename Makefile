@@ -101,7 +101,7 @@ docs: $(VENV)/.test-ready ## build the documentation as a site, into build/site
 .PHONY: lock
 lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index host is written)
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --quiet --extra postgres --extra otlp --extra mcp --group build -o requirements.lock
+	  --no-emit-index-url --quiet --extra documents --extra postgres --extra otlp --extra mcp --group build -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --quiet --all-extras --group test --group docs --group lint --group build --group lock -c requirements.lock -o requirements-dev.lock
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

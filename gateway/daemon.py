@@ -35,6 +35,7 @@ from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
 from gateway.chats.attachments import Attachments
 from gateway.chats.platforms import Platforms, chat_outbox, platforms, started
+from gateway.chats.readout import Readers
 from gateway.chats.scheduler import zone_in_force
 from gateway.chats.voice import ChatVoice
 from gateway.config.agents import agents_of
@@ -163,7 +164,7 @@ async def serving(
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
-        voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
+        voice = ChatVoice(outbox, Attachments(quotas, Readers(workers, sees_pictures=config.model.pictures)))
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
         hub = Hub(

@@ -26,6 +26,8 @@ IMPORTED_AS = {
     "discord": "discord.py",
     "yaml": "pyyaml",
     "re2": "google-re2",
+    "docx": "python-docx",
+    "pptx": "python-pptx",
     "opentelemetry": "opentelemetry-sdk",
 }
 """Packages whose name is not that of what they bring."""

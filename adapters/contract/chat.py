@@ -68,8 +68,10 @@ class AttachmentKind(StrEnum):
 
     FILE = "file"
     IMAGE = "image"
+    VOICE = "voice"
+    """What the person says, as a sound."""
     OTHER = "other"
-    """Something that no model of ours can take: voice, video, a sticker, a place."""
+    """Something that cannot be fetched; its name says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,6 @@ _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 def attachment(ref: str, name: str, mime: str, size: int) -> Attachment:
     """What a file is for us, by its MIME type."""
-    if mime.startswith(("audio/", "video/")):
-        return Attachment(AttachmentKind.OTHER, "", mime.partition("/")[0] + " file")
     return Attachment(AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE, ref, name, mime, size)
 
 

@@ -1,4 +1,8 @@
-"""What comes with a message: files into the session's workspace, pictures before models that see, and a word about the rest."""
+"""What comes with a message: files into the session's workspace, and what is in them before the model.
+
+They are fetched when their turn is about to begin: until the turn is open the message waits in the inbox, so that after a restart they are
+fetched again, and what lies in the workspace already is not put there twice.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +18,20 @@ import structlog
 
 from adapters.contract.base import FromChat
 from adapters.contract.chat import Attachment, AttachmentKind, CallFailed, ChatPort, Fate
-from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
-from agent_core.messages import InputMessage, text_of
+from agent_core.messages import GATEWAY_PREFIX, InputMessage, text_of
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
+from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, Readers, Readout, parts_of, quoted
 from gateway.limits.quotas import Quotas
 
 log = structlog.get_logger("chat")
 
 FILE_BYTES = 20 * 1024 * 1024
 """The most that Telegram lets a bot download (https://core.telegram.org/bots/api#getfile)."""
-PICTURE_BYTES = 5 * 1024 * 1024
-"""A larger one is kept as a file, and not put before the model."""
 TRIES = 3
-PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+NO_WORDS = "(sent without words)"
 
 Tell = Callable[[str], Awaitable[None]]
 
@@ -40,18 +42,25 @@ class TakenAttachment:
 
     note: str
     """For the model."""
+    name: str = ""
+    text: str = ""
+    """What is in it, if it is text."""
+    beside: str = ""
+    """The file of the workspace that holds this text."""
+    said: str = ""
+    """What the person says in it themselves: a voice message."""
     picture: str = ""
     """A data URL, if the model is to see it."""
     complaint: str = ""
-    """For the person, if it was not taken."""
+    """For the person, if it was not taken, or if nobody here can tell what is in it."""
 
 
 class Attachments:
     """Fetches them when their turn is about to begin."""
 
-    def __init__(self, quotas: Quotas | None = None, *, sees_pictures: bool) -> None:
+    def __init__(self, quotas: Quotas | None, readers: Readers) -> None:
         self._quotas = quotas
-        self._sees = sees_pictures
+        self._readers = readers
 
     async def fetched(self, inbound: FromChat, workspace: Path, port: ChatPort | None, tell: Tell) -> FromChat:
         """The message with its attachments, as the turn takes it. `tell` says to the person what was not taken."""
@@ -59,41 +68,36 @@ class Attachments:
         taken = [await self._take(port, one, workspace, space) for one in inbound.chat.attachments]
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):
             await tell(complaint)
-        words = "\n".join(
-            [*(text_of(m.content) for m in inbound.input if text_of(m.content)), *(one.note for one in taken)]
-        )
-        content: Json = words
-        pictures: list[Json] = [
-            {"type": "image_url", "image_url": {"url": one.picture}} for one in taken if one.picture
-        ]
-        if pictures:
-            content = [{"type": "text", "text": words}, *pictures]
+        own = [text_of(m.content) for m in inbound.input]
+        said = "\n".join(words for words in (*own, *(one.said for one in taken)) if words.strip()) or NO_WORDS
+        words = f"{said}\n\n{GATEWAY_PREFIX} {notes_of(taken)}"
+        content = parts_of(words, [one.picture for one in taken if one.picture])
         return replace(inbound, input=(InputMessage(content, foreign=inbound.chat.foreign or ATTACHED),))
 
     async def _take(self, port: ChatPort | None, one: Attachment, workspace: Path, space: Space) -> TakenAttachment:
         if one.kind is AttachmentKind.OTHER:
-            return TakenAttachment(f"[The person also sent a {one.name}, which you cannot get.]")
+            return TakenAttachment(f"[The person also sent a {one.name}, which you cannot get. They are told so.]")
         if one.refused:
             return _no_room(one, one.refused)
-        if port is None or one.size > FILE_BYTES:
+        if one.size > FILE_BYTES:
             return _not_taken(one, "it is larger than 20 MB")
+        if port is None:
+            return _not_taken(one, "the platform that it lies on is not connected any more")
         try:
             data = await self._fetch(port, one)
         except CallFailed as error:
             log.warning("attachment.not_fetched", name=one.name, words=error.words)
             return _not_taken(one, error.words)
-        if one.kind is AttachmentKind.FILE and not is_text(data):
-            return _not_taken(one, "it is neither text nor a picture")
+        found = await self._readers.read(data, one.name, one.mime, workspace)
+        text = found.text.encode("utf-8", "replace") if found.text and not found.plain else b""
+        adding = {QuotaKind.WORKSPACE: blocks(len(data)) + blocks(len(text)), QuotaKind.FILES: 2 if text else 1}
         try:
-            async with space.hold({QuotaKind.WORKSPACE: blocks(len(data)), QuotaKind.FILES: 1}):
+            async with space.hold(adding):
                 path = await asyncio.to_thread(_save, workspace, one.name, data)
+                beside = await asyncio.to_thread(_save, workspace, f"{path}.txt", text) if text else path
         except NoRoom as error:
             return _no_room(one, for_person(error.full))
-        seen = one.kind is AttachmentKind.IMAGE and self._sees and one.mime in PICTURES and len(data) <= PICTURE_BYTES
-        picture = f"data:{one.mime};base64,{base64.b64encode(data).decode()}" if seen else ""
-        return TakenAttachment(
-            f"[The person attached {one.name} ({len(data)} bytes); it is in your workspace as {path}.]", picture
-        )
+        return _taken(one, found, data, path, beside)
 
     @staticmethod
     async def _fetch(port: ChatPort, one: Attachment) -> bytes:
@@ -107,6 +111,35 @@ class Attachments:
         raise AssertionError
 
 
+def _taken(one: Attachment, found: Readout, data: bytes, path: str, beside: str) -> TakenAttachment:
+    """What is said of a file that lies in the workspace. Pure."""
+    about = ", ".join(filter(None, (f"{len(data)} bytes", found.about)))
+    note = f"[The person attached {one.name} ({about}); it is in your workspace as {path}"
+    if found.why:
+        words = f"I have put {one.name} into the workspace, but I cannot tell what is in it: {found.why}."
+        return TakenAttachment(
+            f"{note}. You cannot see what is in it: {found.why}. They are told so.]", complaint=words
+        )
+    if found.seen:
+        return TakenAttachment(f"{note}.]", picture=f"data:{found.mime};base64,{base64.b64encode(data).decode()}")
+    if one.kind is AttachmentKind.VOICE:
+        return TakenAttachment(f"{note}, and what they say in it, as {beside}, is in their message.]", said=found.text)
+    where = "" if beside == path else f", its text as {beside}"
+    return TakenAttachment(f"{note}{where}.]", name=one.name, text=found.text, beside=beside)
+
+
+def notes_of(taken: list[TakenAttachment]) -> str:
+    """What the model reads of all that came with a message. Pure."""
+    room, lines = SHOWN_IN_ALL, list[str]()
+    for one in taken:
+        lines.append(one.note)
+        if one.text:
+            shown = quoted(one.name, one.text, min(room, SHOWN_CHARS), one.beside)
+            room -= min(len(one.text), room, SHOWN_CHARS)
+            lines.append(shown)
+    return "\n".join(lines)
+
+
 def _not_taken(one: Attachment, why: str) -> TakenAttachment:
     return TakenAttachment(
         f"[The person attached {one.name}, which could not be taken: {why}.]",
@@ -118,17 +151,6 @@ def _no_room(one: Attachment, words: str) -> TakenAttachment:
     """The person reads the reason once, however many files they sent."""
     note = f"[The person attached {one.name}; there was no room for it, so it was not taken. They are told why.]"
     return TakenAttachment(note, complaint=words)
-
-
-def is_text(data: bytes) -> bool:
-    """Whether bytes are text that tools can read."""
-    if b"\0" in data[:8192]:
-        return False
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def safe_name(name: str) -> str:

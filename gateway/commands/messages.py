@@ -33,13 +33,13 @@ from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
 
-OTHER_WORDS = "I cannot take a {what}; I can read text, files of text or code, and pictures."
+OTHER_WORDS = "I cannot take a {what}; I can read text, and take files, pictures and sound."
 Cursor = tuple[str, str] | None
 """(channel, position) of the platform, stored with what it brought."""
 
 
 def unusable(origin: ChatOrigin, text: str) -> MemberRefused | None:
-    """A message of nothing but what nobody here can take, such as a voice message."""
+    """A message of nothing but what nobody here can take, such as a file that lies on another site."""
     others = [one for one in origin.attachments if one.kind is AttachmentKind.OTHER]
     if text.strip() or not others or len(others) < len(origin.attachments):
         return None

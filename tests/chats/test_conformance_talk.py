@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from agent_core.messages import said_by_the_gateway, said_by_the_person
+from tests.agent_core.oddfiles import WORDS, encrypted_pdf, pdf
 from tests.chats.harness import Harness, answer, answers, quiet, running, texts
 from tests.chats.model import long_text
 
@@ -281,8 +283,28 @@ async def test_what_cannot_be_taken_is_said(platform: Harness) -> None:
     chat = platform.private(ada)
     async with running(platform):
         platform.attach(chat, ada, "tool.exe", b"MZ\0\0", "application/octet-stream", "say hm")
-        await answer(platform, chat, "I could not take tool.exe")
+        await answer(platform, chat, "I cannot tell what is in it: it is a program.")
         await answer(platform, chat, "hm")
+        assert list(platform.folder.rglob("tool.exe"))  # where other tools may use it
+
+
+async def test_what_is_in_a_document_is_before_the_model_and_in_the_workspace(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform):
+        platform.attach(chat, ada, "plan.pdf", pdf([WORDS, "second"]), "application/pdf", "say I have read it")
+        await answer(platform, chat, "I have read it")
+        asked = str(platform.model.requests[0][-1]["content"])
+        assert WORDS in said_by_the_gateway(asked)
+        assert WORDS not in said_by_the_person(asked)
+        assert "PDF, 2 pages" in asked
+        platform.attach(chat, ada, "locked.pdf", encrypted_pdf("secret"), "application/pdf", "say and this")
+        await answer(
+            platform, chat, "I have put locked.pdf into the workspace, but I cannot tell what is in it: it is encrypted"
+        )
+    kept = {one.name: one for one in platform.folder.rglob("*.pdf*")}
+    assert sorted(kept) == ["locked.pdf", "plan.pdf", "plan.pdf.txt"]
+    assert WORDS in kept["plan.pdf.txt"].read_text()
 
 
 async def test_an_approval_is_asked_with_buttons_and_given(platform: Harness) -> None:

@@ -139,7 +139,7 @@ def test_the_version_is_that_of_the_wheel(installed: Installed, home: Path):
 def test_pipx_and_uv_find_one_program_and_the_extras_are_those_that_are_heavy():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert list(project["scripts"]) == ["outspoken"]
-    assert list(project["optional-dependencies"]) == ["mcp", "otlp", "postgres"]
+    assert list(project["optional-dependencies"]) == ["documents", "mcp", "otlp", "postgres"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,0 +1,1 @@
+"""Text out of files that people send: PDF, Office and text files, read in a worker process."""

@@ -1,0 +1,146 @@
+"""What a model is told of a file that came with a message, and its person where nobody here can tell what is in it.
+
+Whatever it is, there is a text for the model or a reason for the person: which of them, is decided here; reading is done by a worker
+(`agent_core.documents`), listening by `agent_core.model.hearing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import structlog
+
+from agent_core.documents.kinds import FileKind, kind_of
+from agent_core.documents.reading import JOB
+from agent_core.jsonvalue import Json
+from agent_core.messages import GATEWAY_PREFIX
+from agent_core.records import dataclass
+from agent_core.workers.pool import Workers, WorkerTrouble, WorkFailed
+
+log = structlog.get_logger("chat")
+
+PICTURE_BYTES = 5 * 1024 * 1024
+"""A larger one is kept as a file, and not put before the model."""
+PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+"""Those that models take."""
+SHOWN_CHARS = 6_000
+"""Of one file's text the model reads at once."""
+SHOWN_IN_ALL = 18_000
+"""Of all files of one message."""
+NO_EARS = "it is a sound, and nobody has set up here what turns speech into text. Please write it"
+
+
+class Ears(Protocol):
+    """Turns speech into text."""
+
+    async def heard(self, data: bytes, name: str, mime: str) -> str:
+        """What is said; empty if nothing is. Raises `NotHeard`."""
+        ...
+
+
+class NotHeard(Exception):
+    """There are no words to be had; the words say why, for the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readout:
+    """What was found in a file."""
+
+    kind: FileKind
+    mime: str
+    text: str = ""
+    about: str = ""
+    """What it is, in a few words."""
+    plain: bool = False
+    """The file itself is that text."""
+    why: str = ""
+    """Why the model is shown nothing of it, for the person."""
+    seen: bool = False
+    """It is a picture for the model's eyes."""
+
+
+class Readers:
+    """Of the gateway."""
+
+    def __init__(self, workers: Workers, ears: Ears | None = None, *, sees_pictures: bool) -> None:
+        self._workers = workers
+        self._ears = ears
+        self._sees = sees_pictures
+
+    async def read(self, data: bytes, name: str, claimed: str, owner: object) -> Readout:
+        """What is in a file. Never raises for what the file holds."""
+        kind, mime = kind_of(data, claimed)
+        bare = Readout(kind, mime)
+        match kind:
+            case FileKind.PICTURE:
+                why = self._not_seen(mime, len(data))
+                return replace(bare, about=mime, seen=not why, why=why)
+            case FileKind.SOUND:
+                return await self._heard(bare, data, name)
+            case FileKind.VIDEO:
+                return replace(bare, about="a video", why="it is a video, and those cannot be watched here")
+            case _:
+                return await self._told(bare, data, owner)
+
+    def _not_seen(self, mime: str, size: int) -> str:
+        if not self._sees:
+            return "the model here sees no pictures"
+        if mime not in PICTURES:
+            return (
+                f"models do not take pictures of this kind ({mime.partition('/')[2].upper()}); as JPEG or PNG they do"
+            )
+        return f"it is a picture of more than {PICTURE_BYTES // 2**20} MB" if size > PICTURE_BYTES else ""
+
+    async def _heard(self, bare: Readout, data: bytes, name: str) -> Readout:
+        if self._ears is None:
+            return replace(bare, about="a sound", why=NO_EARS)
+        try:
+            text = await self._ears.heard(data, name, bare.mime)
+        except NotHeard as error:
+            return replace(bare, about="a sound", why=str(error))
+        why = "" if text else "there are no words in it"
+        return replace(bare, about="a sound, as it was transcribed", text=text, why=why)
+
+    async def _told(self, bare: Readout, data: bytes, owner: object) -> Readout:
+        try:
+            found = await self._workers.run(JOB, {}, data, owner=owner)
+        except WorkFailed as error:
+            log.warning("attachment.not_read", trouble=error.trouble.value, kind=bare.kind.value, bytes=len(data))
+            return replace(bare, why=_trouble_words(error.trouble))
+        assert isinstance(found, dict)
+        if why := str(found.get("why", "")):
+            return replace(bare, why=why)
+        return replace(bare, text=str(found["text"]), about=str(found["about"]), plain=found["plain"] is True)
+
+
+def _trouble_words(trouble: WorkerTrouble) -> str:
+    match trouble:
+        case WorkerTrouble.SLOW:
+            return f"reading it took longer than {JOB.seconds:g} s"
+        case WorkerTrouble.MEMORY | WorkerTrouble.SIZE | WorkerTrouble.DIED | WorkerTrouble.DEPTH:
+            return "reading it takes more memory than a file is given here"
+        case WorkerTrouble.BUSY | WorkerTrouble.CLOSED | WorkerTrouble.NO_PROCESS:
+            return "the gateway is too busy to read it just now. Please send it again later"
+        case WorkerTrouble.BUG | WorkerTrouble.UNSENDABLE:
+            return "it could not be read, because of an internal error"
+
+
+def quoted(name: str, text: str, room: int, beside: str) -> str:
+    """As much of a file's text as the model reads at once: `room` characters; `beside` is where the rest is. Pure."""
+    clean = text.replace(GATEWAY_PREFIX, "(outspoken)").strip()
+    if len(clean) <= room:
+        return f"This is its text:\n{clean}\n(end of {name})"
+    if room <= 0:
+        return f"Its text is in {beside}: read_file."
+    return f"It begins like this:\n{clean[:room]}\n(only the first {room} of {len(clean)} characters; all of it is in {beside}: read_file)"
+
+
+def parts_of(words: str, pictures: list[str]) -> Json:
+    """A message's content: its words, and the pictures for the model's eyes. Pure."""
+    if not pictures:
+        return words
+    return [
+        {"type": "text", "text": words},
+        *({"type": "image_url", "image_url": {"url": one}} for one in pictures),
+    ]

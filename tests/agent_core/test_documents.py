@@ -1,0 +1,82 @@
+"""Whatever is in a file, there is a text or a reason, within the limits of a worker."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.documents.kinds import FileKind, kind_of
+from agent_core.documents.reading import JOB, MOST_BYTES, work
+from agent_core.jsonvalue import Json
+from agent_core.workers.pool import Workers, WorkFailed
+from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, word
+
+
+def found(data: bytes, seconds: float = 1) -> dict[str, Json]:
+    told = work({"seconds": seconds}, data)
+    assert isinstance(told, dict)
+    return told
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_can_be_read_is_read(name: str) -> None:
+    make, words = READ[name]
+    told = found(make())
+    assert words in str(told.get("text")), told.get("why")
+    assert len(str(told["text"]).encode()) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_cannot_be_read_has_a_reason(name: str) -> None:
+    make, why = UNREAD[name]
+    told = found(make())
+    assert why in str(told.get("why")), told
+    assert "text" not in told
+
+
+async def test_what_is_made_to_do_harm_comes_to_a_limit_and_the_next_file_is_read() -> None:
+    async with Workers() as workers:
+        for make in HARD.values():
+            try:
+                told = await workers.run(JOB, {"seconds": 5}, make())
+            except WorkFailed:
+                continue
+            assert isinstance(told, dict)
+            assert "root:" not in str(told)
+            assert len(str(told.get("text", told.get("why")))) <= MOST_BYTES
+        told = await workers.run(JOB, {}, word())
+        assert isinstance(told, dict)
+        assert WORDS in str(told["text"])
+
+
+def test_a_long_pdf_is_read_as_far_as_there_is_time_and_says_so() -> None:
+    make, _ = READ["PDF of 10 000 pages"]
+    assert "of which the first" in str(found(make(), 0.2)["about"])
+
+
+@given(
+    st.binary(max_size=400),
+    st.sampled_from([b"", b"%PDF-1.4\n", b"PK\x03\x04", b"\xff\xfe", b"RIFF", b"\0\0\0\x18ftyp"]),
+)
+def test_whatever_the_bytes_there_is_a_text_or_a_reason(data: bytes, begins: bytes) -> None:
+    told = found(begins + data, 1)
+    assert bool(str(told.get("text", "")).strip()) != bool(told.get("why"))
+
+
+@pytest.mark.parametrize(
+    ("data", "claimed", "kind"),
+    [
+        (b"\x1aE\xdf\xa3....", "audio/webm", FileKind.SOUND),
+        (b"\x1aE\xdf\xa3....", "video/webm", FileKind.VIDEO),
+        (b"\0\0\0\x20ftypisom", "audio/mp4", FileKind.SOUND),
+        (b"\0\0\0\x20ftypM4A ", "", FileKind.SOUND),
+        (b"RIFF....WEBP", "application/octet-stream", FileKind.PICTURE),
+        (b"GIF89a", "text/plain", FileKind.PICTURE),
+        (b"words", "image/png", FileKind.TEXT),
+    ],
+)
+def test_bytes_say_what_a_file_is_and_its_type_only_whether_one_listens(
+    data: bytes, claimed: str, kind: FileKind
+) -> None:
+    assert kind_of(data, claimed)[0] is kind
