@@ -33,9 +33,7 @@ from agent_core.store.store import Store, open_store
 from agent_core.text.redaction import Redactor
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
-from gateway.chats.attachments import Attachments
 from gateway.chats.platforms import Platforms, chat_outbox, platforms, started
-from gateway.chats.readout import Readers
 from gateway.chats.scheduler import zone_in_force
 from gateway.chats.voice import ChatVoice
 from gateway.config.agents import agents_of
@@ -85,6 +83,7 @@ from gateway.webhooks.telling import HookTelling
 
 if TYPE_CHECKING:
     from agent_core.tools.mcp.servers import McpServers
+    from gateway.chats.attachments import Attachments
     from gateway.webhooks.sender import HookSender
 
 log = structlog.get_logger("gateway")
@@ -164,7 +163,7 @@ async def serving(
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
-        voice = ChatVoice(outbox, Attachments(quotas, Readers(workers, sees_pictures=config.model.pictures)))
+        voice = ChatVoice(outbox, lambda: _attachments(config, quotas, workers))
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
         hub = Hub(
@@ -202,6 +201,14 @@ async def serving(
         await stack.enter_async_context(soundness.running())
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
+
+
+def _attachments(config: Config, quotas: Quotas, workers: Workers) -> Attachments:
+    """What takes files that people send."""
+    from gateway.chats.attachments import Attachments
+    from gateway.chats.readout import FileReaders
+
+    return Attachments(quotas, FileReaders(workers, sees_pictures=config.model.pictures))
 
 
 def _keyed(config: Config, paths: Paths) -> Config:

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agent_core.documents.told import NotReadable, Told
+from agent_core.documents.told import NoTextThere, Told
 
 MOST_ENTRIES = 20_000
 MOST_BYTES = 200 * 1024 * 1024
@@ -25,36 +25,36 @@ _TOLD_CELLS = 200
 
 
 def read_zip(data: bytes, until: float) -> Told:
-    """The text of an Office file, or the names in an archive. Raises `NotReadable`."""
+    """The text of an Office file, or the names in an archive. Raises `NoTextThere`."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
-        raise NotReadable("it is a damaged archive") from error
+        raise NoTextThere("it is a damaged archive") from error
     names = {entry.filename for entry in entries}
     reader = next((read for mark, read in _READERS if mark in names), None)
     if reader is None:
         return _names(entries)
     if len(entries) > MOST_ENTRIES:
-        raise NotReadable(f"it holds {len(entries)} pieces, and at most {MOST_ENTRIES} are looked through")
+        raise NoTextThere(f"it holds {len(entries)} pieces, and at most {MOST_ENTRIES} are looked through")
     if any(entry.flag_bits & 1 for entry in entries):
-        raise NotReadable("it is encrypted, and its password is not known")
+        raise NoTextThere("it is encrypted, and its password is not known")
     whole = sum(entry.file_size for entry in entries)
     xml = max((entry.file_size for entry in entries if entry.filename.endswith((".xml", ".rels"))), default=0)
     if whole > MOST_BYTES or (xml > MOST_XML_BYTES and reader is not _sheets):
-        raise NotReadable(f"it unpacks to {max(whole, xml) // 2**20} MB, which is more than is read of such a file")
+        raise NoTextThere(f"it unpacks to {max(whole, xml) // 2**20} MB, which is more than is read of such a file")
     try:
         return reader(data, until)
-    except (NotReadable, MemoryError, RecursionError, ImportError):
+    except (NoTextThere, MemoryError, RecursionError, ImportError):
         raise
     except Exception as error:
-        raise NotReadable(f"it is a damaged Office file ({type(error).__name__})") from error
+        raise NoTextThere(f"it is a damaged Office file ({type(error).__name__})") from error
 
 
 def _names(entries: list[zipfile.ZipInfo]) -> Told:
     shown = [f"{_printable(one.filename)}  {one.file_size} bytes" for one in entries[:NAMES_SHOWN]]
     if not shown:
-        raise NotReadable("it is an empty archive")
+        raise NoTextThere("it is an empty archive")
     more = [f"(and {len(entries) - NAMES_SHOWN} more)"] if len(entries) > NAMES_SHOWN else []
     count = f"{len(entries)} file{'' if len(entries) == 1 else 's'}"
     return Told("\n".join([*shown, *more]), f"zip archive, {count}, which were not unpacked")
@@ -144,7 +144,7 @@ def _of_shape(shape: Any) -> Iterator[str]:
 
 
 def _bounded(lines: Iterable[str], until: float) -> tuple[str, str]:
-    """The lines as long as there is time and room; what to say if there was not enough. Raises `NotReadable` if nothing is there."""
+    """The lines as long as there is time and room; what to say if there was not enough. Raises `NoTextThere` if nothing is there."""
     found: list[str] = []
     chars, cut = 0, ""
     for line in lines:
@@ -154,7 +154,7 @@ def _bounded(lines: Iterable[str], until: float) -> tuple[str, str]:
         found.append(line)
         chars += len(line) + 1
     if not any(line.strip() and not line.startswith("--- ") for line in found):
-        raise NotReadable("there is no text in it")
+        raise NoTextThere("there is no text in it")
     return "\n".join(found).strip(), cut
 
 

@@ -9,7 +9,7 @@ import io
 import time
 from typing import TYPE_CHECKING
 
-from agent_core.documents.told import NotReadable, Told
+from agent_core.documents.told import NoTextThere, Told
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -18,22 +18,22 @@ MOST_CHARS = 1_500_000
 
 
 def read_pdf(data: bytes, until: float) -> Told:
-    """Its text. `until`: by the monotonic clock; what is read by then counts. Raises `NotReadable`."""
+    """Its text. `until`: by the monotonic clock; what is read by then counts. Raises `NoTextThere`."""
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
     try:
         reader = PdfReader(io.BytesIO(data), strict=False)
         return _told(reader, until)
-    except NotReadable:
+    except NoTextThere:
         raise
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, AssertionError) as error:
-        raise NotReadable(f"it is a damaged PDF ({type(error).__name__})") from error
+        raise NoTextThere(f"it is a damaged PDF ({type(error).__name__})") from error
 
 
 def _told(reader: PdfReader, until: float) -> Told:
     if reader.is_encrypted and not reader.decrypt(""):
-        raise NotReadable("it is encrypted, and its password is not known")
+        raise NoTextThere("it is encrypted, and its password is not known")
     count = len(reader.pages)
     pieces: list[str] = []
     chars, lost, read = 0, 0, 0
@@ -53,9 +53,9 @@ def _told(reader: PdfReader, until: float) -> Told:
             chars += len(text)
     if not pieces:
         if lost == read:
-            raise NotReadable("no page of it could be read")
+            raise NoTextThere("no page of it could be read")
         where = "it" if read == count else f"its first {read} pages, and for more there was no time"
-        raise NotReadable(f"there is no text in {where}, only pictures (a scan, for example)")
+        raise NoTextThere(f"there is no text in {where}, only pictures (a scan, for example)")
     about = f"PDF, {count} page{'' if count == 1 else 's'}"
     if read < count:
         about += f", of which the first {read} were read"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from agent_core.documents.told import NotReadable, Told
+from agent_core.documents.told import NoTextThere, Told
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -21,19 +21,19 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffe\uf
 
 
 def read_plain(data: bytes) -> Told:
-    """The text of a file. Raises `NotReadable` if it is none."""
+    """The text of a file. Raises `NoTextThere` if it is none."""
     encoding = _encoding_of(data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         if encoding in ("utf-8", "cp1252"):
-            raise NotReadable("it is neither text nor anything else that can be read here") from None
+            raise NoTextThere("it is neither text nor anything else that can be read here") from None
         text = data.decode(encoding, "replace")
     begins = text[:LOOK_BYTES]
     if len(_CONTROLS.findall(begins)) > max(1, len(begins)) * MOST_CONTROLS:
-        raise NotReadable("it is neither text nor anything else that can be read here")
+        raise NoTextThere("it is neither text nor anything else that can be read here")
     if not text.strip():
-        raise NotReadable("there is nothing but blanks in it")
+        raise NoTextThere("there is nothing but blanks in it")
     known = {"utf-8": "", "utf-8-sig": "", "cp1252": ", read as Windows-1252"}
     return Told(text, f"text{known.get(encoding, f', read as {encoding.upper()}')}", plain=encoding == "utf-8")
 

@@ -11,7 +11,7 @@ import time
 from typing import assert_never
 
 from agent_core.documents.kinds import FileKind, kind_of
-from agent_core.documents.told import NotReadable, Told
+from agent_core.documents.told import NoTextThere, Told
 from agent_core.jsonvalue import Json
 from agent_core.workers.pool import Job
 
@@ -31,7 +31,7 @@ def work(request: dict[str, Json], blob: bytes) -> Json:
     until = time.monotonic() + float(str(request.get("seconds", SECONDS)))
     try:
         told = read_document(blob, until)
-    except NotReadable as error:
+    except NoTextThere as error:
         return {"why": str(error)}
     except ImportError:
         return {"why": NO_READER}
@@ -41,11 +41,11 @@ def work(request: dict[str, Json], blob: bytes) -> Json:
 
 
 def read_document(data: bytes, until: float) -> Told:
-    """The text of a file. Raises `NotReadable`, or `ImportError` where a library is missing."""
+    """The text of a file. Raises `NoTextThere`, or `ImportError` where a library is missing."""
     kind, mime = kind_of(data)
     match kind:
         case FileKind.EMPTY:
-            raise NotReadable("it is empty")
+            raise NoTextThere("it is empty")
         case FileKind.PDF:
             from agent_core.documents.pdf import read_pdf
 
@@ -59,15 +59,15 @@ def read_document(data: bytes, until: float) -> Told:
 
             return read_plain(data)
         case FileKind.OLD_OFFICE:
-            raise NotReadable("it is encrypted, and its password is not known" if _OWN_MARK in data else _OLD)
+            raise NoTextThere("it is encrypted, and its password is not known" if _OWN_MARK in data else _OLD)
         case FileKind.PACKED:
-            raise NotReadable(
+            raise NoTextThere(
                 f"it is an archive ({mime.partition('/')[2].removeprefix('x-')}), which is not looked into"
             )
         case FileKind.PROGRAM:
-            raise NotReadable("it is a program")
+            raise NoTextThere("it is a program")
         case FileKind.PICTURE | FileKind.SOUND | FileKind.VIDEO:
-            raise NotReadable(f"it is no text ({mime})")
+            raise NoTextThere(f"it is no text ({mime})")
         case _:
             assert_never(kind)
 

@@ -16,5 +16,5 @@ class Told:
     """The file itself is this text."""
 
 
-class NotReadable(Exception):
+class NoTextThere(Exception):
     """There is no text to be had; the words go on from "it was not read, because …"."""

@@ -23,7 +23,7 @@ from agent_core.messages import GATEWAY_PREFIX, InputMessage, text_of
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
-from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, Readers, Readout, parts_of, quoted
+from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, parts_of, quoted
 from gateway.limits.quotas import Quotas
 
 log = structlog.get_logger("chat")
@@ -58,7 +58,7 @@ class TakenAttachment:
 class Attachments:
     """Fetches them when their turn is about to begin."""
 
-    def __init__(self, quotas: Quotas | None, readers: Readers) -> None:
+    def __init__(self, quotas: Quotas | None, readers: FileReaders) -> None:
         self._quotas = quotas
         self._readers = readers
 

@@ -31,7 +31,7 @@ SHOWN_IN_ALL = 18_000
 NO_EARS = "it is a sound, and nobody has set up here what turns speech into text. Please write it"
 
 
-class Ears(Protocol):
+class Transcriber(Protocol):
     """Turns speech into text."""
 
     async def heard(self, data: bytes, name: str, mime: str) -> str:
@@ -60,10 +60,10 @@ class Readout:
     """It is a picture for the model's eyes."""
 
 
-class Readers:
+class FileReaders:
     """Of the gateway."""
 
-    def __init__(self, workers: Workers, ears: Ears | None = None, *, sees_pictures: bool) -> None:
+    def __init__(self, workers: Workers, ears: Transcriber | None = None, *, sees_pictures: bool) -> None:
         self._workers = workers
         self._ears = ears
         self._sees = sees_pictures
@@ -81,7 +81,7 @@ class Readers:
             case FileKind.VIDEO:
                 return replace(bare, about="a video", why="it is a video, and those cannot be watched here")
             case _:
-                return await self._told(bare, data, owner)
+                return await self._told(bare, data, name, owner)
 
     def _not_seen(self, mime: str, size: int) -> str:
         if not self._sees:
@@ -102,11 +102,11 @@ class Readers:
         why = "" if text else "there are no words in it"
         return replace(bare, about="a sound, as it was transcribed", text=text, why=why)
 
-    async def _told(self, bare: Readout, data: bytes, owner: object) -> Readout:
+    async def _told(self, bare: Readout, data: bytes, name: str, owner: object) -> Readout:
         try:
             found = await self._workers.run(JOB, {}, data, owner=owner)
         except WorkFailed as error:
-            log.warning("attachment.not_read", trouble=error.trouble.value, kind=bare.kind.value, bytes=len(data))
+            log.warning("attachment.not_read", name=name, error=error.trouble.value)
             return replace(bare, why=_trouble_words(error.trouble))
         assert isinstance(found, dict)
         if why := str(found.get("why", "")):

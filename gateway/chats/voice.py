@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from adapters.contract.base import FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatOrigin, Content, ContentKind
@@ -13,11 +14,13 @@ from agent_core.failures.notices import NotStarted
 from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
-from gateway.chats.attachments import Attachments
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.budgets import BudgetWarning
+
+if TYPE_CHECKING:
+    from gateway.chats.attachments import Attachments
 
 PUT_ASIDE = (
     "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another "
@@ -28,7 +31,8 @@ PUT_ASIDE = (
 class ChatVoice:
     """Says nothing for messages that are no chat's."""
 
-    def __init__(self, outbox: Outbox, attachments: Attachments) -> None:
+    def __init__(self, outbox: Outbox, attachments: Callable[[], Attachments]) -> None:
+        """`attachments`: made when somebody sends the first one."""
         self._outbox = outbox
         self._attachments = attachments
 
@@ -52,7 +56,7 @@ class ChatVoice:
             await self._outbox.words.say(address, owner, origin, Content(ContentKind.ASIDE, Styled(words), silent=True))
 
         port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
-        return await self._attachments.fetched(inbound, workspace, port, tell)
+        return await self._attachments().fetched(inbound, workspace, port, tell)
 
     def begun(self, inbound: Inbound, inbox_id: int) -> None:
         if isinstance(inbound, FromChat):
