@@ -120,7 +120,9 @@ class HttpTools:
             issuer_url=AnyHttpUrl(base), resource_server_url=AnyHttpUrl(f"{base}/mcp"),
             validate_token_resource=True, client_registration_options=ClientRegistrationOptions(enabled=True),
         )  # fmt: skip
-        server = MCPServer("tickets", **({"auth": auth, "auth_server_provider": self.logins} if self.logins else {}))
+        server = (
+            MCPServer("tickets", auth=auth, auth_server_provider=self.logins) if self.logins else MCPServer("tickets")
+        )
 
         @server.tool(annotations=ToolAnnotations(read_only_hint=True))
         def look() -> str:

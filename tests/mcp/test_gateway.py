@@ -120,8 +120,8 @@ def test_a_secret_is_neither_taken_in_the_file_nor_shown(tmp_path: Path):
     assert "is a secret" in str(survey(paths.config_file, env, required=True).problems[0])
     configured(tmp_path, "none", 'token_env = "CELLAR_KEY"\n')
     found = load(paths.config_file, {**env, "CELLAR_KEY": "s3cret-of-the-cellar"}).config
-    assert found.mcp.servers[0].terms().environment["CELLAR_KEY"] == "s3cret-of-the-cellar"
-    assert "s3cret-of-the-cellar" not in str(redacted(found)) + repr(found) + repr(found.mcp.servers[0].terms())
+    assert found.mcp.servers[0].terms(tmp_path).environment["CELLAR_KEY"] == "s3cret-of-the-cellar"
+    assert "s3cret-of-the-cellar" not in str(redacted(found)) + repr(found) + repr(found.mcp.servers[0].terms(tmp_path))
 
 
 @pytest.mark.parametrize(

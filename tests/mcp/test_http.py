@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import stat
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
 from adapters.contract.settings import Url
+from agent_core.jsonvalue import Json
 from agent_core.tools.base import ToolStatus
 from agent_core.tools.mcp.logins import LoginFile, login_words
 from agent_core.tools.mcp.terms import ServerTerms
@@ -20,11 +22,11 @@ from tests.mcp.httprig import HttpTools, Logins, http_tools
 from tests.mcp.rig import brought
 
 
-def terms_of(tools: HttpTools, **more: object) -> ServerTerms:
+def terms_of(tools: HttpTools, **more: Any) -> ServerTerms:
     from dataclasses import replace
 
     plain = ServerTerms("tickets", "tickets__", url=tools.url, start_seconds=8, silence_seconds=1.5, limit_seconds=4)
-    return replace(plain, **more)  # type: ignore[arg-type]
+    return replace(plain, **more)
 
 
 async def test_a_server_that_is_begun_anew_forgets_the_session_and_its_tools_go_on(tmp_path: Path):
@@ -114,7 +116,7 @@ async def test_a_pasted_address_logs_in_as_well_and_a_wrong_one_is_told(tmp_path
             import urllib.request
 
             class Stay(urllib.request.HTTPRedirectHandler):
-                def redirect_request(self, *_: object) -> None:
+                def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
                     return None
 
             try:
@@ -131,7 +133,7 @@ async def test_a_pasted_address_logs_in_as_well_and_a_wrong_one_is_told(tmp_path
 
 def test_how_a_login_stands_is_said_in_words():
     assert "outspoken mcp login x" in login_words({}, "x", 0)
-    tokens = {"access_token": "secret"}
+    tokens: dict[str, Json] = {"access_token": "secret"}
     assert "ended" in login_words({"tokens": tokens, "expires_at": 10}, "x", 20)
     assert "renewed by itself" in login_words({"tokens": {**tokens, "refresh_token": "r"}, "expires_at": 10}, "x", 20)
     assert "then it needs" in login_words({"tokens": tokens, "expires_at": 100}, "x", 20)
