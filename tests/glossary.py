@@ -102,6 +102,7 @@ WORDS: Mapping[str, str] = {
     "Turn": "agent_core.machine.turn.Turn",
     "Turn driver": "agent_core.driver.driver.TurnDriver",
     "Turn identity": "agent_core.driver.closing.TurnIdentity",
+    "Turn ended": "agent_core.turn.events.TurnEnded",
     "Turn opened": "agent_core.turn.events.TurnOpened",
     "Turn row": "agent_core.store.turns.rows.TurnRow",
     "Turn settings": "agent_core.settings.TurnSettings",
