@@ -390,6 +390,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: Mc
         operators_chat=bool(config.operators.chat),
         keep=config.retention.keep(),
         spool=paths.state_dir / "outbox",
+        memory_writers=frozenset(config.tools.memory_writers),
         tools_settled=servers.settled if servers is not None else None,
     )
 

@@ -58,7 +58,12 @@ async def toolset(
     shell: ShellTools | None = None,
 ) -> ToolRegistry:
     """All that is offered. Raises `ToolUnknown`, unless what is named may be in what could not be used: that is logged, and the rest goes on."""
-    own = [*builtin_tools(memory, spool, workers, follow_ups), *later, *searching(config.search)]
+    own = [
+        *builtin_tools(memory, spool, workers, follow_ups),
+        *later,
+        *remembering(config.tools, memory),
+        *searching(config.search),
+    ]
     added = await added_tools(config.tools, workers, stack)
     unusable = [*added.unusable, *(shell.unusable if shell is not None else ())]
     for one in unusable:
@@ -73,6 +78,15 @@ async def toolset(
     return ToolRegistry(
         [tool for tool in everything if offered(named, tool.spec)], result_chars=config.tools.result_chars
     )
+
+
+def remembering(config: Tools, memory: MemoryStore) -> Sequence[Tool]:
+    """The tool that changes what everybody's agent knows, if the operator has named who may."""
+    if not config.memory_writers:
+        return ()
+    from agent_core.tools.builtin.notes import RememberForEverybody
+
+    return (RememberForEverybody(memory),)
 
 
 def searching(config: Search) -> Sequence[Tool]:

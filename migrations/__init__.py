@@ -25,5 +25,6 @@ REVISIONS = (
     "0017",
     "0018",
     "0019",
+    "0020",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

@@ -347,6 +347,7 @@ gates = GATE.table
 
 MEMORY = mapped(metadata, "memory", MemoryRow, key=["scope", "kind", "name"], rowid=False)
 memory = MEMORY.table
+Index("memory_of_author", memory.c.author)
 
 POT = mapped(metadata, "budgets", PotRow, key=["scope", "window"], rowid=False)
 budgets = POT.table

@@ -6,7 +6,7 @@ happen after a crash. The result of a tool is always a value; a tool that raises
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import field
 from enum import StrEnum
@@ -17,6 +17,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import Amounts, Full, for_model, written
 from agent_core.ports import Clock
 from agent_core.records import dataclass
+from agent_core.remembered import UNKNOWN_SOURCE, MemoryScopes, MemorySource, Remembered
 
 RESULT_CHARS = 30_000
 """So much of a tool's result the model is shown, where the operator says nothing else."""
@@ -211,6 +212,22 @@ class ToolContext:
     """Where room is held for what the call keeps."""
     tainted: bool = False
     """The model has read words of others in this conversation: what it wants kept may be theirs."""
+    memories: MemoryScopes | None = None
+    """The memories of the turn, where there are more than that of `memory_scope`."""
+    author: str = ""
+    """Who asks, as ACCOUNT/PERSON; empty if nobody knows."""
+    writer: str = ""
+    """Their name."""
+
+    @property
+    def scopes(self) -> MemoryScopes:
+        """The memories of the turn."""
+        return self.memories or MemoryScopes(self.memory_scope)
+
+    @property
+    def source(self) -> MemorySource:
+        """What an entry that is kept now says of where it came from."""
+        return MemorySource(self.turn, self.author, self.writer, self.tainted)
 
 
 class Tool(Protocol):
@@ -234,8 +251,14 @@ class PreparedTool(Tool, Protocol):
 class MemoryStore(Protocol):
     """Where `remember`, `recall` and `todo` keep what they are told; durable when the call returns."""
 
-    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+    async def put(
+        self, scope: str, kind: str, name: str, value: str, *, at_ms: int, source: MemorySource = UNKNOWN_SOURCE
+    ) -> None:
         """Store or replace one entry."""
+        ...
+
+    async def remembered(self, scopes: Sequence[str], query: str = "") -> tuple[list[Remembered], int]:
+        """What is remembered in these scopes and fits, best first (without a query: all, newest first); and how much there is in all."""
         ...
 
     async def delete(self, scope: str, kind: str, name: str) -> bool:

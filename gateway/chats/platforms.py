@@ -34,6 +34,7 @@ from gateway.commands.buttons import Buttons
 from gateway.commands.carrying import ChatCommands, Handler
 from gateway.commands.conversation import ConversationCommands, cut_off
 from gateway.commands.files import files_command
+from gateway.commands.memories import MemoryCommands
 from gateway.commands.messages import Messages
 from gateway.commands.people import PeopleCommands
 from gateway.commands.telling import TellingCommands
@@ -227,6 +228,7 @@ def _handlers(
         **telling.handlers(),
         **timed.handlers(),
         "files": files_command(hub.quotas),
+        **MemoryCommands(store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers)).handlers(),
         "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
     }
 

@@ -45,6 +45,8 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("unlink", "take an account out again", people=True),
     CommandSpec("usage", "what this conversation has used, and what the budgets are", changes=False),
     CommandSpec("files", "the files kept here (“/files delete NAME” removes one, “/files delete all” all)"),
+    CommandSpec("memory", "what is remembered here (“/memory WORDS” searches in it)", changes=False),
+    CommandSpec("forget", "“/forget NAME” removes what is remembered under a name, “/forget all” all of it"),
     CommandSpec("help", "what can be done here", changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),

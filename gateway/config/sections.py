@@ -83,6 +83,8 @@ class Tools(Section):
     """Names of environment variables that your own tools are given, beside PATH, HOME, LANG and TZ. They are given no others."""
     skills: Path | None = Field(default=None, examples=["skills"])
     """Directory with skills: each folder in it that has a SKILL.md is one, and the agent reads it when it fits."""
+    memory_writers: Texts = Field(default=(), examples=[["telegram/4711/12345678"]])
+    """People, as ACCOUNT/PERSON, who may have the agent remember things for everybody. Empty: there is no such memory."""
     approval: Texts = Field(default=(), examples=[["write_file"]])
     """Names of the tools that run only after a person has agreed."""
     approval_seconds: int = Field(default=TurnSettings(()).approval_seconds, ge=10, le=86_400)

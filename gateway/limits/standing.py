@@ -15,6 +15,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Budget
 from agent_core.records import dataclass
+from agent_core.remembered import MemoryScopes
 from agent_core.settings import Route
 from agent_core.store.memory.rows import AGENT_MARK
 from agent_core.tools.builtin.notes import OF_MEMORY
@@ -55,6 +56,15 @@ class TurnStanding:
         if self.agent is None or self.agent.memory is not AgentMemory.OWN:
             return scope
         return f"{scope}{AGENT_MARK}{self.agent.name}"
+
+    def memories(self, found: MemoryScopes) -> MemoryScopes:
+        """Which memories it uses."""
+        if self.agent is None or self.agent.memory is not AgentMemory.OWN:
+            return found
+        everybody = self.scope(found.everybody) if found.everybody else ""
+        return replace(
+            found, own=self.scope(found.own), chat=self.scope(found.chat) if found.chat else "", everybody=everybody
+        )
 
     def routes(self, found: tuple[Route, ...], asked: str) -> tuple[Route, ...]:
         """The ways to a model that it may take, in its order; none if there is none of them."""

@@ -13,16 +13,19 @@ import asyncio
 import hashlib
 import re
 import shutil
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import structlog
 
 from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey, once
+from adapters.contract.chat import ChatKind
 from agent_core import storedjson
 from agent_core.driver.modelcalls import OfferedTools, client_tools, own_tools
+from agent_core.remembered import EVERYBODY, MemoryScopes
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.tools.builtin.notes import OF_MEMORY
+from agent_core.tools.builtin.notes import FOR_EVERYBODY, OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.tools.offer import ToolsFrom
 from agent_core.tools.registry import ToolRegistry
@@ -31,6 +34,7 @@ from gateway.schedule.toolspecs import NEEDS_PLACE
 
 log = structlog.get_logger("gateway")
 
+NO_NAMES = frozenset[str]()
 UNNAMED = frozenset({"api", "web"})
 """Scopes that stand for whoever comes in by that door. What they use is counted together; they share nothing else."""
 FOLDERS_KNOWN = 256
@@ -62,6 +66,21 @@ def author_of(inbound: Inbound) -> str:
         return inbound.task.person
     scope, slash, user = inbound.memory_scope.partition("/")
     return user if slash and scope in UNNAMED else inbound.browser
+
+
+def asker_of(inbound: Inbound) -> str:
+    """The same as ACCOUNT/PERSON; empty if nobody can say."""
+    person = author_of(inbound)
+    return f"{inbound.account}/{person}" if person else ""
+
+
+def memories_of(inbound: Inbound, writers: frozenset[str]) -> MemoryScopes:
+    """The memories that a message's tools use. What somebody said in private is not read in a group."""
+    chat = ""
+    if isinstance(inbound, FromChat) and inbound.chat.kind is ChatKind.GROUP:
+        chat = replace(inbound.session, thread="", person="").text()
+    everybody = EVERYBODY if writers else ""
+    return MemoryScopes(memory_of(inbound), chat, everybody, edits=asker_of(inbound) in writers)
 
 
 def shown(holder: str) -> str:
@@ -122,9 +141,14 @@ def conversation_of(inbound: Inbound) -> str:
     return f"{inbound.memory_scope}#{first}"
 
 
-def withheld_from(inbound: Inbound) -> frozenset[str]:
-    """The gateway's own tools that a message is not offered: files go to chats only, nobody has a memory, and what comes later needs a
-    conversation that it can come to."""
+def withheld_from(inbound: Inbound, writers: frozenset[str] = NO_NAMES) -> frozenset[str]:
+    """The gateway's own tools that a message is not offered: files go to chats only, nobody has a memory, what comes later needs a
+    conversation that it can come to, and everybody's memory is written by those alone who may."""
+    gone = _withheld(inbound)
+    return gone | {FOR_EVERYBODY} if writers and asker_of(inbound) not in writers else gone
+
+
+def _withheld(inbound: Inbound) -> frozenset[str]:
     files = NO_NAMES if isinstance(inbound, FromChat) else NO_CHAT
     if isinstance(inbound, FromApi) and inbound.task is not None:
         return NO_PLACE
@@ -143,7 +167,6 @@ def tools_from(inbound: Inbound) -> ToolsFrom:
 
 
 NOTHING = OfferedTools()
-NO_NAMES = frozenset[str]()
 NO_CHAT = frozenset({SEND_FILE})
 NO_PLACE = NO_CHAT | NEEDS_PLACE
 NOBODYS = NO_PLACE | OF_MEMORY
@@ -152,8 +175,10 @@ NOBODYS = NO_PLACE | OF_MEMORY
 class Offers:
     """Which tools a turn offers. Where the client's and the gateway's have one name, the client's is meant."""
 
-    def __init__(self, tools: ToolRegistry) -> None:
+    def __init__(self, tools: ToolRegistry, writers: frozenset[str] = NO_NAMES) -> None:
+        """`writers` may write everybody's memory."""
         self._tools = tools
+        self._writers = writers
         self._brought = tools.brought
         self._made = {NO_NAMES: own_tools(tools.names, tools.openai_tools())}
 
@@ -167,7 +192,7 @@ class Offers:
             self._brought = self._tools.brought
             self._made = {NO_NAMES: own_tools(self._tools.names, self._tools.openai_tools())}
         own = self._made[NO_NAMES]
-        withheld = withheld_from(inbound) | standing.withheld(own.names)
+        withheld = withheld_from(inbound, self._writers) | standing.withheld(own.names)
         if withheld not in self._made:
             self._made[withheld] = own.without(withheld)
         return brought.beside(self._made[withheld])

@@ -109,7 +109,7 @@ class Hub:
         recall, rooms = PastRecall(store, settings.history_turns), Rooms(settings.workspaces, store)
         world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
         self.opener = TurnOpener(
-            settings, store, world, client, self.chain, Offers(tools), recall,
+            settings, store, world, client, self.chain, Offers(tools, settings.memory_writers), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,
         )  # fmt: skip
         runner = Runner(

@@ -46,7 +46,7 @@ from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.standing import AS_CONFIGURED, Standings, TurnStanding
-from gateway.limits.whose import Offers, memory_of, tools_from, withheld_from, workspace_of
+from gateway.limits.whose import Offers, asker_of, memories_of, memory_of, tools_from, withheld_from, workspace_of
 from gateway.queues.inbox import NOT_OPENED
 from gateway.queues.loglines import log_started
 from gateway.queues.prefs import Prefs, prefs_of
@@ -98,6 +98,8 @@ class HubSettings:
     """Copies of files on their way to chats."""
     tools_policy: ToolPolicy = field(default_factory=ToolPolicy)
     """What the operator says of what reaches outside."""
+    memory_writers: frozenset[str] = frozenset()
+    """Who may have it remember things for everybody, as ACCOUNT/PERSON."""
     tools_settled: Callable[[], Awaitable[None]] | None = None
     """Waits a little for programs whose tools nobody knows yet; None: there are none."""
 
@@ -125,7 +127,11 @@ def opened_event(
     request = first if isinstance(first, FromApi) else None
     source, brought = tools_from(first), request.client_tools if request is not None else ()
     theirs = client_tools(brought).names if source.clients else ()
-    withheld = withheld_from(first) | set(theirs) | standing.withheld([tool.name for tool in settings.turn.tools])
+    withheld = (
+        withheld_from(first, settings.memory_writers)
+        | set(theirs)
+        | standing.withheld([tool.name for tool in settings.turn.tools])
+    )
     turn = _settings(
         settings.turn,
         routes,
@@ -389,6 +395,9 @@ class TurnOpener:
                 key=f"{turn}:{call}",
                 workspace=workspace,
                 memory_scope=standing.scope(memory_of(first)),
+                memories=standing.memories(memories_of(first, self.settings.memory_writers)),
+                author=asker_of(first),
+                writer=first.chat.person.name if isinstance(first, FromChat) else "",
                 clock=clock,
                 heartbeat=heartbeat,
                 space=self.counting.space(first, workspace),

@@ -47,7 +47,7 @@ class ScriptedModel:
     """Listens on a free port. Lines it knows:
 
     ``say X``; ``slow X`` (a word each 0.15 s); ``hold X`` (after X it waits for `release`); ``aloud X`` (thinks in the text until `release`); ``long N``; ``code N``; ``slowcode N`` (a line each
-    0.06 s); ``write NAME: X``, ``fill NAME KIB``, ``keep NAME CHARS``, ``delete NAME`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
+    0.06 s); ``write NAME: X``, ``fill NAME KIB``, ``keep NAME CHARS``, ``usetool TOOL JSON``, ``delete NAME`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
     """
 
     requests: list[Messages] = field(default_factory=list[Messages])
@@ -96,7 +96,7 @@ class ScriptedModel:
         words = self.last(messages)
         line = next((li for li in reversed(words.splitlines()) if li.strip()), "")
         found = re.search(
-            r"\b(say|slow|hold|aloud|long|code|slowcode|write|fill|keep|delete|send|empty|stall|down|recall|markdown|table)\b ?(.*)",
+            r"\b(say|slow|hold|aloud|long|code|slowcode|write|fill|keep|usetool|delete|send|empty|stall|down|recall|markdown|table)\b ?(.*)",
             line,
         )
         kind, rest = (found.group(1), found.group(2)) if found else ("", line)
@@ -153,6 +153,9 @@ class ScriptedModel:
             case "keep":
                 name, _, chars = rest.partition(" ")
                 await self._call(response, "remember", {"name": name, "text": "x" * int(chars)})
+            case "usetool":
+                name, _, given = rest.partition(" ")
+                await self._call(response, name, json.loads(given))
             case "delete":
                 await self._call(response, "delete_file", {"path": rest})
             case "send":
@@ -177,7 +180,7 @@ class ScriptedModel:
             await response.write(chunk({"content": text[begin : begin + 400]}))
         await self._end(response)
 
-    async def _call(self, response: web.StreamResponse, tool: str, arguments: dict[str, str]) -> None:
+    async def _call(self, response: web.StreamResponse, tool: str, arguments: dict[str, Any]) -> None:
         function = {"name": tool, "arguments": json.dumps(arguments)}
         call = f"call_{len(self.requests)}"
         await response.write(

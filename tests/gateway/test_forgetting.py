@@ -17,6 +17,7 @@ from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.remembered import MemorySource
 from agent_core.store.budgets.rows import FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import NewMessage, UnreadRow
@@ -73,6 +74,8 @@ async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Pat
     session = await rig.store.sessions.by_key(key)
     assert session is not None
     await rig.store.memory.put(key, "memory", "pin", word, at_ms=1)
+    source = MemorySource("t", f"{ACCOUNT}/{person}", word)
+    await rig.store.memory.put("telegram/99/-500//", "memory", f"of {person}", word, at_ms=1, source=source)
     await rig.store.memory.put(f"{key}/{folder_name(key)}", "todo", "list", word, at_ms=1)
     await rig.store.sessions.change(
         session.session, session.epoch, SessionChange(policy=orjson.dumps({"x": word}).decode())

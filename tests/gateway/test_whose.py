@@ -17,7 +17,7 @@ from adapters.contract.base import FromApi, SessionKey, once
 from agent_core.messages import InputMessage
 from agent_core.tools.base import MemoryStore
 from agent_core.tools.builtin import builtin_tools
-from agent_core.tools.builtin.notes import OF_MEMORY
+from agent_core.tools.builtin.notes import FOR_EVERYBODY, OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.workers.pool import Workers
 from gateway.limits.whose import conversation_of, memory_of, nameless, shown, withheld_from, workspace_of
@@ -86,7 +86,7 @@ def test_every_tool_that_keeps_something_beyond_its_turn_is_known_as_one(tmp_pat
     memory: Any = NoMemory()
     workers: Any = None
     tools = builtin_tools(memory, tmp_path, workers)
-    assert {tool.spec.name for tool in tools if getattr(tool, "memory", None) is memory} == OF_MEMORY
+    assert {tool.spec.name for tool in tools if getattr(tool, "memory", None) is memory} == OF_MEMORY - {FOR_EVERYBODY}
     assert SEND_FILE in {tool.spec.name for tool in tools}
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from agent_core.remembered import MEMORY, MemorySource, Remembered
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import Conflict, Fenced, Rejected, Store
@@ -238,6 +239,20 @@ async def test_memory_keeps_the_latest_value_and_any_text(store: Store) -> None:
     assert await memory.delete("me", "fact", "a")
     assert not await memory.delete("me", "fact", "a")
     assert await memory.entries("me", "fact") == [("b", "new", 3)]
+
+
+async def test_an_entry_comes_back_with_where_it_came_from_and_from_the_asked_scopes_alone(store: Store) -> None:
+    source = MemorySource("t-1", "telegram/99/7", "Ada", foreign=True)
+    await store.memory.put("mine", MEMORY, "dog", "Rex", at_ms=5, source=source)
+    await store.memory.put("chat", MEMORY, "dogs", "all dogs", at_ms=6)
+    await store.memory.put("yours", MEMORY, "dog", "secret", at_ms=7)
+    found, in_all = await store.memory.remembered(("mine", "chat"), "dog")
+    assert {one.name for one in found} == {"dog", "dogs"}
+    assert in_all == 2
+    assert Remembered("mine", "dog", "Rex", 5, source) in found
+    newest, _ = await store.memory.remembered(("mine", "chat"))
+    assert [one.name for one in newest] == ["dogs", "dog"]
+    assert await store.memory.remembered(("mine",), "%' OR 1=1") == ([], 1)
 
 
 async def test_pruning_takes_only_old_ended_messages_and_an_id_never_comes_again(

@@ -35,6 +35,7 @@ OWN = frozenset(
         "stop_command",
         "start_task",
         "send_message",
+        "remember_for_everybody",
     ]
 )
 """Tools that the plain requests are for: they are not called because their name is in the words."""

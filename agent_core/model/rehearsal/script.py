@@ -16,7 +16,8 @@ CAN = """\
 - `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
 - `list files`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
 - `run: python3 --version`, `run the tests in this archive`, `make a chart of this CSV` (where commands can be run)
-- `remember that my dog is called Rex`, `what do you remember`, `todo: tidy up, write home`
+- `remember that my dog is called Rex`, `remember as tea: milk, no sugar`, `forget tea`, `what do you remember (about tea)`
+- `remember for this chat: we meet on Mondays`, `remember for everybody as hours: 9 to 5` (if you may), `todo: tidy up, write home`
 - `remind me in 1 minute to drink tea`, `schedule every day 9:00: write a long answer`, `list reminders`, `cancel reminder 1`, `my time zone is Europe/Berlin`
 - `in the background: count to 30 slowly`, `send to NAME: hello` (chats of `[send] allow`)
 - `count to 30 slowly`, `write a long answer`, `think`, `draw`
@@ -67,6 +68,10 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?search the web for (.+)$", lambda m: ("search_web", {"query": m[1].strip()}, "I'll search the web.")),
         (r"^(?:please )?search (?:for )?(.+)$", lambda m: ("search_files", {"query": m[1].strip()}, "I'll search the files.")),
         (r"^(?:please )?(?:fetch|read|open) (https?://\S+)\W*$", lambda m: ("fetch_url", {"url": m[1]}, "I'll read that page.")),
+        (r"^(?:please )?remember for (?:us|(?:everybody in )?this chat)(?: that)?:?\s+(.+)$", lambda m: ("remember", {"text": m[1].strip(), "for_chat": True}, "I'll keep that for this chat.")),
+        (r"^(?:please )?remember for everybody as ([\w.-]+)\s*:\s*(.+)$", lambda m: ("remember_for_everybody", {"name": m[1], "text": m[2].strip()}, "I'll keep that for everybody.")),
+        (r"^(?:please )?remember as ([\w.-]+)\s*:\s*(.+)$", lambda m: ("remember", {"name": m[1], "text": m[2].strip()}, "I'll keep that.")),
+        (r"^(?:please )?forget ([\w.-]+)\W*$", lambda m: ("forget", {"name": m[1]}, "I'll forget that.")),
         (r"^(?:please )?remember(?: that)?:?\s+(.+)$", lambda m: ("remember", {"text": m[1].strip()}, "I'll keep that.")),
         (r"^what do you remember(?: about (.+?))?\W*$", lambda m: ("recall", {"query": m[1]} if m[1] else {}, "I'll look it up.")),
         (r"^(?:please )?remind me ((?:in|at|on|tomorrow|today|every|next|mon|tue|wed|thu|fri|sat|sun|\d).*?) (?:to|that|about|of) (.+)$", lambda m: ("remind", {"when": m[1].strip(" ,:"), "what": m[2].strip()}, "I'll set it.")),

@@ -349,6 +349,8 @@ def remove_the_rest(who: Sequence[Account]) -> Callable[[Connection], None]:
 
     def body(conn: Connection) -> None:
         for account, person in who:
+            # In a group's memory, or everybody's.
+            conn.execute(delete(t.memory).where(t.memory.c.author == f"{account}/{person}"))
             door = account if account in ("api", "web") else ""
             if door:
                 conn.execute(delete(t.memory).where(of_scope(f"{door}/{person}", conn.dialect.name)))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
+from agent_core.remembered import MEMORY, UNKNOWN_SOURCE, MemorySource, Remembered
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
+from agent_core.store.memory.finding import best
 from agent_core.store.memory.ops import DeleteMemory, PutMemory
 from agent_core.store.memory.rows import MemoryRow
 from agent_core.store.memory.sql import of_scope
+
+MOST_ENTRIES = 10_000
+"""So many are looked through, the newest: where the operator has set no quota."""
 
 
 class MemoryReads(StoreReading):
@@ -19,6 +27,17 @@ class MemoryReads(StoreReading):
         found = await self._asks.made(mine.order_by(t.memory.c.at, t.memory.c.name), t.MEMORY.make)
         return [(one.name, one.value.decode(), one.at) for one in found]
 
+    async def remembered(self, scopes: Sequence[str], query: str = "") -> tuple[list[Remembered], int]:
+        """What is remembered in these scopes and fits, best first (without a query: all, newest first); and how much there is in all."""
+        m = t.memory.c
+        mine = t.MEMORY.query.where(m.scope.in_(scopes), m.kind == MEMORY).order_by(m.at.desc(), m.scope, m.name)
+        rows = await self._asks.made(mine.limit(MOST_ENTRIES), t.MEMORY.make)
+        found = [_entry(row) for row in rows]
+        if query.strip() and found:
+            places = await asyncio.to_thread(best, [(one.name, one.text) for one in found], query)
+            return [found[place] for place in places], len(found)
+        return found, len(found)
+
     async def of_session(self, key: str) -> list[MemoryRow]:
         """All that is kept for the conversation with this key alone, by whichever agent, oldest first."""
         m = t.memory.c
@@ -29,10 +48,17 @@ class MemoryReads(StoreReading):
 class StoredMemory(MemoryReads, Writing):
     """Implements `agent_core.tools.base.MemoryStore`: durable when the call returns."""
 
-    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+    async def put(
+        self, scope: str, kind: str, name: str, value: str, *, at_ms: int, source: MemorySource = UNKNOWN_SOURCE
+    ) -> None:
         """Store or replace one entry."""
-        await self._writer.submit(PutMemory(scope, kind, name, value.encode(), at_ms))
+        await self._writer.submit(PutMemory(scope, kind, name, value.encode(), at_ms, source))
 
     async def delete(self, scope: str, kind: str, name: str) -> bool:
         """Remove one entry; True if it was there."""
         return await self._writer.submit(DeleteMemory(scope, kind, name))
+
+
+def _entry(row: MemoryRow) -> Remembered:
+    source = MemorySource(row.turn, row.author, row.writer, bool(row.others))
+    return Remembered(row.scope, row.name, row.value.decode(), row.at, source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_core.records import dataclass
+from agent_core.remembered import UNKNOWN_SOURCE, MemorySource
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op
 from agent_core.store.memory.rows import MemoryRow
@@ -15,13 +16,28 @@ class PutMemory(Op[None]):
     name: str
     value: bytes
     at: int
+    source: MemorySource = UNKNOWN_SOURCE
 
     def need(self, wanted: Needs) -> None:
         wanted.memory.add((self.scope, self.kind, self.name))
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         facts.memory.add((self.scope, self.kind, self.name))
-        facts.put(t.MEMORY, MemoryRow(self.scope, self.kind, self.name, self.value, self.at))
+        source = self.source
+        facts.put(
+            t.MEMORY,
+            MemoryRow(
+                self.scope,
+                self.kind,
+                self.name,
+                self.value,
+                self.at,
+                source.turn,
+                source.author,
+                source.writer,
+                source.foreign,
+            ),
+        )
 
     def weight(self) -> int:
         return len(self.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_core.records import dataclass
+from agent_core.store.database.mapping import later
 
 LISTS = "todo"
 """The kind of the to-do lists, whose scopes are a memory's scope and the name of a workspace."""
@@ -20,3 +21,11 @@ class MemoryRow:
     value: bytes
     at: int
     """When it was stored, ms."""
+    turn: str = later("")
+    """In which it was kept."""
+    author: str = later("")
+    """Who asked that turn, as ACCOUNT/PERSON. By this the entries of people are found who are to be forgotten."""
+    writer: str = later("")
+    """Their name."""
+    others: bool = later(False)
+    """It may be the words of others."""

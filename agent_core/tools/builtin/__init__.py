@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from pathlib import Path
 
+from agent_core.remembered import UNKNOWN_SOURCE, MemorySource, Remembered
 from agent_core.tools.base import MemoryStore, Tool
 from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.offer import Offer, ToolParts
@@ -37,7 +39,12 @@ class _NoMemory:
     async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:  # noqa: ARG002
         return []
 
-    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None: ...
+    async def put(
+        self, scope: str, kind: str, name: str, value: str, *, at_ms: int, source: MemorySource = UNKNOWN_SOURCE
+    ) -> None: ...
+
+    async def remembered(self, scopes: Sequence[str], query: str = "") -> tuple[list[Remembered], int]:  # noqa: ARG002
+        return [], 0
 
     async def delete(self, scope: str, kind: str, name: str) -> bool:  # noqa: ARG002
         return False

@@ -22,6 +22,7 @@ def known_names(config: Config) -> Sequence[str]:
     """The names of all tools, if they are known before a gateway starts; empty if others bring some (functions in Python, other programs),
     whose names only they know."""
     from agent_core.tools.builtin import tool_names
+    from agent_core.tools.builtin.notes import FOR_EVERYBODY
     from agent_core.tools.search import SEARCH_WEB
     from agent_core.tools.skills.format import READ_SKILL
     from gateway.schedule.toolspecs import later_names
@@ -30,4 +31,5 @@ def known_names(config: Config) -> Sequence[str]:
         return ()
     more = ((READ_SKILL, config.tools.skills), (SEARCH_WEB, config.search.engine))
     shell = SHELL_TOOLS if config.shell.on else ()
-    return (*tool_names(), *later_names(), *shell, *(name for name, there in more if there))
+    everybodys = (FOR_EVERYBODY,) if config.tools.memory_writers else ()
+    return (*tool_names(), *later_names(), *everybodys, *shell, *(name for name, there in more if there))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
-from agent_core.tools.base import ToolContext, ToolStatus
-from agent_core.tools.builtin.notes import Forget, Recall, Remember, Todo, ranked
+from agent_core.remembered import EVERYBODY, MEMORY, UNKNOWN_SOURCE, MemoryScopes, MemorySource, Remembered
+from agent_core.store.memory.finding import best
+from agent_core.tools.base import NotPossible, ToolContext, ToolStatus
+from agent_core.tools.builtin.notes import SHARED_CHARS, STRANGE, Forget, Recall, Remember, RememberForEverybody, Todo
 from agent_core.tools.builtin.sendfile import SendFile
 
 
@@ -19,9 +22,21 @@ class Shelf:
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str, str], tuple[str, int]] = {}
+        self.sources: dict[tuple[str, str], MemorySource] = {}
 
-    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+    async def put(
+        self, scope: str, kind: str, name: str, value: str, *, at_ms: int, source: MemorySource = UNKNOWN_SOURCE
+    ) -> None:
         self.kept[scope, kind, name] = (value, at_ms)
+        self.sources[scope, name] = source
+
+    async def remembered(self, scopes: Sequence[str], query: str = "") -> tuple[list[Remembered], int]:
+        found = [
+            Remembered(s, n, v, at, self.sources.get((s, n), UNKNOWN_SOURCE))
+            for (s, k, n), (v, at) in self.kept.items()
+            if s in scopes and k == MEMORY
+        ]
+        return [found[place] for place in best([(one.name, one.text) for one in found], query)], len(found)
 
     async def delete(self, scope: str, kind: str, name: str) -> bool:
         return self.kept.pop((scope, kind, name), None) is not None
@@ -42,7 +57,9 @@ async def test_what_is_remembered_is_recalled_by_its_owner_alone_until_it_is_for
     everything = (await Recall(shelf).run({}, context())).text
     assert "Rex" in everything
     assert "tea" in everything
-    assert (await Recall(shelf).run({"query": "dog name"}, context())).text == "- dog: the dog is called Rex"
+    found = (await Recall(shelf).run({"query": "dog name"}, context())).text
+    assert found.startswith("- dog: the dog is called Rex [")
+    assert "tea" not in found
     assert "Nothing" in (await Recall(shelf).run({}, context("somebody else"))).text
     assert (await Forget(shelf).run({"name": "dog"}, context())).status is ToolStatus.OK
     assert (await Forget(shelf).run({"name": "dog"}, context())).status is ToolStatus.FAILED
@@ -62,10 +79,45 @@ async def test_the_list_is_kept_as_a_whole_and_shown():
     assert (await Todo(shelf).run({}, context())).text == "[x] a\n[ ] b\n[ ] c"
 
 
-def test_ranking_prefers_more_words_then_newer_entries():
-    entries = [("a", "red car", 1), ("b", "red bike", 2), ("c", "blue car", 3)]
-    assert [name for name, _, _ in ranked(entries, "red car")] == ["a", "c", "b"]
-    assert [name for name, _, _ in ranked(entries, "")] == ["c", "b", "a"]
+IN_GROUP = MemoryScopes("group/ada", "group", EVERYBODY)
+
+
+async def test_a_group_and_everybody_have_memories_of_their_own_and_each_entry_says_whose_words_it_may_be():
+    shelf = Shelf()
+    ada = replace(context(), memories=IN_GROUP, author="t/1", writer="Ada")
+    bob = replace(context(), memories=replace(IN_GROUP, own="group/bob"), author="t/2", writer="Bob")
+    await Remember(shelf).run({"text": "secret", "name": "mine"}, ada)
+    await Remember(shelf).run({"text": "Mondays\n- fake: entry", "name": "meeting", "for_chat": True}, ada)
+    heard = await Recall(shelf).run({}, bob)
+    assert "secret" not in heard.text
+    assert heard.foreign
+    assert "this chat's, asked by Ada, may be words of others]" in heard.text
+    assert "\n- fake" not in heard.text
+    assert (await Recall(shelf).run({}, ada)).foreign is False
+    await Remember(shelf).run({"text": "obey", "name": "page"}, replace(ada, tainted=True))
+    marked = await Recall(shelf).run({"query": "page"}, ada)
+    assert marked.foreign
+    assert STRANGE in marked.text
+    for arguments in ({"name": "hours", "text": "9 to 5"}, {"name": "hours"}):
+        with pytest.raises(NotPossible, match="whom the operator has named"):
+            await RememberForEverybody(shelf).run(arguments, bob)
+    boss = replace(bob, memories=replace(IN_GROUP, edits=True))
+    await RememberForEverybody(shelf).run({"name": "hours", "text": "9 to 5"}, boss)
+    assert (await Recall(shelf).run({"query": "hours"}, ada)).foreign is False
+    assert (await RememberForEverybody(shelf).run({"name": "hours"}, boss)).text == "Forgot 'hours' for everybody."
+    with pytest.raises(NotPossible, match="no group"):
+        await Remember(shelf).run({"text": "x", "for_chat": True}, context())
+
+
+async def test_what_belongs_to_several_has_a_limit():
+    shelf = Shelf()
+    ada = replace(context(), memories=IN_GROUP, author="t/1")
+    for number in range(SHARED_CHARS // 4_000):
+        await Remember(shelf).run({"text": "x" * 3_900, "name": str(number), "for_chat": True}, ada)
+    with pytest.raises(NotPossible, match="full"):
+        await Remember(shelf).run({"text": "x" * 4_000 * 3, "name": "more", "for_chat": True}, ada)
+    replaced = await Remember(shelf).run({"text": "short", "name": "1", "for_chat": True}, ada)
+    assert replaced.status is ToolStatus.OK
 
 
 @pytest.mark.parametrize(

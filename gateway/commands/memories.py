@@ -1,0 +1,136 @@
+"""``/memory`` and ``/forget``: what is remembered of a person, a group and for everybody, where it came from, and how a person removes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import structlog
+
+from agent_core.limits.quotas import QuotaKind
+from agent_core.remembered import MEMORY, MemoryScopes, Remembered
+from agent_core.store.store import Store
+from agent_core.text.shown import shortened
+from agent_core.tools.builtin.notes import STRANGE
+from gateway.commands.carrying import CommandReply, Handler, Request
+from gateway.commands.conversation import stored_prefs
+from gateway.limits.incoming import whose_share
+from gateway.limits.quotas import Quotas
+from gateway.limits.standing import Standings
+from gateway.limits.whose import asker_of, memories_of
+
+log = structlog.get_logger("quota")
+
+SHOWN = 15
+AT_ONCE = 100
+ALL = "all"
+HOW = "/forget NAME removes one of these, /forget all removes all that is yours or this chat's."
+NOT_GONE = "What was said in conversations is still in them; /new begins one that knows nothing of it."
+
+
+class MemoryCommands:
+    """Handlers for `gateway.commands.carrying.ChatCommands`."""
+
+    def __init__(self, store: Store, quotas: Quotas | None, standings: Standings, writers: frozenset[str]) -> None:
+        self._store = store
+        self._quotas = quotas
+        self._standings = standings
+        self._writers = writers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the command's name."""
+        return {"memory": self._memory, "forget": self._forget}
+
+    async def _scopes(self, request: Request) -> MemoryScopes:
+        prefs = await stored_prefs(self._store, request)
+        standing = self._standings.of(request.inbound, prefs.agent)
+        return standing.memories(memories_of(request.inbound, self._writers))
+
+    async def _memory(self, request: Request) -> CommandReply:
+        scopes, query = await self._scopes(request), request.words.strip()[:500]
+        found, in_all = await self._store.memory.remembered(scopes.readable(), query)
+        if not in_all:
+            return CommandReply("Nothing is remembered here. Ask me to remember something, and it stands here.")
+        if not found:
+            return CommandReply(
+                f"Nothing of the {in_all} things that are remembered fits. /memory alone shows the latest."
+            )
+        reader = asker_of(request.inbound)
+        lines = [entry_words(one, scopes, reader) for one in found[:SHOWN]]
+        if len(found) > SHOWN:
+            lines.append(f"… and {len(found) - SHOWN} more. /memory WORDS searches in them.")
+        room = await self._quotas.lines(request.inbound, (QuotaKind.MEMORY,)) if self._quotas is not None else ()
+        return CommandReply("\n".join((*lines, HOW, *room)))
+
+    async def _forget(self, request: Request) -> CommandReply:
+        name = request.words.strip()
+        if not name:
+            return CommandReply(f"Say what: /memory shows what is remembered. {HOW}")
+        scopes = await self._scopes(request)
+        mine = [scope for scope in dict.fromkeys((scopes.own, scopes.chat)) if scope]
+        if name.lower() == ALL:
+            gone = await self._remove_all(mine)
+            words = f"{gone} {'thing is' if gone == 1 else 'things are'} forgotten. {NOT_GONE}" if gone else NOTHING
+        else:
+            if scopes.edits:
+                mine.append(scopes.everybody)
+            where = await self._remove(mine, name)
+            words = (
+                f"“{shortened(name, 60)}” is forgotten{_whose(where, scopes)}. {NOT_GONE}"
+                if where
+                else await self._missing(name, scopes)
+            )
+        if self._quotas is not None:
+            self._quotas.changed(whose_share(request.inbound))
+        log.info("memory.forgotten", session=request.owner.session)
+        return CommandReply(words)
+
+    async def _remove(self, scopes: Sequence[str], name: str) -> str:
+        """From which of these it is gone: the first that had it; empty: none had."""
+        for scope in scopes:
+            if await self._store.memory.delete(scope, MEMORY, name):
+                return scope
+        return ""
+
+    async def _remove_all(self, scopes: Sequence[str]) -> int:
+        """How many are gone. Begun again after a kill it counts what was left."""
+        found, _ = await self._store.memory.remembered(scopes)
+        gone = 0
+        for first in range(0, len(found), AT_ONCE):
+            some = found[first : first + AT_ONCE]
+            gone += sum(await asyncio.gather(*(self._store.memory.delete(one.scope, MEMORY, one.name) for one in some)))
+        return gone
+
+    async def _missing(self, name: str, scopes: MemoryScopes) -> str:
+        """What to say where nothing has this name."""
+        everybodys = (
+            [one[0] for one in await self._store.memory.entries(scopes.everybody, MEMORY)] if scopes.everybody else []
+        )
+        if name in everybodys:
+            return f"“{shortened(name, 60)}” is remembered for everybody. Only people whom the operator named can remove it."
+        return f"Nothing is remembered under “{shortened(name, 60)}”. /memory shows the names."
+
+
+NOTHING = "Nothing is remembered here."
+
+
+def entry_words(entry: Remembered, scopes: MemoryScopes, reader: str) -> str:
+    """An entry as people read it: its name, its text, and where it came from."""
+    source = entry.source
+    marks = [datetime.fromtimestamp(entry.at / 1000, UTC).strftime("%Y-%m-%d")]
+    if whose := _whose(entry.scope, scopes).strip():
+        marks.append(whose)
+    if source.writer and source.author != reader:
+        marks.append(f"asked by {shortened(source.writer, 40)}")
+    if scopes.strange(entry, reader):
+        marks.append(STRANGE if source.turn else "kept by an older version, which did not say by whom")
+    if source.turn:
+        marks.append(f"turn {source.turn}")
+    return f"• {shortened(entry.name, 60)}: {shortened(entry.text, 160)} ({', '.join(marks)})"
+
+
+def _whose(scope: str, scopes: MemoryScopes) -> str:
+    if scope == scopes.everybody:
+        return " for everybody"
+    return " for this chat" if scope == scopes.chat else ""
