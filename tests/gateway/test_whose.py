@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, SessionKey, once
 from agent_core.messages import InputMessage
+from agent_core.remembered import UNKNOWN_SOURCE, MemorySource, Remembered
 from agent_core.tools.base import MemoryStore
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.builtin.notes import FOR_EVERYBODY, OF_MEMORY
@@ -176,8 +178,13 @@ async def test_nobody_is_offered_no_memory_has_files_for_one_turn_and_leaves_not
 class Untouched(MemoryStore):
     """A memory that nobody may use."""
 
-    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+    async def put(
+        self, scope: str, kind: str, name: str, value: str, *, at_ms: int, source: MemorySource = UNKNOWN_SOURCE
+    ) -> None:
         raise AssertionError(scope)
+
+    async def remembered(self, scopes: Sequence[str], query: str = "") -> tuple[list[Remembered], int]:
+        raise AssertionError(scopes)
 
     async def delete(self, scope: str, kind: str, name: str) -> bool:
         raise AssertionError(scope)

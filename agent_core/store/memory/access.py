@@ -9,7 +9,6 @@ from agent_core.remembered import MEMORY, UNKNOWN_SOURCE, MemorySource, Remember
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
-from agent_core.store.memory.finding import best
 from agent_core.store.memory.ops import DeleteMemory, PutMemory
 from agent_core.store.memory.rows import MemoryRow
 from agent_core.store.memory.sql import of_scope
@@ -34,6 +33,8 @@ class MemoryReads(StoreReading):
         rows = await self._asks.made(mine.limit(MOST_ENTRIES), t.MEMORY.make)
         found = [_entry(row) for row in rows]
         if query.strip() and found:
+            from agent_core.store.memory.finding import best
+
             places = await asyncio.to_thread(best, [(one.name, one.text) for one in found], query)
             return [found[place] for place in places], len(found)
         return found, len(found)
