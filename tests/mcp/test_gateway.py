@@ -35,7 +35,8 @@ def configured(folder: Path, fault: str, more: str = "") -> Path:
     record = folder / "record"
     args = ", ".join(f'"{one}"' for one in ("-S", str(FAULTY), fault, str(record)))
     config_file(folder).write_text(
-        f'[mcp.faulty]\ncommand = "{sys.executable}"\nargs = [{args}]\ntimeout_seconds = 2\ntrusted = ["*"]\n{more}', "utf-8"
+        f'[mcp.faulty]\ncommand = "{sys.executable}"\nargs = [{args}]\ntimeout_seconds = 2\ntrusted = ["*"]\n{more}',
+        "utf-8",
     )
     return record
 
