@@ -120,7 +120,7 @@ class HttpTools:
             issuer_url=AnyHttpUrl(base), resource_server_url=AnyHttpUrl(f"{base}/mcp"),
             validate_token_resource=True, client_registration_options=ClientRegistrationOptions(enabled=True),
         )  # fmt: skip
-        server = (
+        server: MCPServer[Any] = (
             MCPServer("tickets", auth=auth, auth_server_provider=self.logins) if self.logins else MCPServer("tickets")
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import httpx2
 import pytest
 
 from adapters.contract.settings import Url
@@ -22,11 +23,8 @@ from tests.mcp.httprig import HttpTools, Logins, http_tools
 from tests.mcp.rig import brought
 
 
-def terms_of(tools: HttpTools, **more: Any) -> ServerTerms:
-    from dataclasses import replace
-
-    plain = ServerTerms("tickets", "tickets__", url=tools.url, start_seconds=8, silence_seconds=1.5, limit_seconds=4)
-    return replace(plain, **more)
+def terms_of(tools: HttpTools) -> ServerTerms:
+    return ServerTerms("tickets", "tickets__", url=tools.url, start_seconds=8, silence_seconds=1.5, limit_seconds=4)
 
 
 async def test_a_server_that_is_begun_anew_forgets_the_session_and_its_tools_go_on(tmp_path: Path):
@@ -112,18 +110,8 @@ async def test_a_pasted_address_logs_in_as_well_and_a_wrong_one_is_told(tmp_path
             typed.extend(line for line in words.splitlines() if line.startswith("http"))
 
         def pasted() -> str:
-            import urllib.error
-            import urllib.request
-
-            class Stay(urllib.request.HTTPRedirectHandler):
-                def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
-                    return None
-
-            try:
-                urllib.request.build_opener(Stay).open(typed[0])
-            except urllib.error.HTTPError as error:
-                return error.headers["Location"] + "\n"
-            return ""
+            found = httpx2.get(typed[0], follow_redirects=False)
+            return f"{found.headers['Location']}\n"
 
         assert "logged in" in await log_in(entry, tmp_path, 0, shown, pasted, lambda: 0)
         with pytest.raises(NotTried, match="did not work"):
