@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import stat
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import httpx2
