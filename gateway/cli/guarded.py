@@ -53,6 +53,14 @@ def _only(error: Exception, kind: type[E]) -> E | None:
     return found[0] if None not in found else None
 
 
+def _alone(error: Exception) -> Exception:
+    """What was raised, if a group of tasks raised nothing else."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    inner = cast("ExceptionGroup[Exception]", error).exceptions
+    return _alone(inner[0]) if len(inner) == 1 else cast("Exception", error)
+
+
 def _problem(error: Exception) -> int:
     """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
     from adapters.terminal.ask import GatewayLost, GatewayRefused
@@ -67,6 +75,7 @@ def _problem(error: Exception) -> int:
     from gateway.operate.replay import CannotReplay
     from gateway.operate.triage.reading import CANNOT_TELL, CannotTriage
 
+    error = _alone(error)
     away = _only(error, StorageUnavailable)
     if away is not None:  # whatever was to be read or written, at a start or by a command
         error = cannot_start(away)

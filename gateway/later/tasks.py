@@ -24,6 +24,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.records import dataclass
+from agent_core.retry import Retry
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.store import Conflict, OwnedElsewhere, StorageUnavailable
 from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
@@ -214,8 +215,8 @@ class Tasks:
     async def _followed(self, row: ScheduleRow, plan: TaskPlan, ticket: Ticket) -> Ended | None:
         """Its end; None if it was taken out before it began. Now and then its chat is told how far it is."""
         loop = asyncio.get_running_loop()
-        pause = self.limits.status_seconds
-        next_status, view = loop.time() + pause, View((), open=True)
+        pauses, told = Retry(self.limits.status_seconds, LONGEST_STATUS_SECONDS), 1
+        next_status, view = loop.time() + pauses.seconds(told), View((), open=True)
         async with self._later.parts.follow(ticket) as follower:
             while True:
                 sight = await follower.next(min(30.0, max(0.1, next_status - loop.time())))
@@ -230,8 +231,8 @@ class Tasks:
                         if await self._dropped(ticket):
                             return None
                 if loop.time() >= next_status:
-                    pause = min(pause * 2, LONGEST_STATUS_SECONDS)
-                    next_status = loop.time() + pause
+                    told += 1
+                    next_status = loop.time() + pauses.seconds(told)
                     await self._say(row, plan, status_words(row.number, plan, view, self._later.clock.now_ms()))
 
     async def _dropped(self, ticket: Ticket) -> bool:

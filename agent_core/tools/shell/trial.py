@@ -37,9 +37,14 @@ TRIAL = (
 _BOOT = "import sys; sys.path[:] = sys.argv.pop().splitlines(); from agent_core.tools.shell.watcher import main; main()"
 
 
+_BEGUN: set[asyncio.subprocess.Process] = set()
+"""Those that may go on: they outlast the gateway that began them, and nothing is to be said of an object that goes before its process."""
+
+
 async def watching(folder: Path) -> asyncio.subprocess.Process:
     """Begin the process that watches over the command of a folder. It is given nothing but what it needs to find programs. Raises `OSError`."""
-    return await asyncio.create_subprocess_exec(
+    _BEGUN.difference_update([one for one in _BEGUN if one.returncode is not None])
+    process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-I", "-S", "-X", "utf8", "-c", _BOOT, str(os.getpid()), str(folder), "\n".join(sys.path)),
         stdin=asyncio.subprocess.DEVNULL,
@@ -49,6 +54,8 @@ async def watching(folder: Path) -> asyncio.subprocess.Process:
         cwd="/",
         start_new_session=True,
     )
+    _BEGUN.add(process)
+    return process
 
 
 async def why_not(terms: ShellTerms) -> str:
