@@ -68,8 +68,6 @@ class AttachmentKind(StrEnum):
 
     FILE = "file"
     IMAGE = "image"
-    VOICE = "voice"
-    """What the person says, as a sound."""
     OTHER = "other"
     """Something that cannot be fetched; its name says what it is."""
 

@@ -47,8 +47,6 @@ class TakenAttachment:
     """What is in it, if it is text."""
     beside: str = ""
     """The file of the workspace that holds this text."""
-    said: str = ""
-    """What the person says in it themselves: a voice message."""
     picture: str = ""
     """A data URL, if the model is to see it."""
     complaint: str = ""
@@ -69,7 +67,7 @@ class Attachments:
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):
             await tell(complaint)
         own = [text_of(m.content) for m in inbound.input]
-        said = "\n".join(words for words in (*own, *(one.said for one in taken)) if words.strip()) or NO_WORDS
+        said = "\n".join(words for words in own if words.strip()) or NO_WORDS
         words = f"{said}\n\n{GATEWAY_PREFIX} {notes_of(taken)}"
         content = parts_of(words, [one.picture for one in taken if one.picture])
         return replace(inbound, input=(InputMessage(content, foreign=inbound.chat.foreign or ATTACHED),))
@@ -122,8 +120,6 @@ def _taken(one: Attachment, found: Readout, data: bytes, path: str, beside: str)
         )
     if found.seen:
         return TakenAttachment(f"{note}.]", picture=f"data:{found.mime};base64,{base64.b64encode(data).decode()}")
-    if one.kind is AttachmentKind.VOICE:
-        return TakenAttachment(f"{note}, and what they say in it, as {beside}, is in their message.]", said=found.text)
     where = "" if beside == path else f", its text as {beside}"
     return TakenAttachment(f"{note}{where}.]", name=one.name, text=found.text, beside=beside)
 

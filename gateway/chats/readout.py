@@ -7,7 +7,6 @@ Whatever it is, there is a text for the model or a reason for the person: which 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 
@@ -28,19 +27,7 @@ SHOWN_CHARS = 6_000
 """Of one file's text the model reads at once."""
 SHOWN_IN_ALL = 18_000
 """Of all files of one message."""
-NO_EARS = "it is a sound, and nobody has set up here what turns speech into text. Please write it"
-
-
-class Transcriber(Protocol):
-    """Turns speech into text."""
-
-    async def heard(self, data: bytes, name: str, mime: str) -> str:
-        """What is said; empty if nothing is. Raises `NotHeard`."""
-        ...
-
-
-class NotHeard(Exception):
-    """There are no words to be had; the words say why, for the person."""
+NO_EARS = "it is a sound, and nothing here turns speech into text. Please write it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +50,8 @@ class Readout:
 class FileReaders:
     """Of the gateway."""
 
-    def __init__(self, workers: Workers, ears: Transcriber | None = None, *, sees_pictures: bool) -> None:
+    def __init__(self, workers: Workers, *, sees_pictures: bool) -> None:
         self._workers = workers
-        self._ears = ears
         self._sees = sees_pictures
 
     async def read(self, data: bytes, name: str, claimed: str, owner: object) -> Readout:
@@ -77,7 +63,7 @@ class FileReaders:
                 why = self._not_seen(mime, len(data))
                 return replace(bare, about=mime, seen=not why, why=why)
             case FileKind.SOUND:
-                return await self._heard(bare, data, name)
+                return replace(bare, about="a sound", why=NO_EARS)
             case FileKind.VIDEO:
                 return replace(bare, about="a video", why="it is a video, and those cannot be watched here")
             case _:
@@ -91,16 +77,6 @@ class FileReaders:
                 f"models do not take pictures of this kind ({mime.partition('/')[2].upper()}); as JPEG or PNG they do"
             )
         return f"it is a picture of more than {PICTURE_BYTES // 2**20} MB" if size > PICTURE_BYTES else ""
-
-    async def _heard(self, bare: Readout, data: bytes, name: str) -> Readout:
-        if self._ears is None:
-            return replace(bare, about="a sound", why=NO_EARS)
-        try:
-            text = await self._ears.heard(data, name, bare.mime)
-        except NotHeard as error:
-            return replace(bare, about="a sound", why=str(error))
-        why = "" if text else "there are no words in it"
-        return replace(bare, about="a sound, as it was transcribed", text=text, why=why)
 
     async def _told(self, bare: Readout, data: bytes, name: str, owner: object) -> Readout:
         try:
