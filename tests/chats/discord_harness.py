@@ -149,7 +149,7 @@ class DiscordHarness:
 
     def menu(self) -> list[str]:
         syncs = self.fake.world.commands.syncs
-        return list(syncs[-1].names)[:14] if syncs else []
+        return list(syncs[-1].names) if syncs else []
 
     def block(self, place: Channel) -> None:
         assert place.recipient is not None

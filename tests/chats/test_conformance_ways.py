@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from agent_core.store import tables as t
+from gateway.commands.registry import menu
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, taken_in, texts
 
@@ -223,23 +224,10 @@ async def test_a_full_queue_is_told(platform: Harness) -> None:
 
 async def test_the_menu_has_the_commands(platform: Harness) -> None:
     async with running(platform):
-        wanted = [
-            "new",
-            "stop",
-            "retry",
-            "undo",
-            "status",
-            "why",
-            "model",
-            "queue",
-            "steer",
-            "remind",
-            "timezone",
-            "usage",
-            "files",
-            "help",
-        ]
-        await platform.until(lambda: platform.menu() == wanted)
+        wanted = [command.name for command in menu()]
+        assert {"new", "stop", "why", "remind", "memory", "help"} <= set(wanted)
+        # What stands after them are a platform's own entries (of messages, on Discord).
+        await platform.until(lambda: platform.menu()[: len(wanted)] == wanted)
 
 
 async def test_help_names_the_commands(platform: Harness) -> None:

@@ -18,6 +18,7 @@ import click
 import pytest
 
 from gateway.cli.command import cli
+from gateway.commands.registry import menu
 from gateway.config.keys import OTHER_VARIABLES, describe
 from tests.docs.pages import ROOT, Block, pages
 from tests.ports import free_port
@@ -200,3 +201,10 @@ def stop_all(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         return
+
+
+def test_the_page_of_telegram_names_every_command_of_its_menu() -> None:
+    page = (ROOT / "docs" / "telegram.md").read_text()
+    section = page.split("## Commands", 1)[1].split("\n## ", 1)[0]
+    named = set(re.findall(r"`/(\w+)", section))
+    assert named == {command.name for command in menu(people=True, agents=True)}
