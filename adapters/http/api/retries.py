@@ -7,7 +7,7 @@ another. Which are served is kept in memory. Over a restart, and where another p
 
 Laws (tests/adapters/test_retries.py): a request without a count joins nothing; no request joins one of another body, caller, person or conversation;
 of two equal ones that are served, a retry joins the one whose client has gone. What was found stored is as one whose client has gone, once
-(tests/adapters/test_joining.py: with real kills).
+(tests/adapters/test_joining.py).
 """
 
 from __future__ import annotations
