@@ -30,7 +30,7 @@ that is not there is an answer; a reply that cannot be either is empty.
 15: where nothing else helps against a model that brings nothing, what of the conversation may be the reason is left out. (Older turns too.)
 16: a model that says it sees nothing to go on from has brought nothing. (Turns under 14 and later.)
 17: what reaches outside needs a person's word once the model has read words of others; so does the repetition of an effect whose outcome nobody
-knows.
+knows. A call for a client's program that no program can read is asked for again, not handed over.
 """
 
 REPLY_CHARS = 600_000
@@ -198,6 +198,11 @@ class TurnSettings:
     @property
     def contains(self) -> bool:
         """What words of others bring about reaches nobody without a person's word."""
+        return self.rules >= 17
+
+    @property
+    def hands_what_can_be_read(self) -> bool:
+        """A client's program gets no call whose arguments it cannot read."""
         return self.rules >= 17
 
     @property

@@ -46,6 +46,7 @@ from agent_core.rules.taint import FORWARDED, AskedWhy, reaches_outside, sources
 from agent_core.rules.whole import TextForm, form_of, is_preamble, says_nothing_more, sees_nothing
 from agent_core.settings import REPLY_CHARS, ToolFacts
 from agent_core.text.shown import something_to_see
+from agent_core.tools.arguments import parsed
 from agent_core.tools.asked import unasked
 from agent_core.tools.base import EffectClass, Reach, WhenTainted
 from agent_core.turn.effects import RunTool
@@ -196,6 +197,8 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
     match kind:
         case ReplyKind.TEXT:
             return _text(turn, at, reads)
+        case ReplyKind.TOOLS if _not_for_programs(turn):
+            return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.UNREADABLE_CALL))
         case ReplyKind.TOOLS:
             return [*_helped(turn), _tools(turn, at)]
         case ReplyKind.EMPTY | ReplyKind.THINKING_ONLY:
@@ -320,6 +323,14 @@ def _ending(turn: Standing, text: str, reads: Reads | None) -> Ending:
     if not _can_act(turn):
         return ANSWERED
     return (reads or read_ending)(text, turn.round.tools_done)
+
+
+def _not_for_programs(turn: Standing) -> bool:
+    """A call for the client's program was meant to be an object and is none, so that its program would break on it. (The gateway's own tools tell
+    their model; text that is no object at all may be what a tool of the client's takes.)"""
+    theirs = turn.settings.client_tools if turn.settings.hands_what_can_be_read else ()
+    calls = [call.arguments for call in turn.reply_calls if call.name in theirs]
+    return any(text.lstrip().startswith("{") and isinstance(parsed(text), str) for text in calls)
 
 
 def _tools(turn: Standing, at: int) -> ReplyJudged:

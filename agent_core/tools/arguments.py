@@ -35,6 +35,17 @@ def parsed(text: str) -> dict[str, Json] | str:
     return value if isinstance(value, dict) else "they must be a JSON object"
 
 
+def for_programs(text: str) -> str:
+    """The arguments as any program reads them: as they stand if they are JSON; what we can read and a strict program cannot (line breaks inside of
+    words, halves of characters) is spelt anew; what nobody can read stays."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = parsed(text)
+        return text if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text
+
+
 def spelt_well(text: str) -> str:
     """The arguments as a JSON object, as they stand if they are one. What is none is quoted in one: its model sees what it wrote."""
     try:

@@ -623,6 +623,22 @@ def test_a_clients_own_tools_are_handed_back():
     assert [call.name for call in rig.turn.handed_calls] == ["get_weather"]
 
 
+def test_a_call_that_a_clients_program_cannot_read_is_asked_for_again():
+    rig = Rig(replace(SETTINGS, tools=(), client_tools=("get_weather",)))
+    rig.calls_tool("get_weather", '{"city": Rome}')
+    assert rig.turn.exit is None
+    assert isinstance(rig.wanted[-1], CallModel), "it is asked again"
+    rig.calls_tool("get_weather", '{"city": "Rome"}')
+    assert rig.code is ExitCode.HANDED_TO_CLIENT
+    assert [call.arguments for call in rig.turn.handed_calls] == ['{"city": "Rome"}']
+
+
+def test_a_text_for_a_clients_tool_that_takes_one_is_handed_over():
+    rig = Rig(replace(SETTINGS, tools=(), client_tools=("apply_patch",)))
+    rig.calls_tool("apply_patch", "*** Begin Patch")
+    assert rig.code is ExitCode.HANDED_TO_CLIENT
+
+
 def test_approval_is_asked_given_denied_and_expired():
     rig = Rig()
     rig.calls_tool("danger")

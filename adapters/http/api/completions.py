@@ -28,6 +28,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.text.ours import ours
+from agent_core.tools.arguments import for_programs
 from agent_core.turn.view import View
 
 _TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
@@ -225,7 +226,11 @@ def usage_of(ended: Ended) -> dict[str, Json]:
 def calls_of(ended: Ended) -> list[Json]:
     """The client's tool calls, as the endpoint spells them."""
     return [
-        {"id": call.call, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
+        {
+            "id": call.call,
+            "type": "function",
+            "function": {"name": call.name, "arguments": for_programs(call.arguments)},
+        }
         for call in ended.handed
     ]
 

@@ -54,6 +54,7 @@ from agent_core.failures.exits import Exit, ExitCode
 from agent_core.failures.notices import ExitClass, NotStarted
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
+from agent_core.tools.arguments import for_programs
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import Bubble
 
@@ -427,7 +428,7 @@ class ResponseSpelling:
         """A call that the client has to carry out."""
         if call.name in self._custom:
             return self._custom_call(n, call)
-        made, arguments = f"fc_{self._mark}_{n}", call.arguments or "{}"
+        made, arguments = f"fc_{self._mark}_{n}", for_programs(call.arguments)
         item: Item = {
             "id": made, "type": "function_call", "call_id": call.call, "arguments": arguments, "status": "completed",
             **self._named(call.name),

@@ -7,7 +7,8 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core.tools.arguments import parsed, spelt_well
+from agent_core.jsonvalue import Json
+from agent_core.tools.arguments import for_programs, parsed, spelt_well
 
 OBJECTS = st.dictionaries(
     st.text(max_size=5), st.one_of(st.integers(-9, 9), st.text(max_size=5), st.none()), max_size=3
@@ -26,6 +27,18 @@ def test_what_goes_back_is_an_object_and_the_one_that_was_meant(written: str):
     meant = parsed(written)
     assert said == (meant if isinstance(meant, dict) else {"unreadable": written})
     assert spelt_well(spelt_well(written)) == spelt_well(written)
+
+
+@given(OBJECTS, st.booleans())
+def test_a_program_reads_what_we_read(meant: dict[str, Json], sloppy: bool):
+    written = json.dumps(meant)
+    if sloppy:  # as models write it: line breaks stand in words as they are
+        written = written.replace("\\n", "\n")
+    read = parsed(written)
+    assert isinstance(read, dict)
+    assert json.loads(for_programs(written)) == read
+    assert for_programs("") == "{}"
+    assert for_programs('{"a": Rome}') == '{"a": Rome}'
 
 
 @given(OBJECTS.map(json.dumps))
