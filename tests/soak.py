@@ -36,7 +36,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["pytest", "-q", "--processes", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]
         ],
         "the way in": [["pytest", "-q", "--processes", "2", "tests/chats/test_intake.py"]],
-        "programs of others": [["tests.clients.matrix"]],
+        "programs of others": [["tests.clients.matrix"], ["pytest", "-q", "tests/clients/test_refused.py"]],
         "contract": [
             ["tests.contract.run", "--seconds", str(round(600 * share)), "--seed", str(time.time_ns() % 10_000)]
         ],
@@ -60,7 +60,12 @@ def main() -> None:
             continue
         print(f"== {name}", flush=True)
         began = time.monotonic()
-        everything = {**os.environ, "OUTSPOKEN_ALL_MUTANTS": "1", "OUTSPOKEN_ALL_PLACES": "1"}
+        everything = {
+            **os.environ,
+            "OUTSPOKEN_ALL_MUTANTS": "1",
+            "OUTSPOKEN_ALL_PLACES": "1",
+            "OUTSPOKEN_ALL_CLIENTS": "1",
+        }
         running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]
         statuses = [process.wait() for process in running]
         if any(statuses):
