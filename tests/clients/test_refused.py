@@ -37,7 +37,7 @@ SHARES = [list(WAYS)[n::3] for n in range(3)]
 """Each program is a process that imports much, so each meets one of them here (in `make soak` all: ``OUTSPOKEN_ALL_CLIENTS=1``)."""
 
 
-@pytest.mark.parametrize(("why", "share"), zip(REFUSED, SHARES, strict=True))
+@pytest.mark.parametrize(("why", "share"), list(zip(REFUSED, SHARES, strict=True)))
 async def test_what_the_gateway_refuses_is_an_error_in_every_program(
     why: str, share: Sequence[str], tmp_path: Path
 ) -> None:
