@@ -23,15 +23,14 @@ python-check:
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "This Python cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 
 $(VENV)/.run-ready: requirements.lock pyproject.toml | python-check
-	@echo "Setting up .venv (once) ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --require-hashes -r requirements.lock
+	@test -x $(BIN)/python || { echo "Making .venv (once) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python deploy/install.py requirements-pip.lock requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.test-ready: requirements-dev.lock $(VENV)/.run-ready
 	@echo "Adding the test tools to .venv (once) ..."
-	@$(PIP) install --no-compile --require-hashes -r requirements-dev.lock
+	@$(BIN)/python deploy/install.py requirements-dev.lock
 	@touch $@
 
 # Programs of others, which the tests run against the gateway: what they need is not what we need.
@@ -106,6 +105,8 @@ lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index ho
 	  --no-emit-index-url --quiet --all-extras --group test --group docs --group lint --group build --group lock -c requirements.lock -o requirements-dev.lock
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --quiet --group pyproject.toml:clients -o requirements-clients.lock
+	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --quiet --group pyproject.toml:installer -o requirements-pip.lock
 
 .PHONY: clean
 clean: ## remove .venv and everything that was generated

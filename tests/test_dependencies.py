@@ -32,8 +32,8 @@ IMPORTED_AS = {
 }
 """Packages whose name is not that of what they bring."""
 
-APART = {"fuzz", "clients"}
-"""Not in our environment: one has no wheels for every Python, the other is an environment of its own."""
+APART = {"fuzz", "clients", "installer"}
+"""Pinned elsewhere or not at all: one has no wheels for every Python, one is an environment of its own, one installs all others."""
 
 Declared = Mapping[str, Mapping[str, str]]
 """Group → package → version, with extras in front."""
@@ -110,6 +110,7 @@ def test_the_lock_files_pin_every_dependency_of_theirs(pyproject: str) -> None:
         ("requirements.lock", ("runtime", "postgres", "build")),
         ("requirements-dev.lock", tuple(group for group in wanted if group not in APART)),
         ("requirements-clients.lock", ("clients",)),
+        ("requirements-pip.lock", ("installer",)),
     ):
         pinned = {
             normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)==", (ROOT / lock).read_text("utf-8"), re.MULTILINE)
