@@ -14,7 +14,7 @@ from agent_core.turn.effects import AskApproval, RunTool
 from agent_core.turn.events import ApprovalAnswered, Verdict
 from tests.agent_core.turns import SETTINGS, Rig
 
-values = st.text(max_size=20) | st.integers() | st.lists(st.text(max_size=5), max_size=2)
+values = st.text(max_size=20) | st.integers(-(2**63), 2**63) | st.lists(st.text(max_size=5), max_size=2)
 arguments = st.dictionaries(st.sampled_from(["path", "url", "to", "command", "text", "n"]), values, max_size=4).map(
     lambda found: orjson.dumps(found).decode()
 )
