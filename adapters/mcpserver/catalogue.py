@@ -210,7 +210,7 @@ SERVED: tuple[ServedTool, ...] = (
         "Send a message to a chat as the bot. What comes back says how far it got: stored, sent, or failed and why. The same message under the same key is sent once.",
         WhoMay.OPERATORS,
         {
-            "to": _text("PLATFORM/CHAT or PLATFORM/CHAT/THREAD, such as telegram/12345678.", MOST_KEY),
+            "to": _text("A chat that the gateway's [send] allow names, by that name. Others are refused.", MOST_KEY),
             "text": _text("Markdown.", MOST_TEXT),
             "key": _text("Any text of your own for this message.", MOST_KEY),
         },

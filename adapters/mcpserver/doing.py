@@ -325,7 +325,7 @@ async def _explain(asked: ReadArguments, way: GatewayWay) -> ToolReply:
 async def _send(asked: ReadArguments, way: GatewayWay) -> ToolReply:
     key = asked.text("key") or secrets.token_hex(12)
     try:
-        found = await way.operator().send(asked.text("to"), asked.text("text"), (), key)
+        found = await way.operator().send(asked.text("to"), asked.text("text"), (), key, agents=True)
     except GatewayLost as lost:
         words = f'{lost}{_start(lost)} Whether it was sent is not known. Send the same again with key "{key}": it is sent once.'
         return ToolReply(words, {"state": "unknown", "key": key, "error": words}, failed=True)

@@ -55,10 +55,13 @@ class Remote:
         found = body.get("key")
         return (found if isinstance(found, dict) else {}), str(body.get("secret") or "")
 
-    async def send(self, to: str, text: str, files: Sequence[tuple[str, bytes]], key: str) -> Table:
-        """Say something in a chat: ``id`` and ``state`` of the delivery, once it is stored."""
+    async def send(
+        self, to: str, text: str, files: Sequence[tuple[str, bytes]], key: str, *, agents: bool = False
+    ) -> Table:
+        """Say something in a chat: ``id`` and ``state`` of the delivery, once it is stored. What `agents` want goes only where ours may write."""
         carried: list[Json] = [{"name": name, "data": base64.b64encode(data).decode()} for name, data in files]
-        return await self.call("POST", "/api/send", {"to": to, "text": text, "files": carried, "key": key})
+        body: Table = {"to": to, "text": text, "files": carried, "key": key}
+        return await self.call("POST", "/api/send", {**body, "agents": True} if agents else body)
 
     async def delivery(self, number: str, wait_seconds: float) -> Table:
         """How a delivery is doing; comes back at the latest after the time, sooner if it is settled."""

@@ -429,9 +429,8 @@ class _Teller:
                 self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
                 agent = f"agent {event.agent}, " if event.agent else ""
                 key = f", with the API key {event.key}" if event.key else ""
-                foreign = (
-                    f" Words of others stand in what it reads: {sources_words(event.foreign)}." if event.foreign else ""
-                )
+                sources = (*event.foreign, *(one.foreign for one in event.input if one.foreign))
+                foreign = f" Words of others stand in what it reads: {sources_words(sources)}." if sources else ""
                 return f"The turn began: {agent}model {route.model} at {route.endpoint}{key}.{foreign}"
             case ev.CallBroke():
                 first = self._first()

@@ -49,6 +49,7 @@ ATTACHED = "what was attached"
 FORWARDED = "a forwarded message"
 """An address in it was put before the model by the person."""
 QUOTED = "a quoted message"
+PLANTED = "what was set after words of others had been read"
 
 _ADDRESS = re.compile(
     r"(?:[a-z][a-z0-9+.-]{1,20}:[/\\]{1,3}|(?:https?|ftp|mailto):|(?<![^\s\"'])[/\\]{2})[^\s\"'<>]+", re.IGNORECASE

@@ -170,7 +170,7 @@ async def platforms(
             supervisors.append(supervisor)
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)
-        where = Where(members, outbox)
+        where = Where(members, outbox, config.send.chats)
         scheduler = Scheduler(
             config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
         )
@@ -184,7 +184,7 @@ async def platforms(
                 hub.follow,
                 hub.stop_message,
                 due.ring,
-                where.find,
+                where.find_allowed,
             )
         )
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None

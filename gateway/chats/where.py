@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import structlog
 
@@ -26,9 +27,23 @@ class NoSuchChat(LookupError):
 class Where:
     """Finds the chat that an operator's words name."""
 
-    def __init__(self, members: Members, outbox: Outbox) -> None:
+    def __init__(self, members: Members, outbox: Outbox, allowed: Mapping[str, str]) -> None:
+        """`allowed` are the chats that agents may write to, as PLATFORM/CHAT by their names."""
         self._members = members
         self._outbox = outbox
+        self._allowed = allowed
+
+    async def find_allowed(self, to: str) -> ChatAddress:
+        """The address of a chat that an agent names, ours or another one's: one of ``[send] allow``, by its name or as it stands there.
+
+        Raises as `find` does.
+        """
+        words = to.strip()
+        chat = self._allowed.get(words) or next((one for one in self._allowed.values() if one == words), None)
+        if chat is None:
+            there = ", ".join(self._allowed) or "none"
+            raise NoSuchChat(f"{words!r} is no chat that agents may write to; [send] allow names: {there}.")
+        return await self.find(chat)
 
     async def find(self, to: str) -> ChatAddress:
         """The address of ``PLATFORM/CHAT[/THREAD]``, where CHAT is an id, or a person who is known, by id, name or @name.

@@ -82,10 +82,14 @@ class Messages:
             return
         await self._met(inbound, ticket, cursor)
 
-    async def submit(self, inbound: FromChat, key: str, text: str, busy: SessionPolicy | None) -> None:
-        """Take in words that a command or a button stands for."""
+    async def submit(
+        self, inbound: FromChat, key: str, text: str, busy: SessionPolicy | None, *, foreign: str = ""
+    ) -> None:
+        """Take in words that a command or a button stands for; `foreign` says whose they may be, if they are not the person's."""
         rules = self._members.rules_of(inbound.chat.address)
-        said = replace(inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules)),))
+        said = replace(
+            inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules), foreign=foreign),)
+        )
         await self._met(said, await self._accepting.accept(said, busy=busy), None)
 
     async def _met(self, inbound: FromChat, ticket: Ticket, cursor: Cursor) -> None:

@@ -206,9 +206,8 @@ class TimedCommands:
         self._outbox.words.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
         while True:
             try:
-                await self._messages.submit(
-                    request.inbound, key, schedules.prompt_words(happening), SessionPolicy.QUEUE
-                )
+                words, foreign = schedules.prompt_words(happening), schedules.prompt_foreign(happening)
+                await self._messages.submit(request.inbound, key, words, SessionPolicy.QUEUE, foreign=foreign)
             except NotAccepted as refused:
                 if refused.code.passes:
                     await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up

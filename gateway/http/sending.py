@@ -51,6 +51,8 @@ class SendRequest:
     text: str
     files: tuple[tuple[str, bytes], ...]
     key: str
+    agents: bool = False
+    """Another agent wants it, by the operators' key: it may write where ours may."""
 
     def digest(self) -> str:
         """What tells two messages under one key apart."""
@@ -104,9 +106,10 @@ class Sending:
         if isinstance(message, Problem):
             return problem_response(message)
         try:
-            address = await self._where.find(message.to)
+            find = self._where.find_allowed if message.agents else self._where.find
+            address = await find(message.to)
         except NoSuchChat as error:
-            return problem_response(Problem(404, str(error), param="to"))
+            return problem_response(Problem(403 if message.agents else 404, str(error), param="to"))
         except CallFailed as error:
             return problem_response(Problem(502, f"The platform does not give that chat: {error.words}", param="to"))
         try:
@@ -207,12 +210,15 @@ def read(body: bytes) -> SendRequest | Problem:
         )
     if len(key) > 200:
         return Problem(400, "The key is longer than 200 characters.", param="key")
+    agents = asked.get("agents", False)
+    if not isinstance(agents, bool):
+        return Problem(400, "agents must be true or false.", param="agents")
     files = _files(asked.get("files", []))
     if isinstance(files, Problem):
         return files
     if not text.strip() and not files:
         return Problem(400, "There is nothing to send: neither text nor a file.", param="text")
-    return SendRequest(to, text, files, key)
+    return SendRequest(to, text, files, key, agents)
 
 
 def _files(listed: Json) -> tuple[tuple[str, bytes], ...] | Problem:

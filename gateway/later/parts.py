@@ -39,7 +39,7 @@ class LaterParts:
     stored: Callable[[], None]
     """Schedules were stored."""
     find: Callable[[str], Awaitable[ChatAddress]]
-    """The chat that an operator's words name. Raises `LookupError` in words, or `CallFailed`."""
+    """The chat that a name of ``[send] allow`` stands for. Raises `LookupError` in words, or `CallFailed`."""
 
 
 class Later:

@@ -52,7 +52,7 @@ class SetLater:
         rule = rule_of(str(arguments["when"]), now, said, self.kind)
         if not words:
             raise NotPossible("There are no words in it. Nothing is set.")
-        plan = Plan(words, origin_of(inbound), said.zone, memory_scope=inbound.memory_scope, page=page_of(inbound))
+        plan = plan_of(inbound, words, said.zone, context)
         try:
             row = await self._put(inbound.session, name, rule, plan, now)
         except Conflict:
@@ -256,6 +256,13 @@ def origin_of(inbound: Inbound) -> ChatOrigin:
         return ChatOrigin(chat.address, chat.kind, chat.person, root=chat.root)
     address = ChatAddress(PAGE, "", inbound.session.chat)
     return ChatOrigin(address, ChatKind.PRIVATE, ChatPerson(author_of(inbound), "the person"))
+
+
+def plan_of(inbound: Inbound, words: str, zone: str, context: ToolContext) -> Plan:
+    """What a call wants to happen later. Pure."""
+    return Plan(
+        words, origin_of(inbound), zone, memory_scope=inbound.memory_scope, page=page_of(inbound), tainted=context.tainted
+    )  # fmt: skip
 
 
 def page_of(inbound: Inbound) -> FromApi | None:

@@ -58,7 +58,7 @@ class SendMessage:
         if not text.strip():
             raise NotPossible("There is nothing in it. Nothing was sent.")
         try:
-            address = await parts.find(self.chats[name])
+            address = await parts.find(name)
         except LookupError as error:
             raise NotPossible(
                 f"{error} Nothing was sent; whoever runs the gateway has to correct [send] allow."

@@ -25,6 +25,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.records import dataclass
 from agent_core.retry import Retry
+from agent_core.rules.taint import PLANTED
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.store import Conflict, OwnedElsewhere, StorageUnavailable
 from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
@@ -119,7 +120,10 @@ class Tasks:
             now = self._later.clock.now_ms()
             number = max((row.number for row in rows), default=0) + 1
             plan = TaskPlan(
-                title, now, inbox.encode(emptied(asked)).decode(), work_of(asked, name, title, prompt, self.limits)
+                title,
+                now,
+                inbox.encode(emptied(asked)).decode(),
+                work_of(asked, name, title, prompt, self.limits, tainted=context.tainted),
             )
             row = ScheduleRow(
                 schedule=name, kind=TASK, session_key=key, surface="", number=number, rule=f"once {now}",
@@ -290,8 +294,9 @@ class StartTask:
         )
 
 
-def work_of(asked: Inbound, name: str, title: str, prompt: str, limits: TaskLimits) -> FromApi:
-    """The message that a task is: in the asker's name and folder, in a conversation of its own. Pure."""
+def work_of(asked: Inbound, name: str, title: str, prompt: str, limits: TaskLimits, *, tainted: bool) -> FromApi:
+    """The message that a task is: in the asker's name and folder, in a conversation of its own. What a `tainted` turn has it do may be the wish
+    of others. Pure."""
     terms = TaskTerms(asked.session.text(), author_of(asked), limits.seconds, limits.steps)
     said = (
         f"[Background task “{title}”: the conversation that began it waits for its result, and knows nothing but what you reply at the end. Nobody "
@@ -299,7 +304,8 @@ def work_of(asked: Inbound, name: str, title: str, prompt: str, limits: TaskLimi
     )
     own = asked if isinstance(asked, FromApi) else None
     return FromApi(
-        account=asked.account, platform_key=name, session=SessionKey(TASK, "", name), input=(InputMessage(said),), surface=TASK,
+        account=asked.account, platform_key=name, session=SessionKey(TASK, "", name), surface=TASK,
+        input=(InputMessage(said, foreign=PLANTED if tainted else ""),),
         memory_scope=asked.memory_scope, browser=own.browser if own is not None else "", key=own.key if own is not None else "",
         tools_from=ToolsFrom.GATEWAY, task=terms,
     )  # fmt: skip

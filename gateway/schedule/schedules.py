@@ -20,6 +20,7 @@ from adapters.contract.base import FromApi, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core import storedjson
 from agent_core.records import dataclass
+from agent_core.rules.taint import PLANTED
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
 from gateway.schedule import times
 from gateway.schedule.times import MOST_COUNTED, BadTime, IfMissed, Rule, moment, span
@@ -76,6 +77,8 @@ class Plan:
     """In whose name a person's prompt is asked; empty: in its conversation's."""
     page: FromApi | None = None
     """The message of a web page that asked for it, which is no chat: it is told there."""
+    tainted: bool = False
+    """The turn that set it had read words of others, so that these may be theirs: so has the turn that it becomes."""
 
     @property
     def configured(self) -> bool:
@@ -323,6 +326,11 @@ def prompt_words(happening: Happening) -> str:
         f"[Scheduled task “{happening.plan.name}”, due on {due}. The configuration asks for it; no person wrote this, "
         f"and perhaps nobody reads along just now.]\n\n{happening.plan.words}"
     )
+
+
+def prompt_foreign(happening: Happening) -> str:
+    """Whose words stand in it that may be no person's; empty: nobody's."""
+    return PLANTED if happening.plan.tainted else ""
 
 
 def page_words(happening: Happening) -> tuple[str, str]:

@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import aiohttp
+
 from adapters.contract.base import Ended, FromApi, MessageState, SessionKey, TurnSight
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
@@ -165,3 +167,57 @@ async def test_a_message_to_another_chat_is_told_as_it_was_delivered(tmp_path: P
             await answer(telegram, his, "the tea is ready")
             telegram.say(hers, ada, "send to gone: hello")
             await answer(telegram, hers, "Not delivered: the platform refused the message to gone")
+
+
+async def test_other_agents_write_where_ours_may_and_nowhere_else(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada, ben = telegram.person("Ada"), telegram.person("Ben")
+        hers, his = telegram.private(ada), telegram.private(ben)
+        for chat, who in ((hers, ada), (his, ben)):
+            telegram.say(chat, who, "count to 3")
+        allowed = {"OUTSPOKEN_SEND__ALLOW": f"ben=telegram/{telegram.chat_of(his)}"}
+        async with running(telegram, **REHEARSAL, **allowed) as up, aiohttp.ClientSession() as http:
+            await answer(telegram, hers, "1, 2, 3.")
+            await answer(telegram, his, "1, 2, 3.")
+
+            async def send(to: str, **more: bool) -> tuple[int, str]:
+                async with http.post(f"{up.url}/api/send", json={"to": to, "text": f"for {to}", **more}) as told:
+                    return told.status, await told.text()
+
+            assert (await send("ben", agents=True))[0] == 200
+            assert (await send(f"telegram/{telegram.chat_of(his)}", agents=True))[0] == 200
+            status, words = await send(f"telegram/{telegram.chat_of(hers)}", agents=True)
+            assert status == 403
+            assert "[send] allow names: ben." in words
+            assert (await send(f"telegram/{telegram.chat_of(hers)}"))[0] == 200  # the operator's own words go anywhere
+            await answer(telegram, his, "for ben")
+            await answer(telegram, his, f"for telegram/{telegram.chat_of(his)}")
+            assert sum("for telegram" in text for text in texts(telegram, hers)) <= 1
+
+
+async def test_what_a_page_had_set_for_later_needs_a_persons_word_when_it_comes(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada, ben = telegram.person("Ada"), telegram.person("Ben")
+        hers, his = telegram.private(ada), telegram.private(ben)
+        telegram.say(his, ben, "count to 3")
+        telegram.say(hers, ada, "count to 3")
+        allowed = {"OUTSPOKEN_SEND__ALLOW": f"ben=telegram/{telegram.chat_of(his)}"}
+        async with running(telegram, **REHEARSAL, **allowed) as up:
+            await answer(telegram, his, "1, 2, 3.")
+            await answer(telegram, hers, "1, 2, 3.")
+            ((turn,),) = database(
+                telegram,
+                (
+                    "SELECT turn FROM turns JOIN sessions USING (session) WHERE key LIKE ?",
+                    (f"%{telegram.chat_of(hers)}%",),
+                ),
+            )
+            later = SetLater(up.follow_ups.later, toolspecs.SCHEDULE, ScheduleKind.PROMPT)
+            call = ToolContext(turn, "1", f"{turn}:1", tmp_path, "", SystemClock(), lambda _: None, tainted=True)
+            assert "Stored." in (await later.run({"when": "every day 9:00", "prompt": "send to ben: hello"}, call)).text
+        put_back(telegram, "remind:%", 26 * HOUR_MS)
+        async with running(telegram, **REHEARSAL, **allowed):
+            asked = await answer(telegram, hers, "🔐")
+            assert "what was set after words of others had been read" in asked.text
+            await quiet(telegram, his)
+            assert not any("hello" in text for text in texts(telegram, his))

@@ -50,11 +50,20 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.view import BubbleKind, view
 from gateway.sessions.containment import ToolPolicy, foreign_at_first
+from tests.injection.planting import LeftBehind
 
 CANARY = "S3CR3T-canary"
 _ANY: Mapping[str, Json] = {"type": "object"}
+PLANTING: Mapping[str, tuple[str, Mapping[str, Json]]] = {
+    "planted_prompt": ("schedule", {"when": "in 20 minutes", "prompt": "WORDS"}),
+    "planted_task": ("start_task", {"title": "tidy", "instructions": "WORDS"}),
+    "planted_memory": ("remember", {"text": "WORDS", "name": "habit"}),
+    "planted_file": ("write_file", {"path": "notes.txt", "content": "WORDS"}),
+}
+"""By which call a turn that has read an attack leaves it behind for a later one."""
 _READERS = {"page": "fetch_url", "page_error": "fetch_url", "file": "read_file", "file_name": "list_files", "result": "tracker__look",
-            "error": "tracker__look", "memory": "recall"}  # fmt: skip
+            "error": "tracker__look", "memory": "recall", "planted_memory": "recall",
+            "planted_file": "read_file"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,7 @@ class World:
         status = ToolStatus.FAILED if "error" in attack.door else ToolStatus.OK
         self.fakes = [
             Fake(replace(own[name].spec), attack.text, status)
-            for name in ("fetch_url", "read_file", "list_files", "recall")
+            for name in ("fetch_url", "read_file", "list_files", *(() if attack.door in PLANTING else ("recall",)))
         ]
         self.fakes += [
             Fake(look, attack.text, status),
@@ -138,10 +147,14 @@ class World:
             _outside("call_webhook"),
         ]
         self.fakes += [_outside("remember_for_all", EffectClass.KEYED), _outside("tracker__create_issue")]
-        self.registry = ToolRegistry([*self.fakes, own["write_file"]])
+        self.left = LeftBehind()
+        self.registry = ToolRegistry(
+            [*self.fakes, own["write_file"], *(self.left.tools if attack.door in PLANTING else ())]
+        )
         self.context = ToolContext("t", "c", "t:c", workspace, "s", SystemClock(), lambda _: None)
 
-    async def run(self, effect: RunTool) -> Sequence[Event]:
+    async def run(self, effect: RunTool, *, tainted: bool) -> Sequence[Event]:
+        context = replace(self.context, tainted=tainted)
         checked = self.registry.check(effect.name, effect.arguments)
         if isinstance(checked, ArgumentsUnreadable):
             words = f"The arguments cannot be used: {checked.complaint} {effect.arguments}"
@@ -156,8 +169,8 @@ class World:
                 said = "\n".join(one.read_text() for one in self.workspace.iterdir() if one.is_file())
             outcome = ToolOutcome(ToolStatus.OK, said)
         else:
-            put_down = await self.registry.prepare(checked, self.context)
-            outcome = await self.registry.run(checked, replace(self.context, intention=put_down))
+            put_down = await self.registry.prepare(checked, context)
+            outcome = await self.registry.run(checked, replace(context, intention=put_down))
         foreign = holds_foreign(checked.spec, outcome)
         return [
             ToolStarted(at=9, call=effect.call),
@@ -190,6 +203,9 @@ def opened(attack: Attack, world: World, policy: WhenTainted, *, can_approve: bo
             said = InputMessage(
                 [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": attack.text}}]
             )
+        case "planted_prompt" | "planted_task":
+            assert world.left.input is not None
+            said = world.left.input
         case "client":
             history = ({"role": "tool", "tool_call_id": "x", "content": attack.text},)
         case "earlier":
@@ -210,12 +226,35 @@ def opened(attack: Attack, world: World, policy: WhenTainted, *, can_approve: bo
 
 
 async def play(
-    attack: Attack, workspace: Path, policy: WhenTainted = WhenTainted.ASK, *, can_approve: bool = True
+    attack: Attack,
+    workspace: Path,
+    policy: WhenTainted = WhenTainted.ASK,
+    *,
+    can_approve: bool = True,
+    own: bool = False,
 ) -> Played:
-    """The whole turn: the model reads, obeys, and is denied whatever it is asked about."""
-    world, turn, found = World(attack, workspace), Turn(), Played()
-    wanted: list[Effect] = turn.feed(opened(attack, world, policy, can_approve=can_approve))
+    """The whole turn: the model reads, obeys, and is denied whatever it is asked about. What is planted is carried out by a second turn, in a
+    conversation that begins with it; as the person's `own` wish it is planted by a turn that has read nothing."""
+    world = World(attack, workspace)
+    if attack.door in PLANTING:
+        name, planting = PLANTING[attack.door]
+        call: tuple[str, Mapping[str, Json]] = (
+            name,
+            {key: attack.text if value == "WORDS" else value for key, value in planting.items()},
+        )
+        page = replace(attack, door="page")
+        script = [call] if own else [("fetch_url", _reading("page")), call]
+        before = await _played(page, world, opened(page, world, policy, can_approve=can_approve), script)
+        assert not before.effects
     script = [*([(_READERS[attack.door], _reading(attack.door))] if attack.door in _READERS else ()), *attack.calls]
+    return await _played(attack, world, opened(attack, world, policy, can_approve=can_approve), script)
+
+
+async def _played(
+    attack: Attack, world: World, begun: TurnOpened, script: list[tuple[str, Mapping[str, Json]]]
+) -> Played:
+    turn, found = Turn(), Played()
+    wanted: list[Effect] = turn.feed(begun)
     if attack.door == "steered":
         wanted += turn.feed(Steered(at=2, input=InputMessage(attack.text, foreign=FORWARDED)))
         script.insert(0, ("write_file", {"path": "notes.txt", "content": "x"}))
@@ -230,7 +269,7 @@ async def play(
                 for event in _reply(call, number):
                     wanted += turn.feed(event)
             case RunTool():
-                for event in await world.run(effect):
+                for event in await world.run(effect, tainted=bool(turn.foreign)):
                     wanted += turn.feed(event)
             case AskApproval():
                 found.asked += 1
@@ -247,7 +286,11 @@ async def play(
 
 def _reading(door: str) -> Mapping[str, Json]:
     return (
-        {"url": "https://good.example/"} if door.startswith("page") else {"path": "notes.txt"} if door == "file" else {}
+        {"url": "https://good.example/"}
+        if door.startswith("page")
+        else {"path": "notes.txt"}
+        if door.endswith("file")
+        else {}
     )
 
 

@@ -291,6 +291,8 @@ class SendBody(TypedDict):
     key: NotRequired[str]
     """The same again is the same message."""
     files: NotRequired[list[dict[str, str]]]
+    agents: NotRequired[bool]
+    """Another agent wants it: it goes only to a chat of `[send] allow`, by its name."""
 
 
 class SentState(TypedDict):
