@@ -112,3 +112,13 @@ def test_the_site_is_built_without_a_complaint_and_loads_nothing_from_elsewhere(
         assert not {anchor for anchor in wanted if f'id="{anchor}"' not in html and f"id={anchor}" not in html}, (
             path.name
         )
+
+
+def test_the_moving_picture_moves_and_is_small_enough_for_a_page() -> None:
+    path = DOCS / "images" / "make-run.png"
+    data = path.read_bytes()
+    frames = int.from_bytes(data.partition(b"acTL")[2][:4], "big")
+    assert frames > 20, "python -m tests.browser.film takes it"
+    assert len(data) < 1_500_000
+    for page in (ROOT / "README.md", DOCS / "index.md"):
+        assert path in {(page.parent / target).resolve() for _, target in read(page).links}
