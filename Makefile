@@ -40,12 +40,17 @@ $(VENV)/clients/.ready: requirements-clients.lock | $(VENV)/.test-ready
 	@$(VENV)/clients/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --no-deps --require-hashes -r requirements-clients.lock
 	@touch $@
 
+# Sentences in other languages, compiled anew where a catalogue is newer.
+$(VENV)/.words-ready: $(wildcard agent_core/languages/*.po) hatch_build.py $(VENV)/.run-ready
+	@$(BIN)/python hatch_build.py
+	@touch $@
+
 .PHONY: run
-run: $(VENV)/.run-ready ## start the daemon with the web chat on http://127.0.0.1:8787
+run: $(VENV)/.run-ready $(VENV)/.words-ready ## start the daemon with the web chat on http://127.0.0.1:8787
 	@exec $(BIN)/outspoken run
 
 .PHONY: chat
-chat: $(VENV)/.run-ready ## talk to it in this terminal
+chat: $(VENV)/.run-ready $(VENV)/.words-ready ## talk to it in this terminal
 	@exec $(BIN)/outspoken chat
 
 .PHONY: setup
@@ -96,6 +101,10 @@ bench: $(VENV)/.test-ready ## measure speed and memory beside a reference and ot
 docs: $(VENV)/.test-ready ## build the documentation as a site, into build/site
 	@$(BIN)/zensical build --strict
 	@echo "Open build/site/index.html"
+
+.PHONY: words
+words: $(VENV)/.test-ready ## bring the catalogues of languages up to date with what the source says
+	@$(BIN)/python -m tests.catalogues
 
 .PHONY: lock
 lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index host is written)

@@ -33,7 +33,7 @@ from agent_core.store.store import Store, open_store
 from agent_core.text.redaction import Redactor
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
-from gateway.chats.platforms import Platforms, chat_outbox, platforms, started
+from gateway.chats.platforms import Platforms, chat_outbox, language_rules, platforms, started
 from gateway.chats.scheduler import zone_in_force
 from gateway.chats.voice import ChatVoice
 from gateway.config.agents import agents_of
@@ -66,6 +66,7 @@ from gateway.observe.notify import managed
 from gateway.observe.traces import traced
 from gateway.operate.context import prepare_places
 from gateway.people.keyring import Keyring
+from gateway.queues.languages import Languages
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.containment import ToolPolicy
@@ -163,7 +164,7 @@ async def serving(
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
-        voice = ChatVoice(outbox, lambda: _attachments(config, quotas, workers))
+        voice = _voice(config, outbox, queues, store, lambda: _attachments(config, quotas, workers))
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
         hub = Hub(
@@ -355,6 +356,12 @@ async def _mcp_servers(
     return servers
 
 
+def _voice(
+    config: Config, outbox: Outbox, queues: Queues, store: Store, attachments: Callable[[], Attachments]
+) -> ChatVoice:
+    return ChatVoice(outbox, attachments, Languages(language_rules(config), queues, store))
+
+
 def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: McpServers | None) -> HubSettings:
     model, patience = config.model, config.model.patience()
     prompt = model.system_prompt_file.read_text("utf-8") if model.system_prompt_file else model.system_prompt
@@ -382,6 +389,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: Mc
         policy=config.session.policy,
         workspaces=config.tools.workspace or paths.workspaces,
         tools_policy=policy,
+        languages=language_rules(config),
         history_turns=config.session.history_turns,
         rehearsal=model.rehearsal,
         version=program_version(),

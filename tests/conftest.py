@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hatch_build import compile_catalogues
 from tests import databases
 from tests.databases import migrating, postgres, postgres_server, short_lease, sqlite, unprepared, where
 from tests.together import Together, Unit
@@ -102,6 +103,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    compile_catalogues()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it starts in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests interrupt would inherit that
     databases.migrate_once()

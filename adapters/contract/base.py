@@ -127,6 +127,8 @@ class FromApi(_Message):
     """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
     task: TaskTerms | None = None
     """It is a background task, which nobody watches."""
+    language: str = ""
+    """The tag of the language that its client asks for."""
 
     @property
     def stateless(self) -> bool:

@@ -16,6 +16,7 @@ from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
 from agent_core.failures.notices import Action
 from agent_core.records import dataclass
+from agent_core.text.tongue import sentence
 
 if TYPE_CHECKING:
     from adapters.contract.notaccepted import NotAccepted
@@ -61,6 +62,8 @@ class ChatPerson:
     username: str = ""
     zone: str = ""
     """Their time zone, where the platform tells it."""
+    language: str = ""
+    """The tag of their language, likewise."""
 
 
 class AttachmentKind(StrEnum):
@@ -530,7 +533,9 @@ def not_by_edit(kind: ContentKind) -> CallFailed:
     )
 
 
-ACTION_LABELS: Mapping[Action, str] = {Action.CONTINUE: "Continue", Action.RETRY: "Retry", Action.WHY: "Why?"}
+ACTION_LABELS: Mapping[Action, str] = {
+    Action.CONTINUE: sentence("Continue"), Action.RETRY: sentence("Retry"), Action.WHY: sentence("Why?"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 
 from adapters.checks.findings import Check, Finding, Seen
 from adapters.contract.logevents import LogEvent
-from adapters.contract.settings import Section, Texts, Unit, parsed_json
+from adapters.contract.settings import Section, Texts, Tongue, Tongues, Unit, parsed_json
 from agent_core.records import dataclass
 
 if TYPE_CHECKING:
@@ -146,6 +146,10 @@ class ChatSection(Section):
     """The same for single chats, by their id."""
     by_person: bool = False
     """In groups, each person has a conversation of their own."""
+    language: Tongue = ""
+    """Language of notices, buttons and commands here: de, en, es, fr, pt, ru, zh, ja, ar or hi. Empty: each person's own."""
+    languages: Tongues = Field(default_factory=dict, examples=[{"-1001234": "de"}])
+    """The same for single chats, by their id."""
     per_minute: Annotated[int, Unit("messages a minute")] = Field(default=20, ge=0, le=10_000)
     """Messages that a person may send in a minute; 0: no limit."""
 

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Sec
 from pydantic_core import PydanticCustomError
 
 from agent_core.records import dataclass
+from agent_core.text.tongue import LANGUAGES, language_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,15 @@ def revealed(secret: SecretStr | None) -> str:
     return secret.get_secret_value() if secret is not None else ""
 
 
+def spoken(value: str) -> str:
+    """A language that the gateway speaks, by its tag; empty stays empty."""
+    if value and not language_of(value):
+        raise PydanticCustomError("outspoken", "must be one of {tags}", {"tags": ", ".join(LANGUAGES)})
+    return language_of(value)
+
+
 Secret: TypeAlias = Annotated[SecretStr, AfterValidator(sendable)]
 Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(listed)]
+Tongue: TypeAlias = Annotated[str, AfterValidator(spoken)]
+Tongues: TypeAlias = Annotated[dict[str, Tongue], BeforeValidator(parsed_json)]
 Url: TypeAlias = Annotated[str, AfterValidator(http_url)]

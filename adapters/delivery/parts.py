@@ -18,6 +18,7 @@ from adapters.text.files import CodeFile
 from adapters.text.styled import Span, Style, Styled
 from agent_core.records import dataclass
 from agent_core.text.ours import THEIRS, imitates
+from agent_core.text.tongue import speak, speaking
 from agent_core.turn.view import Bubble, BubbleKind, View
 
 SHOW_TOOL_AFTER_SECONDS = 3
@@ -85,9 +86,11 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
                 judged = traits.feedback and bubble.kind is BubbleKind.ANSWER and not view.open
                 wanted += _judged(texts, turn) if judged else texts
             case BubbleKind.NOTICE | BubbleKind.NOTE:
-                wanted += _notice(bubble, turn, parts)
+                with speaking(view.language):
+                    wanted += _notice(bubble, turn, parts)
             case BubbleKind.APPROVAL:
-                wanted.append(_approval(bubble, turn))
+                with speaking(view.language):
+                    wanted.append(_approval(bubble, turn))
             case BubbleKind.FILE:
                 wanted.append(_file(bubble))
             case BubbleKind.ACTIVITY | BubbleKind.STATUS | BubbleKind.MENDED:
@@ -97,7 +100,8 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
         if traits.cards and (cards := cards_at(view, place)) is not None:
             wanted.append(cards)
     # By the view alone, not by what was formatted this time: otherwise it would come and go while a silence lasts.
-    status = status_words(view.bubbles, tools=not traits.cards) if view.open else ""
+    with speaking(view.language):
+        status = status_words(view.bubbles, tools=not traits.cards) if view.open else ""
     if status:
         content = Content(ContentKind.STATUS, Styled(status, ()), silent=True)
         wanted.append(WantedPart(STATUS_BUBBLE, 0, content, final=False, fleeting=True))
@@ -171,7 +175,7 @@ def content_of(piece: Piece) -> Content:
 
 
 def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[WantedPart]:
-    buttons = tuple(Button(ACTION_LABELS[action], f"{action.value}:{turn}") for action in bubble.actions)
+    buttons = tuple(Button(speak(ACTION_LABELS[action]), f"{action.value}:{turn}") for action in bubble.actions)
     pieces = [content_of(piece) for piece in parts(f"⚠️ {bubble.text}", False)]
     last = len(pieces) - 1
     return [
@@ -182,7 +186,7 @@ def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[WantedPart]:
 
 def _approval(bubble: Bubble, turn: str) -> WantedPart:
     mark = call_mark(bubble.call)
-    buttons = (Button("Allow", f"allow:{turn}:{mark}"), Button("Deny", f"deny:{turn}:{mark}"))
+    buttons = (Button(speak("Allow"), f"allow:{turn}:{mark}"), Button(speak("Deny"), f"deny:{turn}:{mark}"))
     words, _, _ = bubble.text.rpartition("\n")  # the time that is left would go on changing
     text = f"🔐 {words}"
     asked = text.find("\n") + 1
@@ -209,7 +213,7 @@ def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
     if slow:
         done = [b for b in listed if b.state in _MARKS][-STATUS_TOOLS:]
         lines += [f"{_MARKS[b.state]} {_short(b.text)}" for b in done]
-        lines += [f"⚙️ {_short(b.text)} – {b.seconds} s" for b in slow[-STATUS_TOOLS:]]
+        lines += [f"⚙️ {_short(b.text)} – {speak('{count} s', count=b.seconds)}" for b in slow[-STATUS_TOOLS:]]
     lines += [f"✓ {b.text}" for b in bubbles if b.kind is BubbleKind.MENDED][-1:]
     lines += [f"⏳ {b.text}" for b in bubbles if b.kind is BubbleKind.STATUS]
     return "\n".join(lines)

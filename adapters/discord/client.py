@@ -9,6 +9,7 @@ from adapters.contract.chat import CommandDoc
 from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
 from adapters.discord.section import DiscordSection
+from agent_core.text.tongue import speak, speaking, translated
 
 AT_ONCE = 0.001
 """Seconds that the library may wait for a limit by itself: none. Waiting is the outbox's business."""
@@ -216,4 +217,23 @@ def _kept(buckets: dict[str, Ratelimit]) -> Any:
 def menu_of(commands: Sequence[CommandDoc]) -> list[dict[str, Any]]:
     """The commands as Discord registers them (https://discord.com/developers/docs/interactions/application-commands)."""
     words = {"type": 3, "name": "words", "description": "What else there is to say", "required": False}
-    return [{"name": c.name, "description": c.words[:100], "type": 1, "options": [words]} for c in commands]
+    menu: list[dict[str, Any]] = []
+    for one in commands:
+        described: dict[str, Any] = {"name": one.name, "description": one.words[:100], "type": 1, "options": [words]}
+        if others := {
+            locale: said[:100] for tag in translated() for locale in LOCALES[tag] if (said := _in(tag, one.words))
+        }:
+            described["description_localizations"] = others
+        menu.append(described)
+    return menu
+
+
+LOCALES = {
+    "de": ("de",), "es": ("es-ES", "es-419"), "fr": ("fr",), "pt": ("pt-BR",), "ru": ("ru",), "zh": ("zh-CN",), "ja": ("ja",), "ar": (), "hi": ("hi",),
+}  # fmt: skip
+"""Discord's locales (https://discord.com/developers/docs/reference#locales) of our languages."""
+
+
+def _in(language: str, words: str) -> str:
+    with speaking(language):
+        return speak(words)

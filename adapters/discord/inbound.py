@@ -53,8 +53,8 @@ NEARLY_FULL = 1_900
 """People cut a long text by hand at Discord's 2 000 characters."""
 
 
-def person_of(user: discord.User | discord.Member) -> ChatPerson:
-    return ChatPerson(str(user.id), user.display_name, user.name)
+def person_of(user: discord.User | discord.Member, language: str = "") -> ChatPerson:
+    return ChatPerson(str(user.id), user.display_name, user.name, language=language)
 
 
 def address_of(channel: Any, account: str) -> tuple[ChatAddress, ChatKind]:
@@ -135,10 +135,10 @@ def read_interaction(interaction: discord.Interaction[Any], account: str) -> Cha
     key = f"interaction:{interaction.id}"
     if interaction.type is discord.InteractionType.component:
         number = str(interaction.message.id) if interaction.message is not None else ""
-        origin = ChatOrigin(address, kind, person_of(interaction.user), number)
+        origin = ChatOrigin(address, kind, person_of(interaction.user, str(interaction.locale)), number)
         return ChatMessage(origin=origin, key=key, text=str(data.get("custom_id", "")), command="press", for_us=True)
     if interaction.type is discord.InteractionType.application_command:
         words = next((str(option["value"]) for option in data.get("options", ()) if option.get("name") == "words"), "")
-        origin = ChatOrigin(address, kind, person_of(interaction.user))
+        origin = ChatOrigin(address, kind, person_of(interaction.user, str(interaction.locale)))
         return ChatMessage(origin=origin, key=key, text=words, command=str(data.get("name", "")), for_us=True)
     return None

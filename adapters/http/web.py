@@ -25,6 +25,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
+from agent_core.text.tongue import accepted
 from agent_core.turn.events import Verdict
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class WebChat:
                 can_approve=True,
                 browser=browser,
                 digest=text,
+                language=accepted(request.headers.get("Accept-Language", "")),
             )
         )
         return _json({"accepted": True, "duplicate": ticket.duplicate}, status=202)

@@ -92,6 +92,7 @@ class SlackAdapter:
         self._me = ""
         self._names: dict[str, str] = {}
         self._zones: dict[str, str] = {}
+        self._tongues: dict[str, str] = {}
         self._taking = InOrder(SETTLE_SECONDS)
         self._missed = SlackGaps(self.name, intake, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
@@ -254,7 +255,7 @@ class SlackAdapter:
         message, event = told.message, told.event
         person = message.origin.person
         name = person.name if told.named else await self._name(person.id)
-        message = told.by(name, self._zones.get(person.id, ""))
+        message = told.by(name, self._zones.get(person.id, ""), self._tongues.get(person.id, ""))
         if event is None or event.get("type") == "agent_session_stopped":
             await self._intake.receive(message, None)
             if event is not None:
@@ -289,10 +290,11 @@ class SlackAdapter:
             return "somebody"
         if user not in self._names:
             try:
-                answer: Any = await self.port.asked(self._web.users_info(user=user))
+                answer: Any = await self.port.asked(self._web.users_info(user=user, include_locale=True))
                 profile = answer["user"]
                 self._names[user] = str(profile.get("real_name") or profile.get("name") or user)
                 self._zones[user] = str(profile.get("tz") or "")
+                self._tongues[user] = str(profile.get("locale") or "")[:35]
             except CallFailed as error:
                 log.info("slack.name_not_known", words=error.words)
                 return user

@@ -184,10 +184,11 @@ class PersonDid:
     named: bool = True
     """The person's name is known; else only the id."""
 
-    def by(self, name: str, zone: str) -> ChatMessage:
+    def by(self, name: str, zone: str, language: str) -> ChatMessage:
         """The message with what Slack says of its person."""
         origin = self.message.origin
-        return replace(self.message, origin=replace(origin, person=replace(origin.person, name=name, zone=zone)))
+        person = replace(origin.person, name=name, zone=zone, language=language)
+        return replace(self.message, origin=replace(origin, person=person))
 
 
 @dataclass(frozen=True, slots=True)

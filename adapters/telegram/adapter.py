@@ -7,17 +7,18 @@ is in a table (`adapters.contract.intake`), by its own ids (`polling`); what is 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
 
-from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Fate
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, CommandDoc, Fate
 from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.settings import revealed
@@ -28,6 +29,7 @@ from adapters.telegram.port import TelegramPort
 from adapters.telegram.section import TelegramSection
 from adapters.telegram.webhook import Webhook
 from agent_core.ports import Clock
+from agent_core.text.tongue import speak, speaking, translated
 
 if TYPE_CHECKING:
     import ssl
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger("telegram")
 
 CHANNEL = "updates"
+
+
+MENUS = "menus"
+"""The channel by whose cursor it is known which menus were set."""
 
 
 class TelegramAdapter:
@@ -124,6 +130,21 @@ class TelegramAdapter:
         known = await self.port.asked(self._bot.get_my_commands())
         if list(known) != menu:
             await self.port.asked(self._bot.set_my_commands(menu))
+        await self._set_menus()
+
+    async def _set_menus(self) -> None:
+        """The same in other languages, if they are others than the last time."""
+        from telegram import BotCommand
+
+        menus = {tag: _in_language(tag, self._intake.commands()) for tag in translated()}
+        mark = hashlib.sha256(repr(menus).encode()).hexdigest()
+        if not menus or await self._intake.cursor(self.name, MENUS) == mark:
+            return
+        for tag, commands in menus.items():
+            menu = [BotCommand(name, words[:256]) for name, words in commands]
+            await self.port.asked(self._bot.set_my_commands(menu, language_code=tag))
+        with suppress(NotAccepted):  # then they are set once more
+            await self._intake.skip(self.name, (MENUS, mark))
 
     def _down(self, error: CallFailed) -> AdapterDown:
         if error.cause is Cause.NOT_LET_IN:
@@ -300,3 +321,9 @@ def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[
         get_updates_request=requests[1],
     )
     return bot, requests
+
+
+def _in_language(language: str, commands: Sequence[CommandDoc]) -> list[tuple[str, str]]:
+    """Commands by name, with what they do."""
+    with speaking(language):
+        return [(one.name, speak(one.words)) for one in commands]

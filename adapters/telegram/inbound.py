@@ -97,7 +97,10 @@ def _number(value: Json) -> int:
 def _person(sender: Table) -> ChatPerson:
     name = " ".join(part for part in (_text(sender.get("first_name")), _text(sender.get("last_name"))) if part)
     return ChatPerson(
-        str(_number(sender["id"])), name or _text(sender.get("title")) or "somebody", _text(sender.get("username"))
+        str(_number(sender["id"])),
+        name or _text(sender.get("title")) or "somebody",
+        _text(sender.get("username")),
+        language=_text(sender.get("language_code"))[:35],
     )
 
 

@@ -10,9 +10,10 @@ from agent_core.bell import Bell
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock
 from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.text.tongue import sentence, speak, speaking
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 
-STORAGE_AWAY = "The gateway cannot store anything just now; what comes next is kept back until it can"
+STORAGE_AWAY = sentence("The gateway cannot store anything just now; what comes next is kept back until it can")
 
 
 class TurnSeen:
@@ -38,7 +39,8 @@ class TurnSeen:
         """What is to be seen now; while something is being committed, what was to be seen before."""
         shown = self._held if self._held is not None else view(self.turn, self._clock.now_ms())
         if self.storage_away and shown.open:
-            status = Bubble("status", BubbleKind.STATUS, STORAGE_AWAY, final=False)
+            with speaking(shown.language):
+                status = Bubble("status", BubbleKind.STATUS, speak(STORAGE_AWAY), final=False)
             shown = replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
         progress = self.progress
         if not progress or not shown.open:

@@ -25,26 +25,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 from agent_core.causes import BreakCause, cause_words, detail_words, status_words
 from agent_core.failures import notices
 from agent_core.failures.errors import ProtocolError
-from agent_core.failures.notices import (
-    AGAIN,
-    CONTINUE,
-    ONLY_THE_REST_THEN,
-    RETRY,
-    UNFINISHED,
-    WHY,
-    Action,
-    ExitClass,
-    Notice,
-    NotStarted,
-    later_words,
-    names,
-    say,
-    times,
-    work_words,
-)
+from agent_core.failures.notices import AGAIN, CONTINUE, RETRY, UNFINISHED, WHY, Action, ExitClass, NotStarted, say
 from agent_core.limits.spend import Spend, opens_words, spent_words
 from agent_core.records import dataclass
 from agent_core.text.durations import duration
+from agent_core.text.tongue import known_sentence, names_in, number, sentence, speak, speak_many
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, TypeAdapter
@@ -133,7 +118,7 @@ class Exit(ABC):
         """What a person can press, as long as nothing has been done yet."""
         return self.actions
 
-    def notice(self) -> Notice | None:
+    def notice(self) -> notices.Notice | None:
         """What the gateway says, or None for the clean exits. Nothing that has been done is offered to be done again: after tools, to go on takes
         the place of to retry."""
         text, actions = self.text(), self.offers()
@@ -141,7 +126,7 @@ class Exit(ABC):
             return None
         if self.ran and Action.RETRY in actions:
             actions = (Action.CONTINUE, *(one for one in actions if one not in (Action.CONTINUE, Action.RETRY)))
-        return Notice(text, actions)
+        return notices.Notice(text, actions)
 
     def facts(self) -> dict[str, Any]:
         """All its facts by their stored names."""
@@ -155,11 +140,16 @@ class Exit(ABC):
     @property
     def work(self) -> str:
         """What had been done and what was not; empty if no tool was involved."""
-        return work_words(self.tools_done, self.tools_dropped, self.tools_unsure)
+        return notices.work_words(self.tools_done, self.tools_dropped, self.tools_unsure)
 
     @property
     def cut(self) -> str:
-        return "The reply above is cut short." if self.text_shown else ""
+        return speak("The reply above is cut short.") if self.text_shown else ""
+
+    def told(self, message: str) -> str:
+        """A sentence about it: the names in its braces are of what is known of it."""
+        values = {name: getattr(self, name) for name in names_in(message)}
+        return speak(message, **{name: value() if callable(value) else value for name, value in values.items()})
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -189,7 +179,7 @@ class Troubled(Exit, ABC):
 
     @property
     def spent(self) -> str:
-        return f" after {times(self.attempts, 'attempt')}" if self.attempts > 1 else ""
+        return notices.attempts_words(self.attempts) if self.attempts > 1 else ""
 
     @property
     def said(self) -> str:
@@ -206,21 +196,21 @@ class Failed(Troubled, ABC):
     @property
     def later(self) -> str:
         """When to try again, and what: not again what was done."""
-        return later_words(self.retry_after_seconds, ran=self.ran)
+        return notices.later_words(self.retry_after_seconds, ran=self.ran)
 
     @property
     def differently(self) -> str:
-        return "Ask for the rest in other words." if self.ran else "Put it differently."
+        return speak("Ask for the rest in other words.") if self.ran else speak("Put it differently.")
 
     @property
     def dropped(self) -> str:
         """The tools whose call was arriving."""
-        return names(self.tools_dropped or ("",))
+        return notices.names(self.tools_dropped or ("",))
 
     @property
     def not_executed(self) -> str:
-        work = work_words(self.tools_done, (), self.tools_unsure)
-        return say(f"The call was not executed ({self.dropped}); the task is not finished.", work)
+        work = notices.work_words(self.tools_done, (), self.tools_unsure)
+        return say(self.told("The call was not executed ({dropped}); the task is not finished."), work)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +222,7 @@ class Doubted(Failed, ABC):
 
     @property
     def left_out(self) -> str:
-        return f"Asked without {self.without}, it did not reply either." if self.without else ""
+        return (speak("Asked without {without}, it did not reply either.", without=known_sentence(self.without)) if self.without else "")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,16 +241,11 @@ class Cut(Failed, ABC):
     def text(self) -> str:
         if self.cause is not BreakCause.TOO_LONG:
             return self.by_the_model()
-        return say(
-            f"The reply was stopped at {self.limit:,} characters (thoughts and tool calls included): that is outspoken's own limit "
-            "for one reply, not the model's.",
-            self.work,
-            f"{self.in_parts} in parts.",
-        )
+        return say(speak("The reply was stopped at {limit} characters (thoughts and tool calls included): that is outspoken's own limit for one reply, not the model's.", limit=number(self.limit)), self.work, self.in_parts)  # fmt: skip
 
     @property
     def in_parts(self) -> str:
-        return "Ask for the rest" if self.ran else "Ask for the work"
+        return speak("Ask for the rest in parts.") if self.ran else speak("Ask for the work in parts.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,11 +262,12 @@ class TooMuch(Failed, ABC):
     advice: ClassVar[str]
 
     def text(self) -> str:
-        what, advice = f"{self.in_all}, also after it was shortened.", self.advice
+        what, advice = self.in_all, self.advice
         if self.alone:
-            what, advice = f"This message by itself is {self.by_itself}.", "Send it in parts, or shorter."
-        about = f" (about {self.size} tokens)" if self.size else ""
-        return say(what.format(about=about, status=status_words(self.status)), self.work, self.cut, advice)
+            what, advice = self.by_itself, sentence("Send it in parts, or shorter.")
+        about = self.told(" (about {size} tokens)") if self.size else ""
+        spoken = speak(what, about=about, status=status_words(self.status))
+        return say(spoken, self.work, self.cut, notices.instead(advice))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,9 +282,9 @@ class Misset(Failed, ABC):
 
     def text(self) -> str:
         model = f" “{self.model}”" if self.model else ""
-        what, advice = f"{self.what.format(model=model)}{self.said}.", self.advice
+        what, advice = speak(self.what, model=model, said=self.said), self.advice
         if self.cause is not None and self.cause is self.elsewhere:
-            what, advice = f"There is no answer: {self.why()}.", notices.BY_OPERATOR
+            what, advice = self.told("There is no answer: {why}."), notices.BY_OPERATOR
         return say(what, self.work, self.cut, advice)
 
 
@@ -311,8 +297,8 @@ class Looped(Exit, ABC):
     count: int = 0
 
     def text(self) -> str:
-        what = self.what.format(tool=self.tool, times=times(self.count))
-        otherwise = "Going on the same way would most likely end here again: say what should be done differently."
+        what = speak(self.what, tool=self.tool, times=notices.times(self.count))
+        otherwise = speak("Going on the same way would most likely end here again: say what should be done differently.")  # fmt: skip
         return say(what, UNFINISHED, self.work, self.cut, otherwise)
 
 
@@ -411,7 +397,7 @@ class BrokenBeforeText(Doubted):
     """Nothing came of a reply, or the connection broke before any of it, also on the other ways."""
 
     def text(self) -> str:
-        what = f"The model did not reply: {self.why()}{self.spent}."
+        what = self.told("The model did not reply: {why}{spent}.")
         return say(what, self.left_out, self.work, self.cut, self.later)
 
 
@@ -423,10 +409,10 @@ class BrokenInText(Failed):
     """Nobody knows whether the reply on screen is whole: it reads so, or the model had nothing to add."""
 
     def text(self) -> str:
-        what, on = "The reply above is cut short", "failed"
+        what = sentence("The reply above is cut short: {why}, and going on from there failed{spent}.")
         if self.unclear:
-            what, on = "Whether the reply above is complete is not clear", "brought nothing more"
-        return say(f"{what}: {self.why()}, and going on from there {on}{self.spent}.", self.work, CONTINUE)
+            what = sentence("Whether the reply above is complete is not clear: {why}, and going on from there brought nothing more{spent}.")  # fmt: skip
+        return say(speak(what, why=self.why(), spent=self.spent), self.work, CONTINUE)
 
 
 @ends(ExitCode.BROKEN_IN_TOOL_CALL, ExitClass.PROVIDER, operator=_LARGE_CALLS, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
@@ -438,11 +424,7 @@ class BrokenInToolCall(Failed):
 
     def text(self) -> str:
         large = self.cause is not BreakCause.UNREADABLE_CALL and self.chars >= 1_500  # else it is not for its size
-        return say(
-            f"The model's reply broke off inside a tool call ({self.dropped}): {self.why()}{self.spent}.",
-            self.not_executed,
-            "Ask for the rest in smaller pieces, or say “continue”." if large else CONTINUE,
-        )
+        return say(self.told("The model's reply broke off inside a tool call ({dropped}): {why}{spent}."), self.not_executed, speak("Ask for the rest in smaller pieces, or say “continue”.") if large else CONTINUE)  # fmt: skip
 
 
 @ends(ExitCode.SAME_STALL_AGAIN, ExitClass.PROVIDER, actions=WHY, operator=_LARGE_CALLS,
@@ -456,12 +438,16 @@ class SameStallAgain(Failed):
 
     def text(self) -> str:
         return say(
-            f"The same stall came back: {self.pattern}, {times(self.count)} by now.",
-            f"Tried: {', '.join(self.tried)}." if self.tried else "",
+            speak(
+                "The same stall came back: {pattern}, {times} by now.",
+                pattern=known_sentence(self.pattern),
+                times=notices.times(self.count),
+            ),
+            speak("Tried: {what}.", what=", ".join(map(known_sentence, self.tried))) if self.tried else "",
             self.work,
-            "Trying the same again will most likely stall again. Ask for a smaller piece of the work, for another way to "
-            f"do it, or for the text here in the chat. {self.tool} stays on offer; where this conversation is remembered, the next "
-            "message begins with the advice to send its calls in smaller pieces.",
+            self.told(
+                "Trying the same again will most likely stall again. Ask for a smaller piece of the work, for another way to do it, or for the text here in the chat. {tool} stays on offer; where this conversation is remembered, the next message begins with the advice to send its calls in smaller pieces."
+            ),
         )
 
 
@@ -470,7 +456,7 @@ class EmptyReply(Doubted):
     """The model returned nothing at all."""
 
     def text(self) -> str:
-        what = f"The model returned an empty reply{self.spent}. There is no answer."
+        what = self.told("The model returned an empty reply{spent}. There is no answer.")
         return say(what, self.left_out, self.work, self.later)
 
 
@@ -480,11 +466,16 @@ class EmptyAfterTools(Failed):
 
     def text(self) -> str:
         last = self.tool or "".join(self.tools_done[-1:])
-        steps = times(self.steps, "step")
         return say(
-            f"The task is not finished: after {steps} (last tool: {last}) the model returned nothing{self.spent}.",
+            speak_many(
+                "The task is not finished: after {count} step (last tool: {last}) the model returned nothing{spent}.",
+                "The task is not finished: after {count} steps (last tool: {last}) the model returned nothing{spent}.",
+                self.steps,
+                last=last,
+                spent=self.spent,
+            ),
             self.work,
-            "The text above is progress, not the answer." if self.text_shown else "",
+            speak("The text above is progress, not the answer.") if self.text_shown else "",
             CONTINUE,
         )
 
@@ -494,7 +485,8 @@ class ThinkingOnly(Failed):
     """The model only reasoned."""
 
     def text(self) -> str:
-        return say(f"The model thought, but never replied{self.spent}. There is no answer.", self.work, CONTINUE)
+        what = self.told("The model thought, but never replied{spent}. There is no answer.")
+        return say(what, self.work, CONTINUE)
 
 
 @ends(ExitCode.PROMISED_WITHOUT_ACTING, ExitClass.PROVIDER,
@@ -506,12 +498,9 @@ class PromisedWithoutActing(Failed):
     announced: str = ""
 
     def text(self) -> str:
-        return say(
-            f"The model announced “{self.announced}” and then did nothing, also after being asked to go on.",
-            "Nothing is running, and nothing more will come by itself.",
-            self.work,
-            CONTINUE,
-        )
+        announced = self.announced
+        what = speak("The model announced “{what}” and then did nothing, also after being asked to go on.", what=announced)  # fmt: skip
+        return say(what, speak("Nothing is running, and nothing more will come by itself."), self.work, CONTINUE)
 
 
 _OUTPUT = "Raise [model] max_output_tokens (or the limit that the client asks for)."
@@ -525,13 +514,12 @@ class CutByLength(Cut):
     """As in `BrokenInText`."""
 
     def by_the_model(self) -> str:
-        what, on = "The reply is cut", f", and going on from there did not bring it to an end{self.spent}"
+        what = sentence("The reply is cut: the model reached its output limit, and going on from there did not bring it to an end{spent}.")  # fmt: skip
         if self.unclear:
-            what = "Whether the reply above is complete is not clear"
-            on = f", and going on from there brought nothing more{self.spent}"
+            what = sentence("Whether the reply above is complete is not clear: the model reached its output limit, and going on from there brought nothing more{spent}.")  # fmt: skip
         elif self.limit_was_asked:
-            on = " that the request asked for"
-        return say(f"{what}: the model reached its output limit{on}.", self.work, CONTINUE)
+            what = sentence("The reply is cut: the model reached its output limit that the request asked for.")
+        return say(speak(what, spent=self.spent), self.work, CONTINUE)
 
 
 @ends(ExitCode.TOOL_CALL_CUT_BY_LENGTH, ExitClass.LIMIT, http=200, operator=_OUTPUT, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
@@ -539,8 +527,9 @@ class ToolCallCutByLength(Cut):
     """A tool call reached the model's output limit."""
 
     def by_the_model(self) -> str:
-        what = f"The model reached its output limit inside a tool call ({self.dropped}){self.spent}."
-        return say(what, self.not_executed, f"{self.in_parts} in smaller pieces.")
+        what = self.told("The model reached its output limit inside a tool call ({dropped}){spent}.")
+        smaller = speak("Ask for the work in smaller pieces.")
+        return say(what, self.not_executed, speak("Ask for the rest in smaller pieces.") if self.ran else smaller)
 
 
 # ---------------------------------------------------------------------- what the provider's answer decided
@@ -558,7 +547,7 @@ class Refused(Failed):
     """The provider's content filter refused the request."""
 
     def text(self) -> str:
-        what = "The provider's content filter refused this request; there is no answer."
+        what = speak("The provider's content filter refused this request; there is no answer.")
         return say(what, self.work, self.cut, self.differently)
 
 
@@ -567,7 +556,7 @@ class RefusedMidway(Exit):
     """The provider's content filter stopped a reply on its way."""
 
     def text(self) -> str:
-        return say("The provider's content filter stopped the reply above before its end.", self.work)
+        return say(speak("The provider's content filter stopped the reply above before its end."), self.work)
 
 
 @ends(ExitCode.RATE_LIMITED, ExitClass.PROVIDER, http=429, actions=RETRY,
@@ -577,11 +566,12 @@ class RateLimited(Failed):
     """The provider answered 429, longer than is waited for."""
 
     def text(self) -> str:
-        when = "Try again in a minute or two."
+        when = speak("Try again in a minute or two.")
         if self.retry_after_seconds:
-            when = f"It says to try again in {duration(self.retry_after_seconds)}."
-        rest = ONLY_THE_REST_THEN if self.ran else ""
-        return say(f"The provider's rate limit was hit (HTTP 429){self.spent}.", when, self.work, self.cut, rest)
+            when = speak("It says to try again in {duration}.", duration=duration(self.retry_after_seconds))
+        rest = notices.ONLY_THE_REST_THEN if self.ran else ""
+        what = self.told("The provider's rate limit was hit (HTTP 429){spent}.")
+        return say(what, when, self.work, self.cut, rest)
 
 
 @ends(ExitCode.PROVIDER_DOWN, ExitClass.PROVIDER, http=503, actions=RETRY, operator=_PROVIDER,
@@ -590,9 +580,9 @@ class ProviderDown(Doubted):
     """The provider cannot be reached, or answers with errors."""
 
     def text(self) -> str:
-        waited = f", {self.seconds} s in all" if self.seconds else ""
-        what = f"The model is not available: {self.why()}{self.spent}{waited}."
-        look = "If it stays so, whoever runs this gateway has to look at the model's address."
+        waited = self.told(", {seconds} s in all") if self.seconds else ""
+        what = speak("The model is not available: {why}{spent}{waited}.", why=self.why(), spent=self.spent, waited=waited)  # fmt: skip
+        look = speak("If it stays so, whoever runs this gateway has to look at the model's address.")
         advice = say(self.later, look if self.cause in _OUT_OF_REACH else "")
         return say(what, self.left_out, self.work, self.cut, notices.BY_OPERATOR if self.cause in _NO_TLS else advice)
 
@@ -608,8 +598,8 @@ class ProviderGarbage(Doubted):
 
     def text(self) -> str:
         where = status_words(self.status) + self.spent
-        what = f"The model's address answered with something that is no chat completion{where}."
-        return say(what, self.left_out, self.work, self.cut, "If it stays so, the configured base URL may be wrong.")
+        what = speak("The model's address answered with something that is no chat completion{where}.", where=where)
+        return say(what, self.left_out, self.work, self.cut, speak("If it stays so, the configured base URL may be wrong."))  # fmt: skip
 
 
 @ends(ExitCode.NOT_AUTHORISED, ExitClass.PROVIDER, http=401, actions=WHY,
@@ -618,8 +608,8 @@ class NotAuthorised(Misset):
     """The provider refuses the key, and there is no other one."""
 
     elsewhere = BreakCause.REGION
-    what = "The provider did not accept our key or does not allow this model"
-    advice = "Whoever runs this gateway has to check the key; asking again will not help before that."
+    what = sentence("The provider did not accept our key or does not allow this model{said}.")
+    advice = sentence("Whoever runs this gateway has to check the key; asking again will not help before that.")
 
 
 @ends(
@@ -628,8 +618,8 @@ class NotAuthorised(Misset):
 class PaymentRequired(Misset):
     """The provider wants money."""
 
-    what = "The provider asks for payment: the account or the key has no credit left"
-    advice = "Whoever runs this gateway has to top it up, or to raise its limit."
+    what = sentence("The provider asks for payment: the account or the key has no credit left{said}.")
+    advice = sentence("Whoever runs this gateway has to top it up, or to raise its limit.")
 
 
 @ends(ExitCode.MODEL_NOT_FOUND, ExitClass.PROVIDER, http=404, actions=WHY,
@@ -639,8 +629,8 @@ class ModelNotFound(Misset):
     """The provider does not know the model."""
 
     elsewhere = BreakCause.NO_ROUTE
-    what = "The provider does not know the model{model}"
-    advice = "Whoever runs this gateway has to set the model's name or address right."
+    what = sentence("The provider does not know the model{model}{said}.")
+    advice = sentence("Whoever runs this gateway has to set the model's name or address right.")
 
 
 @ends(ExitCode.BAD_REQUEST, ExitClass.PROVIDER, http=400, actions=WHY,
@@ -651,29 +641,31 @@ class BadRequest(Failed):
     """The provider refuses the request itself, so it is not repeated."""
 
     def text(self) -> str:
-        again = "It was not repeated."
+        again = speak("It was not repeated.")
         if self.attempts > 1:
-            again = f"Asking again in other ways did not help ({times(self.attempts, 'attempt')})."
-        advice = f"{self.differently[:-1]}, or {notices.ANEW}."
-        return say(f"The provider did not accept the request{self.said}.", again, self.work, self.cut, advice)
+            again = speak_many("Asking again in other ways did not help ({count} attempt).", "Asking again in other ways did not help ({count} attempts).", self.attempts)  # fmt: skip
+        advice = sentence("Put it differently, or {anew}.")
+        if self.ran:
+            advice = sentence("Ask for the rest in other words, or {anew}.")
+        return say(self.told("The provider did not accept the request{said}."), again, self.work, self.cut, notices.instead(advice))  # fmt: skip
 
 
 @ends(ExitCode.CONTEXT_OVERFLOW, ExitClass.LIMIT, http=400, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "tools_done": []})  # fmt: skip
 class ContextOverflow(TooMuch):
     """The conversation does not fit into the model's context, also shortened."""
 
-    by_itself = "more than the model can read{about}"
-    in_all = "The conversation has grown larger than the model can read{about}"
-    advice = f"{notices.ANEW_FIRST}, or send less at once."
+    by_itself = sentence("This message by itself is more than the model can read{about}.")
+    in_all = sentence("The conversation has grown larger than the model can read{about}, also after it was shortened.")
+    advice = sentence("{anew_first}, or send less at once.")
 
 
 @ends(ExitCode.REQUEST_TOO_LARGE, ExitClass.LIMIT, http=413, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "status": 413, "tools_done": []})  # fmt: skip
 class RequestTooLarge(TooMuch):
     """The request has too many bytes for the provider, also shortened."""
 
-    by_itself = "larger than the provider takes{about}{status}"
-    in_all = "The request{about} is larger than the provider takes{status}"
-    advice = f"Send less at once, or {notices.ANEW}."
+    by_itself = sentence("This message by itself is larger than the provider takes{about}{status}.")
+    in_all = sentence("The request{about} is larger than the provider takes{status}, also after it was shortened.")
+    advice = sentence("Send less at once, or {anew}.")
 
 
 # ---------------------------------------------------------------------- loops, and limits of a turn
@@ -688,42 +680,42 @@ _BAD_AT_CALLS = "The model is bad at tool calls. Put another model first, or off
 class UnknownTool(Looped):
     """The model asks again and again for a tool that does not exist."""
 
-    what = "The model kept asking for a tool that does not exist ({tool}), {times}."
+    what = sentence("The model kept asking for a tool that does not exist ({tool}), {times}.")
 
 
 @ends(ExitCode.UNREADABLE_ARGUMENTS, ExitClass.LOOP, actions=WHY, operator=_BAD_AT_CALLS)
 class UnreadableArguments(Looped):
     """The model sends again and again arguments that cannot be read."""
 
-    what = "The model kept sending arguments for {tool} that cannot be read, {times}."
+    what = sentence("The model kept sending arguments for {tool} that cannot be read, {times}.")
 
 
 @ends(ExitCode.REPEATING_FAILING_CALL, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
 class RepeatingFailingCall(Looped):
     """The same call failed in the same way too often."""
 
-    what = "Stopped: the same call of {tool} failed {times} in the same way."
+    what = sentence("Stopped: the same call of {tool} failed {times} in the same way.")
 
 
 @ends(ExitCode.FAILING_TOOL, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
 class FailingTool(Looped):
     """One tool failed too often in a row."""
 
-    what = "Stopped: {tool} failed {times} in a row."
+    what = sentence("Stopped: {tool} failed {times} in a row.")
 
 
 @ends(ExitCode.NO_PROGRESS, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
 class NoProgress(Looped):
     """The same reading call gave the same result too often, or the same call with an effect was made far too often."""
 
-    what = "Stopped: {tool} was called {times} in the same way."
+    what = sentence("Stopped: {tool} was called {times} in the same way.")
 
 
 @ends(ExitCode.GOING_IN_CIRCLES, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
 class GoingInCircles(Looped):
     """A cycle of calls went round too often."""
 
-    what = "Stopped: the model went round the same calls ({tool}) {times}."
+    what = sentence("Stopped: the model went round the same calls ({tool}) {times}.")
 
 
 _LONG_TURNS = (
@@ -738,7 +730,7 @@ class StepLimit(Exit):
     limit: int = 0
 
     def text(self) -> str:
-        what = f"Stopped at the limit of {times(self.limit, 'step')} for one message."
+        what = speak_many("Stopped at the limit of {count} step for one message.", "Stopped at the limit of {count} steps for one message.", self.limit)  # fmt: skip
         return say(what, UNFINISHED, self.work, self.cut, notices.GO_ON)
 
 
@@ -750,7 +742,9 @@ class Meanwhile(Troubled, ABC):
 
     @property
     def trouble(self) -> str:
-        tried = f", and {times(self.attempts, 'attempt')} did not change that" if self.attempts else ""
+        tried = ""
+        if self.attempts:
+            tried = speak_many(", and {count} attempt did not change that", ", and {count} attempts did not change that", self.attempts)  # fmt: skip
         return f": {self.why()}{tried}" if self.cause is not None else ""
 
 
@@ -759,7 +753,7 @@ class TimeLimit(Meanwhile):
     """So much time was spent on one message."""
 
     def text(self) -> str:
-        what = f"Stopped at the limit of {duration(self.limit)} for one message{self.trouble}."
+        what = speak("Stopped at the limit of {duration} for one message{trouble}.", duration=duration(self.limit), trouble=self.trouble)  # fmt: skip
         return say(what, UNFINISHED, self.work, self.cut, notices.GO_ON)
 
 
@@ -776,10 +770,10 @@ class SpendLimit(Meanwhile):
 
     def text(self) -> str:
         if self.spend is None:
-            what = f"Stopped at the limit of {self.limit} tokens for one message ({self.count} used)."
+            what = self.told("Stopped at the limit of {limit} tokens for one message ({count} used).")
             return say(what, UNFINISHED, self.work, self.cut, CONTINUE)
-        before = f"Before that{self.trouble}." if self.trouble else ""
-        did = UNFINISHED if self.steps or self.text_shown else "There is no answer."
+        before = self.told("Before that{trouble}.") if self.trouble else ""
+        did = UNFINISHED if self.steps or self.text_shown else speak("There is no answer.")
         return say(spent_words(self.spend), before, did, self.work, self.cut, opens_words(self.spend))
 
     def offers(self) -> tuple[Action, ...]:
@@ -801,12 +795,7 @@ class Stopped(Exit):
     """It was stopped because its person is being forgotten."""
 
     def text(self) -> str:
-        return say(
-            notices.FORGOTTEN if self.forgotten else "Stopped, as you asked.",
-            f"Cancelled: {self.detail}." if self.detail else "",
-            "" if self.ran else "No tool had run.",
-            self.work,
-        )
+        return say(notices.FORGOTTEN if self.forgotten else speak("Stopped, as you asked."), self.told("Cancelled: {detail}.") if self.detail else "", "" if self.ran else speak("No tool had run."), self.work)  # fmt: skip
 
 
 @ends(ExitCode.SUPERSEDED, ExitClass.STOPPED, actions=(), operator=_WANTED)
@@ -814,7 +803,7 @@ class SupersededFacts(Exit):
     """A person's next message took its place."""
 
     def text(self) -> str:
-        return say("(Interrupted by your next message.)", self.work)
+        return say(speak("(Interrupted by your next message.)"), self.work)
 
 
 @ends(ExitCode.APPROVAL_DENIED, ExitClass.STOPPED, http=403, actions=WHY, operator=_WANTED)
@@ -822,7 +811,8 @@ class ApprovalDenied(Exit):
     """A person said no to a tool."""
 
     def text(self) -> str:
-        return say(f"Ended: {self.tool} was not approved, and the task needs it. It was not executed.", self.work)
+        what = self.told("Ended: {tool} was not approved, and the task needs it. It was not executed.")
+        return say(what, self.work)
 
 
 @ends(ExitCode.APPROVAL_EXPIRED, ExitClass.STOPPED, http=403,
@@ -834,8 +824,8 @@ class ApprovalExpired(Exit):
     """Seconds."""
 
     def text(self) -> str:
-        what = f"Ended: nobody approved {self.tool} within {duration(self.limit)}. It was not executed."
-        return say(what, self.work, "Say “continue” to be asked again.")
+        what = speak("Ended: nobody approved {tool} within {duration}. It was not executed.", tool=self.tool, duration=duration(self.limit))  # fmt: skip
+        return say(what, self.work, speak("Say “continue” to be asked again."))
 
 
 # ---------------------------------------------------------------------- the gateway itself
@@ -849,8 +839,8 @@ class InterruptedByRestart(Failed):
 
     def text(self) -> str:
         if self.detail == notices.RESTORED:
-            return f"Set aside: {notices.RESTORED}. See what there is of it before you ask for it again."
-        what = "The gateway was restarted while this was running; the task is not finished."
+            return speak("Set aside: {why}. See what there is of it before you ask for it again.", why=speak(notices.RESTORED))  # fmt: skip
+        what = speak("The gateway was restarted while this was running; the task is not finished.")
         return say(what, self.work, self.cut, CONTINUE)
 
 
@@ -871,14 +861,18 @@ class InternalError(Exit):
         if self.reason is NotStarted.GONE:
             return self.reason.said(detail=self.detail)
         if self.reason is NotStarted.DAMAGED:
-            known = f"{UNFINISHED[:-1]}, and whether everything that is shown above was done is not known."
-            return f"Ended: {notices.DAMAGED} (reference {self.reference}). {known} {notices.AFTER_DAMAGE}"
+            why = speak(notices.DAMAGED)
+            return say(speak("Ended: {why} (reference {reference}).", why=why, reference=self.reference), speak("The task is not finished, and whether everything that is shown above was done is not known."), notices.AFTER_DAMAGE)  # fmt: skip
         if self.detail:
-            advice = "Please tell whoever runs the gateway; say it in another way if you try again."
-            return f"This was set aside: {self.detail} (reference {self.reference}). {UNFINISHED} {advice}"
-        what = f"Something went wrong inside the gateway itself (reference {self.reference}). {UNFINISHED}"
-        tell = f". {notices.ONLY_THE_REST}" if self.ran else "; you can try again."
-        return say(what, self.work, self.cut, f"Please tell whoever runs it{tell}")
+            advice = speak("Please tell whoever runs the gateway; say it in another way if you try again.")
+            why = known_sentence(self.detail)
+            what = speak("This was set aside: {detail} (reference {reference}).", detail=why, reference=self.reference)
+            return say(what, UNFINISHED, advice)
+        what = self.told("Something went wrong inside the gateway itself (reference {reference}).")
+        tell = speak("Please tell whoever runs it; you can try again.")
+        if self.ran:
+            tell = say(speak("Please tell whoever runs it."), notices.ONLY_THE_REST)
+        return say(what, UNFINISHED, self.work, self.cut, tell)
 
 
 @ends(ExitCode.NOT_STARTED, ExitClass.NOT_STARTED, actions=RETRY,

@@ -34,6 +34,7 @@ from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Pla
 from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, Message, text_of
 from agent_core.records import dataclass
+from agent_core.text.tongue import sentence, speak, speak_many
 
 MOST_TRIES = 6
 """How often something is left out and the model asked again, within one step of a turn."""
@@ -463,48 +464,107 @@ def looked_at(known: Iterable[LeftOut], messages: Sequence[Message]) -> tuple[Le
 
 _REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 """Failures that say that it is what was sent."""
-_MEDIA_WORDS = {LeftOutKind.PICTURE: "picture", LeftOutKind.SOUND: "recording", LeftOutKind.FILE: "file"}
+_NONE_TAKEN = {
+    LeftOutKind.PICTURE: (
+        sentence("The model {model} at {endpoint} can't take pictures; I left yours out."),
+        sentence("The model {model} at {endpoint} can't take pictures; I left the earlier ones out."),
+    ),
+    LeftOutKind.SOUND: (
+        sentence("The model {model} at {endpoint} can't take recordings; I left yours out."),
+        sentence("The model {model} at {endpoint} can't take recordings; I left the earlier ones out."),
+    ),
+    LeftOutKind.FILE: (
+        sentence("The model {model} at {endpoint} can't take files; I left yours out."),
+        sentence("The model {model} at {endpoint} can't take files; I left the earlier ones out."),
+    ),
+}
+"""The person's own, those of earlier on."""
 
 
 def left_out_words(left: Sequence[Suspect], model: str, endpoint: str, cause: BreakCause | None) -> str:
     """What was left out of what a model is sent, so that the conversation can go on."""
     said: list[str] = []
     doubted = cause is not None and cause not in _REFUSALS
-    for kind, word in _MEDIA_WORDS.items():
+    for kind, (yours, earlier) in _NONE_TAKEN.items():
         mine = [one for one in left if one.kind is kind]
+        now = any(one.now for one in mine)
         if any(not one.key for one in mine):
-            whose = "yours" if any(one.now for one in mine) else "the earlier ones"
-            said.append(f"The model {model} at {endpoint} can't take {word}s; I left {whose} out.")
+            said.append(speak(yours if now else earlier, model=model, endpoint=endpoint))
         elif mine:
-            what = f"a {word}" if len(mine) == 1 else f"{len(mine)} {word}s"
-            whose = "of yours" if any(one.now for one in mine) else "from earlier on"
-            verb = "replied only without" if doubted else "did not accept"
-            said.append(f"{model} {verb} {what} {whose}; I left {'it' if len(mine) == 1 else 'them'} out.")
+            what = _of_media(kind, len(mine), now=now)
+            said.append(
+                speak_many(
+                    "{model} replied only without {what}; I left it out.",
+                    "{model} replied only without {what}; I left them out.",
+                    len(mine),
+                    model=model,
+                    what=what,
+                )
+                if doubted
+                else speak_many(
+                    "{model} did not accept {what}; I left it out.",
+                    "{model} did not accept {what}; I left them out.",
+                    len(mine),
+                    model=model,
+                    what=what,
+                )
+            )
     messages = [one for one in left if one.kind is LeftOutKind.MESSAGE]
     if messages and doubted:
-        what = "an earlier message" if len(messages) == 1 else f"{len(messages)} earlier messages"
-        it = "it" if len(messages) == 1 else "them"
-        said.append(f"{model} replied only without {what}; I left {it} out so that this can go on.")
+        said.append(
+            speak_many(
+                "{model} replied only without an earlier message; I left it out so that this can go on.",
+                "{model} replied only without {count} earlier messages; I left them out so that this can go on.",
+                len(messages),
+                model=model,
+            )
+        )
     elif messages:
         why = (
-            "is too long for"
+            speak("is too long for {model}", model=model)
             if cause in _TOO_MUCH
-            else "was refused by the content filter of"
+            else speak("was refused by the content filter of {model}", model=model)
             if cause is BreakCause.REFUSED
-            else "was not accepted by"
+            else speak("was not accepted by {model}", model=model)
         )
-        said.append(_left_messages(messages, why, model))
+        said.append(_left_messages(messages, why))
     return " ".join(said)
+
+
+def _of_media(kind: LeftOutKind, count: int, *, now: bool) -> str:
+    match kind, now:
+        case LeftOutKind.PICTURE, True:
+            return speak_many("a picture of yours", "{count} pictures of yours", count)
+        case LeftOutKind.PICTURE, False:
+            return speak_many("a picture from earlier on", "{count} pictures from earlier on", count)
+        case LeftOutKind.SOUND, True:
+            return speak_many("a recording of yours", "{count} recordings of yours", count)
+        case LeftOutKind.SOUND, False:
+            return speak_many("a recording from earlier on", "{count} recordings from earlier on", count)
+        case _, True:
+            return speak_many("a file of yours", "{count} files of yours", count)
+        case _:
+            return speak_many("a file from earlier on", "{count} files from earlier on", count)
 
 
 _TOO_MUCH = frozenset({BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 
 
-def _left_messages(messages: Sequence[Suspect], why: str, model: str) -> str:
-    if len(messages) > 1:
-        which = "messages of this turn" if all(one.now for one in messages) else "earlier messages"
-        return f"Something in {len(messages)} {which} {why} {model}; I left them out so that this can go on."
+def _left_messages(messages: Sequence[Suspect], why: str) -> str:
+    """`why`: a clause that follows what was left out."""
+    count = len(messages)
+    if count > 1:
+        if all(one.now for one in messages):
+            return speak(
+                "Something in {count} messages of this turn {why}; I left them out so that this can go on.",
+                count=count,
+                why=why,
+            )
+        return speak(
+            "Something in {count} earlier messages {why}; I left them out so that this can go on.", count=count, why=why
+        )
     if messages[0].now and messages[0].role == "assistant":
-        return f"What this reply had said so far {why} {model}; I asked again without it."
-    what = "A tool's result" if messages[0].role == "tool" else "An earlier message"
-    return f"{what} {why} {model}; I left it out so that this can go on."
+        return speak("What this reply had said so far {why}; I asked again without it.", why=why)
+    if messages[0].role == "tool":
+        return speak("A tool's result {why}; I left it out so that this can go on.", why=why)
+    return speak("An earlier message {why}; I left it out so that this can go on.", why=why)

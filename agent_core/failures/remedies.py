@@ -24,6 +24,7 @@ from agent_core.messages import GATEWAY_PREFIX
 from agent_core.records import dataclass
 from agent_core.retry import MODEL
 from agent_core.settings import LadderCounts, Route
+from agent_core.text.tongue import sentence
 from agent_core.text.worded import Worded
 
 
@@ -371,8 +372,8 @@ class Remedy(StrEnum):
             advises=_to_another,
             page="the same call again, as if nothing were known of earlier failures",
             story="gave up what it had tried because of earlier failures, and asked as usual",
-            mended="asked again",
-            tried="the same call again",
+            mended=sentence("asked again"),
+            tried=sentence("the same call again"),
         ),
     )
     RETRY = (
@@ -386,8 +387,8 @@ class Remedy(StrEnum):
             can=_within_patience,
             page="the same call again",
             story="tried the same call again",
-            mended="asked again",
-            tried="the same call again",
+            mended=sentence("asked again"),
+            tried=sentence("the same call again"),
         ),
     )
     CONTINUE = (
@@ -404,7 +405,7 @@ class Remedy(StrEnum):
             advises=_go_on,
             page="go on from where it stopped",
             story="asked the model to go on from the text so far",
-            mended="it went on from there",
+            mended=sentence("it went on from there"),
         ),
     )
     ADVISE_SMALLER = (
@@ -420,8 +421,8 @@ class Remedy(StrEnum):
             hiccup=False,
             page="again, with the advice to send smaller pieces",
             story="advised the model to send the work in smaller pieces",
-            mended="asked again in smaller pieces",
-            tried="advice to send smaller pieces",
+            mended=sentence("asked again in smaller pieces"),
+            tried=sentence("advice to send smaller pieces"),
         ),
     )
     NUDGE = (
@@ -435,7 +436,7 @@ class Remedy(StrEnum):
             advises=_remind,
             page="tell the model what is missing",
             story="reminded the model to go on",
-            mended="it was reminded",
+            mended=sentence("it was reminded"),
         ),
     )
     CONTINUE_THINKING = (
@@ -446,7 +447,7 @@ class Remedy(StrEnum):
             advises=lambda _: (Advice.THOUGHT_ONLY, ""),
             page="let it go on to an answer",
             story="asked the model to reply from its thoughts so far",
-            mended="it went on from there",
+            mended=sentence("it went on from there"),
         ),
     )
     COMPACT = (
@@ -456,7 +457,7 @@ class Remedy(StrEnum):
             does=Does.COMPACT,
             page="shorten the conversation",
             story="shortened the conversation",
-            mended="the conversation was shortened",
+            mended=sentence("the conversation was shortened"),
         ),
     )
     NEXT_ROUTE = (
@@ -483,8 +484,8 @@ class Remedy(StrEnum):
             hiccup=False,
             page="the next key or model",
             story="went to the next key or model",
-            mended="{model} was asked",
-            tried="another model",
+            mended=sentence("{model} was asked"),
+            tried=sentence("another model"),
         ),
     )
     LEAVE_OUT = (
@@ -499,7 +500,7 @@ class Remedy(StrEnum):
             does=Does.LEAVE_OUT,
             page="leave out what the provider objects to: what it names, else a picture, else messages, the latest first",
             story="left out what the provider may object to",
-            mended="asked again without what it objects to",
+            mended=sentence("asked again without what it objects to"),
         ),
     )
     WITHOUT_TOOL = (
@@ -514,8 +515,8 @@ class Remedy(StrEnum):
             hiccup=False,
             page="ask for text instead of the call",
             story="asked for the same as text, without the tool",
-            mended="asked for text instead",
-            tried="asking for text instead",
+            mended=sentence("asked for text instead"),
+            tried=sentence("asking for text instead"),
         ),
     )
 

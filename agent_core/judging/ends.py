@@ -14,6 +14,7 @@ from agent_core.failures import exits
 from agent_core.failures.leftout import LeftOutKind
 from agent_core.failures.remedies import DOUBTING, Failure, Remedy
 from agent_core.rules.whole import TextForm, form_of
+from agent_core.text.tongue import sentence
 from agent_core.turn.events import CallBroke, TurnEnded
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Activity, Phase, Segment, SegmentKind
@@ -107,7 +108,7 @@ def _with_its_own(
             return replace(ending, alone=all(one.now or (one.key, one.kind) in left for one in found))
         case exits.Doubted() if failure in DOUBTING and turn.chosen[failure, Remedy.LEAVE_OUT]:
             words = any(part.kind in (LeftOutKind.MESSAGE, LeftOutKind.THOUGHTS) for part in turn.leaving.parts)
-            return replace(ending, without="the earlier messages" if words else "what you attached")
+            return replace(ending, without=sentence("the earlier messages") if words else sentence("what you attached"))
         case _:
             return ending
 

@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import TypeAlias, assert_never
 
 from agent_core.records import dataclass
+from agent_core.text.tongue import number, sentence, speak, speak_many
 
 BLOCK = 4096
 """Files are counted in whole blocks of this size, as a disk keeps them: many small ones are not for nothing."""
@@ -238,21 +239,26 @@ def _on_disk(amounts: Amounts) -> int:
 def size_words(size: int) -> str:
     """Bytes for people."""
     if size < 1024:
-        return f"{size} bytes"
+        return speak("{size} bytes", size=size)
     value, units = size / 1024, ["KB", "MB", "GB", "TB"]
     while value >= 1000 and len(units) > 1:
         value /= 1024
         units.pop(0)
-    return f"{value:,.0f} {units[0]}" if value >= 100 else f"{value:.3g} {units[0]}"
+    return f"{number(value)} {units[0]}" if value >= 100 else f"{_short(value)} {units[0]}"
+
+
+def _short(value: float) -> str:
+    whole, _, rest = f"{value:.3g}".partition(".")
+    return number(float(f"{whole}.{rest or 0}"), len(rest))
 
 
 def amount_words(kind: QuotaKind, amount: int) -> str:
     """So much of a kind."""
     match kind:
         case QuotaKind.FILES:
-            return f"{amount:,} {'file' if amount == 1 else 'files'}"
+            return speak_many("{count} file", "{count} files", amount, count=number(amount))
         case QuotaKind.SESSIONS:
-            return f"{amount:,} {'conversation' if amount == 1 else 'conversations'}"
+            return speak_many("{count} conversation", "{count} conversations", amount, count=number(amount))
         case QuotaKind.WORKSPACE | QuotaKind.MEMORY | QuotaKind.SPOOL | QuotaKind.INCOMING | QuotaKind.WHOLE:
             return size_words(amount)
         case _:
@@ -295,35 +301,42 @@ def for_model(full: Full) -> str:
             assert_never(full.kind)
 
 
-FILES_BY_COMMAND = "/files shows them and deletes what you do not need."
+FILES_BY_COMMAND = sentence("/files shows them and deletes what you do not need.")
 
 
 def for_person(full: Full) -> str:
     """What a person reads: what was not done, and what to do."""
-    of = f"{amount_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
+    of = speak("{used} of {limit}", used=amount_words(full.kind, full.used), limit=amount_words(full.kind, full.limit))
     match full.kind:
         case QuotaKind.WORKSPACE | QuotaKind.FILES:
-            return f"There is no more room for your files ({of} are used), so not everything was written. {FILES_BY_COMMAND}"
+            return speak(
+                "There is no more room for your files ({of} are used), so not everything was written. {files_by_command}",
+                of=of,
+                files_by_command=speak(FILES_BY_COMMAND),
+            )
         case QuotaKind.MEMORY:
-            return (
-                f"What I remember for you has reached its limit ({of}), so something was not kept. Tell me what I may forget, or to "
-                "shorten the to-do list."
+            return speak(
+                "What I remember for you has reached its limit ({of}), so something was not kept. Tell me what I may forget, or to shorten the to-do list.",
+                of=of,
             )
         case QuotaKind.SPOOL:
-            return (
-                f"Too many files are on their way to you already ({of}), so one was not sent. Ask for it again later."
+            return speak(
+                "Too many files are on their way to you already ({of}), so one was not sent. Ask for it again later.",
+                of=of,
             )
         case QuotaKind.INCOMING:
-            return (
-                f"You have sent as many files and pictures today as you may ({of}). Text is welcome; send the rest tomorrow (UTC), "
-                "or ask whoever runs the gateway for more."
+            return speak(
+                "You have sent as many files and pictures today as you may ({of}). Text is welcome; send the rest tomorrow (UTC), or ask whoever runs the gateway for more.",
+                of=of,
             )
         case QuotaKind.SESSIONS:
-            return f"You have begun as many conversations today as you may ({of}). Go on in one of them, or begin a new one tomorrow (UTC)."
+            return speak(
+                "You have begun as many conversations today as you may ({of}). Go on in one of them, or begin a new one tomorrow (UTC).",
+                of=of,
+            )
         case QuotaKind.WHOLE:
-            return (
-                "The gateway has no more room for files, for anybody. Text works as always; files, and what I should remember, are not "
-                "kept until whoever runs it makes room."
+            return speak(
+                "The gateway has no more room for files, for anybody. Text works as always; files, and what I should remember, are not kept until whoever runs it makes room."
             )
         case _:
             assert_never(full.kind)

@@ -7,23 +7,24 @@ from typing import assert_never
 
 from agent_core.records import dataclass
 from agent_core.text.durations import duration
+from agent_core.text.tongue import beginning, number, sentence, speak
 from agent_core.text.worded import Worded
 
 
 class Budget(Worded):
     """What a limit on spending is for, with its name in a sentence. All but `TURN` begin anew with their window."""
 
-    TURN = "turn", "the budget for one message"
-    PERSON = "person", "your budget for today"
-    CHAT = "chat", "this chat's budget for today"
-    KEY = "key", "the budget for today of the API key that this came with"
-    AGENT = "agent", "this agent's budget for today"
+    TURN = "turn", sentence("the budget for one message")
+    PERSON = "person", sentence("your budget for today")
+    CHAT = "chat", sentence("this chat's budget for today")
+    KEY = "key", sentence("the budget for today of the API key that this came with")
+    AGENT = "agent", sentence("this agent's budget for today")
     """Everybody together, a day, of one agent."""
-    HOUR = "hour", "the gateway's budget for this hour"
+    HOUR = "hour", sentence("the gateway's budget for this hour")
     """Everybody together, an hour."""
-    DAY = "day", "the gateway's budget for today"
+    DAY = "day", sentence("the gateway's budget for today")
     """Everybody together, a day."""
-    MONTH = "month", "the gateway's budget for this month"
+    MONTH = "month", sentence("the gateway's budget for this month")
     """Everybody together, a month."""
 
 
@@ -54,39 +55,49 @@ class Spend:
 
 def amount_words(measure: Measure, amount: int, currency: str) -> str:
     """Tokens, or billionths of a currency, in words: 12,000 tokens, 0.37 EUR."""
-    return f"{_figure(measure, amount)} {'tokens' if measure is Measure.TOKENS else currency}".strip()
+    figure = _figure(measure, amount)
+    return speak("{count} tokens", count=figure) if measure is Measure.TOKENS else f"{figure} {currency}".strip()
 
 
 def share_words(measure: Measure, amount: int, limit: int, currency: str) -> str:
     """How much of a limit: 300 of 1,000 tokens."""
-    return f"{_figure(measure, amount)} of {amount_words(measure, limit, currency)}"
+    return speak("{used} of {limit}", used=_figure(measure, amount), limit=amount_words(measure, limit, currency))
 
 
 def _figure(measure: Measure, amount: int) -> str:
     match measure:
         case Measure.TOKENS:
-            return f"{amount:,}"
+            return number(amount)
         case Measure.MONEY:
             digits = 2 if not amount or amount >= 10**8 else 4
-            return f"{amount / 10**9:,.{digits}f}"
+            return number(amount / 10**9, digits)
         case _:
             assert_never(measure)
 
 
 def spent_words(spend: Spend) -> str:
     """How a budget without room stands, as a sentence."""
-    name = spend.budget.words[:1].upper() + spend.budget.words[1:]
+    name = beginning(speak(spend.budget.words))
     used = share_words(spend.measure, spend.used, spend.limit, spend.currency)
     if spend.used < spend.limit:
         held = amount_words(spend.measure, spend.held, spend.currency)
-        return f"{name} has no room just now: {used} are used, and {held} are held for calls under way."
-    return f"{name} is used up ({used})."
+        return speak(
+            "{name} has no room just now: {used} are used, and {held} are held for calls under way.",
+            name=name,
+            used=used,
+            held=held,
+        )
+    return speak("{name} is used up ({used}).", name=name, used=used)
 
 
 def opens_words(spend: Spend) -> str:
     """When a budget without room opens again, as a sentence."""
     if spend.used < spend.limit:
-        return "Try again in a minute, when those calls are done."
+        return speak("Try again in a minute, when those calls are done.")
     if not spend.opens:
-        return "Say “continue” to go on from here in a new message."
-    return f"It opens again at {spend.opens} (in {duration(spend.opens_in_seconds)}). Until then, asking again will not help."
+        return speak("Say “continue” to go on from here in a new message.")
+    return speak(
+        "It opens again at {opens} (in {duration}). Until then, asking again will not help.",
+        opens=spend.opens,
+        duration=duration(spend.opens_in_seconds),
+    )

@@ -21,6 +21,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
+from agent_core.text.tongue import speak
 from agent_core.tools.arguments import parsed
 from agent_core.tools.base import Reach
 
@@ -173,7 +174,7 @@ def sources_words(sources: Sequence[str]) -> str:
     """Where the words of others stand, for people."""
     named_first = list(dict.fromkeys(sources))
     if len(named_first) > 3:
-        named_first = [*named_first[:3], f"{len(named_first) - 3} more"]
+        named_first = [*named_first[:3], speak("{count} more", count=len(named_first) - 3)]
     return ", ".join(named_first)
 
 
@@ -183,13 +184,23 @@ def why_words(why: AskedWhy, sources: Sequence[str]) -> str:
         case AskedWhy.ALWAYS:
             return ""
         case AskedWhy.TAINTED:
-            return f"Others would see this, and the model has read words that are not yours ({sources_words(sources)})."
+            return speak(
+                "Others would see this, and the model has read words that are not yours ({sources}).",
+                sources=sources_words(sources),
+            )
         case AskedWhy.REPEATED:
-            return "It was begun before, and nobody knows whether it was done: it may happen twice."
+            return speak("It was begun before, and nobody knows whether it was done: it may happen twice.")
 
 
 def not_run_words(tool: str, why: AskedWhy, sources: Sequence[str]) -> str:
     """What people read of a call that was not run because nobody could be asked, or because the operator wants it so."""
     if why is AskedWhy.REPEATED:
-        return f"{tool} was not run again: whether it was done before is not known, and nobody can be asked here."
-    return f"{tool} was not run: others would have seen it, and the model has read words that are not yours ({sources_words(sources)})."
+        return speak(
+            "{tool} was not run again: whether it was done before is not known, and nobody can be asked here.",
+            tool=tool,
+        )
+    return speak(
+        "{tool} was not run: others would have seen it, and the model has read words that are not yours ({sources}).",
+        tool=tool,
+        sources=sources_words(sources),
+    )

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from agent_core.text.tongue import speak, speak_many
+
 
 def duration(seconds: int) -> str:
     """Seconds in words: 45 s, 3 min, 2 h 5 min, 3 days."""
     if seconds < 120:
-        return f"{seconds} s"
+        return speak("{count} s", count=seconds)
     minutes, rest = divmod(seconds, 60)
     if minutes < 120:
-        return f"{minutes} min" + (f" {rest} s" if rest and minutes < 10 else "")
+        return _both(
+            speak("{count} min", count=minutes), speak("{count} s", count=rest) if rest and minutes < 10 else ""
+        )
     hours, minutes = divmod(minutes, 60)
     if hours >= 48:
         days, hours = divmod(hours, 24)
-        return f"{days} days" + (f" {hours} h" if hours else "")
-    return f"{hours} h" + (f" {minutes} min" if minutes else "")
+        return _both(speak_many("{count} day", "{count} days", days), speak("{count} h", count=hours) if hours else "")
+    return _both(speak("{count} h", count=hours), speak("{count} min", count=minutes) if minutes else "")
+
+
+def _both(large: str, small: str) -> str:
+    return f"{large} {small}" if small else large

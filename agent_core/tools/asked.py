@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.text.shown import middle, plain
+from agent_core.text.tongue import number, speak, speaking, spoken_now
 from agent_core.tools.arguments import parsed
 
 MOST = 850
@@ -32,17 +33,27 @@ SHORTEST = 40
 MOST_LINES = 12
 
 
-@functools.lru_cache(16)
 def question(tool: str, arguments: str) -> str:
     """What is asked about a call, in lines."""
-    return _asked(tool, arguments, MOST)
+    return _question(tool, arguments, spoken_now())
+
+
+def whole(tool: str, arguments: str) -> str:
+    """The same without a bound; empty if nothing was left out."""
+    return _whole(tool, arguments, spoken_now())
+
+
+@functools.lru_cache(16)
+def _question(tool: str, arguments: str, language: str) -> str:
+    with speaking(language):
+        return _asked(tool, arguments, MOST)
 
 
 @functools.lru_cache(4)
-def whole(tool: str, arguments: str) -> str:
-    """The same without a bound; empty if nothing was left out."""
-    found = _asked(tool, arguments, None)
-    return found if found != question(tool, arguments) else ""
+def _whole(tool: str, arguments: str, language: str) -> str:
+    with speaking(language):
+        found = _asked(tool, arguments, None)
+        return found if found != question(tool, arguments) else ""
 
 
 def unasked(arguments: str) -> str:
@@ -61,12 +72,13 @@ def unasked(arguments: str) -> str:
 
 def _asked(tool: str, arguments: str, most: int | None) -> str:
     found = parsed(arguments)
-    head = f"May {middle(plain(tool), 100)} run"
+    tool = middle(plain(tool), 100)
     if isinstance(found, str):  # it would not run; shown all the same
-        return f"{head} with these arguments?\n{_cut(arguments, most or len(arguments))}"
+        asked = speak("May {tool} run with these arguments?", tool=tool)
+        return f"{asked}\n{_cut(arguments, most or len(arguments))}"
     if not found:
-        return f"{head}?"
-    return "\n".join((f"{head} with:", *_lines(found, most)))
+        return speak("May {tool} run?", tool=tool)
+    return "\n".join((speak("May {tool} run with:", tool=tool), *_lines(found, most)))
 
 
 def _lines(found: Mapping[str, Json], most: int | None) -> list[str]:
@@ -76,13 +88,14 @@ def _lines(found: Mapping[str, Json], most: int | None) -> list[str]:
     caps = _caps(sizes, most)
     lines = [_line(name, found[name], caps[name] if size > caps[name] else None) for name, size in sizes.items()]
     if len(found) > len(sizes):
-        lines.append(f"and {len(found) - len(sizes)} more arguments, which are not shown here")
+        lines.append(speak("and {count} more arguments, which are not shown here", count=len(found) - len(sizes)))
     return lines
 
 
 def _shown(found: Mapping[str, Json]) -> dict[str, int]:
     """How long the line of each argument would be that has one."""
-    return {name: len(_line(name, value, None)) for name, value in list(found.items())[:MOST_LINES]}
+    with speaking(""):  # what is shown whole is the same in each language
+        return {name: len(_line(name, value, None)) for name, value in list(found.items())[:MOST_LINES]}
 
 
 def _caps(sizes: Mapping[str, int], most: int) -> dict[str, int]:
@@ -112,14 +125,20 @@ def _line(name: str, value: Json, most: int | None) -> str:
     """An argument on its line, of about `most` characters."""
     text = json.dumps(value, ensure_ascii=False)
     host = _host(value) if name == "url" else ""
-    about = f" (of the host {host})" if host else ""
+    about = speak(" (of the host {host})", host=host) if host else ""
     label = middle(plain(name), SHORTEST)
     if most is None:
         return f"{label}: {plain(text)}{about}"
     keep = most
     while True:
         cut = _cut(text, keep)
-        line = f"{label} ({len(text):,} characters, not all of them shown): {cut}{about}"
+        line = speak(
+            "{label} ({count} characters, not all of them shown): {cut}{about}",
+            label=label,
+            count=number(len(text)),
+            cut=cut,
+            about=about,
+        )
         if len(line) <= most + 2 * SHORTEST or keep <= SHORTEST // 2:
             return line
         keep = keep * 3 // 4
@@ -130,7 +149,12 @@ def _cut(text: str, most: int) -> str:
     if len(text) <= most:
         return plain(text)
     head, tail = -(-most * 2 // 3), most // 3
-    return f"{plain(text[:head])} […{len(text) - head - tail:,} characters are left out here…] {plain(text[len(text) - tail :])}"
+    return speak(
+        "{before} […{count} characters are left out here…] {behind}",
+        before=plain(text[:head]),
+        count=number(len(text) - head - tail),
+        behind=plain(text[len(text) - tail :]),
+    )
 
 
 def _host(value: Json) -> str:
@@ -138,7 +162,7 @@ def _host(value: Json) -> str:
     try:
         host = urlsplit(value.strip()).hostname if isinstance(value, str) else None
         if host and len(host) > LONGEST_HOST:
-            return "that is too long for a name"
+            return speak("that is too long for a name")
         return plain(host.encode("idna").decode()) if host else ""
     except (ValueError, UnicodeError):
-        return "that cannot be read"
+        return speak("that cannot be read")

@@ -90,6 +90,8 @@ class TurnOpened(Happened):
     """Where words of others stand that the model reads from the start."""
     consents: tuple[Kind, ...] = ()
     """What people have agreed to for good, or for this conversation, as far as it concerns this turn."""
+    language: str = ""
+    """In which what the gateway says of it is said; empty: English."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,6 +94,11 @@ class Standing:
         "withheld",
     )  # fmt: skip
 
+    @property
+    def language(self) -> str:
+        """Its person's, see `agent_core.text.tongue`; empty: English."""
+        return self.opened.language if self.opened is not None else ""
+
     def __init__(self) -> None:
         self.opened: TurnOpened | None = None
         self.phase = Phase.NEW

@@ -21,6 +21,7 @@ from agent_core.rules.overlap import OverlapRemover
 from agent_core.rules.taint import AskedWhy
 from agent_core.rules.whole import may_say_nothing_more
 from agent_core.text.shown import something_to_see
+from agent_core.text.tongue import speak
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import (
     ReasoningArrived,
@@ -186,31 +187,32 @@ class Mended:
 
 def mended_words(mended: Mended) -> str:
     """As people read it."""
-    return f"{_broke(mended)}; {mended.remedy.recipe.mended.format(model=mended.model or 'another model')} – recovered."
+    how = speak(mended.remedy.recipe.mended, model=mended.model or speak("another model"))
+    return speak("{broke}; {how} – recovered.", broke=_broke(mended), how=how)
 
 
 def _broke(mended: Mended) -> str:
     match mended.failure:
         case Failure.IN_TOOL_CALL | Failure.LENGTH_IN_TOOL_CALL:
             return (
-                f"The model's call of {mended.tool} broke off"
+                speak("The model's call of {tool} broke off", tool=mended.tool)
                 if mended.tool
-                else "The model's call of a tool broke off"
+                else speak("The model's call of a tool broke off")
             )
         case Failure.IN_TEXT | Failure.NOTHING_MORE | Failure.THOUGHT_MORE:
-            return "The reply broke off"
+            return speak("The reply broke off")
         case Failure.LENGTH:
-            return "The reply reached the model's output limit"
+            return speak("The reply reached the model's output limit")
         case Failure.BEFORE_CONTENT | Failure.CREDENTIAL | Failure.REQUEST:
-            return "The model did not answer"
+            return speak("The model did not answer")
         case Failure.EMPTY:
-            return "The model returned nothing"
+            return speak("The model returned nothing")
         case Failure.THINKING_ONLY:
-            return "The model thought and said nothing"
+            return speak("The model thought and said nothing")
         case Failure.PROMISED:
-            return "The model announced something and stopped"
+            return speak("The model announced something and stopped")
         case Failure.OVERFLOW | Failure.TOO_LARGE:
-            return "The conversation was too large for the model"
+            return speak("The conversation was too large for the model")
         case _:
             assert_never(mended.failure)
 

@@ -21,6 +21,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.failures.remedies import Advice, advice_words
 from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
+from agent_core.text.tongue import speaking
 from agent_core.tools.arguments import spelt_well
 from agent_core.turn.effects import CallModel
 from agent_core.turn.standing import Standing
@@ -80,7 +81,8 @@ def closed_turn_messages(turn: Standing) -> list[Message]:
         messages = [shortened(message) for message in messages]
     messages += _remembered(_item_messages(turn.items, with_advice=False))
     cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
-    notice = turn.exit.notice()
+    with speaking(""):  # the model reads English
+        notice = turn.exit.notice()
     closing = "\n\n".join(cut)
     if notice is not None:
         marked = f"{MARK} {notice.text}]"

@@ -22,6 +22,7 @@ from agent_core.records import dataclass
 from agent_core.rules.taint import AskedWhy, not_run_words, why_words
 from agent_core.text.durations import duration
 from agent_core.text.shown import plain
+from agent_core.text.tongue import beginning, sentence, speak, speaking, spoken_now
 from agent_core.tools.asked import question, whole
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.standing import Standing
@@ -37,7 +38,7 @@ from agent_core.turn.state import (
     mended_words,
 )
 
-LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
+LEFT_WORDS = sentence("The gateway is being restarted; this goes on afterwards")
 STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 4
 """Silence after which a status appears."""
 QUIET_SECONDS = 3
@@ -101,6 +102,8 @@ class View:
     bubbles: tuple[Bubble, ...]
     open: bool
     exit_code: str = ""
+    language: str = ""
+    """In which it is said."""
 
     @property
     def text(self) -> str:
@@ -110,7 +113,12 @@ class View:
 
 
 def view(turn: Standing, now: int) -> View:
-    """The bubbles of `turn` at `now` (ms). Pure; the same turn and time give the same view."""
+    """The bubbles of `turn` at `now` (ms), in the language of its person. Pure; the same turn and time give the same view."""
+    with speaking(turn.language):
+        return _view(turn, now)
+
+
+def _view(turn: Standing, now: int) -> View:
     bubbles: list[Bubble] = []
     told: set[QuotaKind] = set()
     for entry in turn.timeline:
@@ -142,20 +150,22 @@ def view(turn: Standing, now: int) -> View:
                 if entry.seconds >= _status_after(turn):
                     bubbles.append(Bubble(entry.key, BubbleKind.MENDED, mended_words(entry), final=True))
     if turn.exit is None:
-        status = LEFT_WORDS if turn.left else status_words(turn, now)
+        status = speak(LEFT_WORDS) if turn.left else status_words(turn, now)
         if status:
             bubbles.append(Bubble("status", BubbleKind.STATUS, status, final=False))
-        return View(tuple(bubbles), open=turn.opened is not None)
+        return View(tuple(bubbles), open=turn.opened is not None, language=spoken_now())
     ending = exit_view(turn.exit)
-    return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code)
+    return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code, language=spoken_now())
 
 
 def _made(made: MadeFile) -> Bubble:
     if made.path:
         return Bubble(made.key, BubbleKind.FILE, made.path.rpartition("/")[2], final=True, path=made.path)
-    what = "a picture" if made.kind == "image" else "sound"
+    what = speak("a picture") if made.kind == "image" else speak("sound")
     words = (
-        f"The model made {what}: {plain(made.url)}" if made.url else f"The model made {what}, which could not be kept."
+        speak("The model made {what}: {url}", what=what, url=plain(made.url))
+        if made.url
+        else speak("The model made {what}, which could not be kept.", what=what)
     )
     return Bubble(made.key, BubbleKind.NOTE, words, final=True)
 
@@ -163,7 +173,10 @@ def _made(made: MadeFile) -> Bubble:
 def remark_words(remark: Remark) -> str:
     """What people read of what was left out."""
     if remark.toolless:
-        return f"The provider takes no tools for {remark.model} with this request: what follows was said without them."
+        return speak(
+            "The provider takes no tools for {model} with this request: what follows was said without them.",
+            model=remark.model,
+        )
     return left_out_words(remark.left_out, remark.model, remark.endpoint, remark.cause)
 
 
@@ -193,11 +206,8 @@ def _activity(activity: Activity, now: int) -> Bubble:
         left = max(0, (activity.approval_deadline - max(now, activity.since)) // 1000)
         why = why_words(activity.why, activity.sources)
         asked = question(activity.name, activity.arguments)
-        text = (
-            f"{asked}\n{why}\n({duration(left)} left to decide)"
-            if why
-            else f"{asked}\n({duration(left)} left to decide)"
-        )
+        until = speak("({duration} left to decide)", duration=duration(left))
+        text = f"{asked}\n{why}\n{until}" if why else f"{asked}\n{until}"
         return Bubble(
             activity.key, BubbleKind.APPROVAL, text, final=False, tool=activity.name, state=activity.state.value,
             seconds=seconds, call=activity.call, whole=whole(activity.name, activity.arguments), arguments=activity.arguments,
@@ -221,7 +231,11 @@ def _short(arguments: str) -> str:
     line = " ".join(arguments.split())
     if line in ("", "{}"):
         return ""
-    return plain(line) if len(line) <= 120 else f"{plain(line[:100])} … ({len(arguments)} characters)"
+    return (
+        plain(line)
+        if len(line) <= 120
+        else speak("{text} … ({count} characters)", text=plain(line[:100]), count=len(arguments))
+    )
 
 
 def status_words(turn: Standing, now: int) -> str:
@@ -236,17 +250,26 @@ def status_words(turn: Standing, now: int) -> str:
             if turn.wait_until - turn.phase_since < 2000:
                 return ""
             broke = turn.last_break
-            cause = cause_words(broke.cause, seconds=broke.waited_seconds) if broke else "it failed"
-            return f"{cause[:1].upper()}{cause[1:]}; trying again in {left} s (attempt {turn.attempts + 1})"
+            cause = cause_words(broke.cause, seconds=broke.waited_seconds) if broke else speak("it failed")
+            return speak(
+                "{cause}; trying again in {left} s (attempt {attempt})",
+                cause=beginning(cause),
+                left=left,
+                attempt=turn.attempts + 1,
+            )
         case Phase.ACTING:
             running = [e for e in turn.timeline if isinstance(e, Activity) and e.state is ActivityState.RUNNING]
             # Not since the round began: a person may have been asked first, and that is told as a wait of its own.
             seconds = max(((now - each.since) // 1000 for each in running), default=0)
             if not running or seconds < _status_after(turn):
                 return ""
-            return f"Running {', '.join(dict.fromkeys(each.name for each in running))}, {seconds} s"
+            return speak(
+                "Running {tools}, {seconds} s",
+                tools=", ".join(dict.fromkeys(each.name for each in running)),
+                seconds=seconds,
+            )
         case Phase.COMPACTING:
-            return "The conversation has become long; shortening it"
+            return speak("The conversation has become long; shortening it")
         case Phase.NEW | Phase.ASKING | Phase.ENDED:
             return ""
         case _:
@@ -261,16 +284,27 @@ def _status_after(turn: Standing) -> int:
 def _calling_words(turn: Standing, waited: int, in_phase: int) -> str:
     again, after = _again_words(turn), _status_after(turn)
     if (in_phase >= after or waited >= after) and turn.naming:
-        quiet = f", nothing new for {waited} s" if waited >= QUIET_SECONDS else ""
-        return f"The model is writing a call of {turn.naming} ({turn.arriving_chars} characters, {in_phase} s{quiet})"
+        quiet = speak(", nothing new for {waited} s", waited=waited) if waited >= QUIET_SECONDS else ""
+        return speak(
+            "The model is writing a call of {naming} ({arriving_chars} characters, {in_phase} s{quiet})",
+            naming=turn.naming,
+            arriving_chars=turn.arriving_chars,
+            in_phase=in_phase,
+            quiet=quiet,
+        )
     if waited >= after:
         limit = round(
             turn.settings.stall_seconds if turn.life_at > turn.phase_since else turn.settings.first_content_seconds
         )
-        return f"Waiting for the model, {waited} s{again} (gives up at about {limit} s)"
+        return speak(
+            "Waiting for the model, {waited} s{again} (gives up at about {limit} s)",
+            waited=waited,
+            again=again,
+            limit=limit,
+        )
     if in_phase >= after and turn.thinking:
-        return f"The model is thinking, {in_phase} s{again}"
-    return f"Trying again{again}" if again and turn.life_at == turn.phase_since else ""
+        return speak("The model is thinking, {in_phase} s{again}", in_phase=in_phase, again=again)
+    return speak("Trying again{again}", again=again) if again and turn.life_at == turn.phase_since else ""
 
 
 def _again_words(turn: Standing) -> str:
@@ -278,8 +312,12 @@ def _again_words(turn: Standing) -> str:
         return ""
     cause = turn.last_break.cause
     if cause is BreakCause.ENDED_EARLY and not turn.last_break.waited_seconds:
-        return f" (attempt {turn.attempts + 1})"
-    return f" (attempt {turn.attempts + 1}: {cause_words(cause, seconds=turn.last_break.waited_seconds)})"
+        return speak(" (attempt {attempt})", attempt=turn.attempts + 1)
+    return speak(
+        " (attempt {attempt}: {cause})",
+        attempt=turn.attempts + 1,
+        cause=cause_words(cause, seconds=turn.last_break.waited_seconds),
+    )
 
 
 # ---------------------------------------------------------------------- what is told while a turn goes on
@@ -287,5 +325,13 @@ def _again_words(turn: Standing) -> str:
 
 def unsure_words(tool: str, status: ToolStatus) -> str:
     """What people read about a call whose outcome nobody knows, while the turn goes on."""
-    why = "it did not finish in time" if status is ToolStatus.TIMED_OUT else "the gateway was restarted while it ran"
-    return f"{tool} may or may not have been done: {why}. The reply goes on from there; check before it is repeated."
+    why = (
+        speak("it did not finish in time")
+        if status is ToolStatus.TIMED_OUT
+        else speak("the gateway was restarted while it ran")
+    )
+    return speak(
+        "{tool} may or may not have been done: {why}. The reply goes on from there; check before it is repeated.",
+        tool=tool,
+        why=why,
+    )

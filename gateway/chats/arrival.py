@@ -28,6 +28,7 @@ from agent_core.messages import InputMessage
 from agent_core.ports import Clock
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.store import Damaged, StorageFull, StorageUnavailable, Store
+from agent_core.text.tongue import speaking
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.unread import UnreadBox
 from gateway.commands.messages import Cursor, Messages, unusable
@@ -37,6 +38,7 @@ from gateway.people.access import PersonStanding
 from gateway.people.members import Members, account_of
 from gateway.people.routing import Command, Ignore, WordsForAgent, meaning, session_of, spoken
 from gateway.queues import inbox
+from gateway.queues.languages import Languages
 from gateway.queues.queues import Queues
 from gateway.storage.storewatch import not_stored
 
@@ -160,8 +162,10 @@ class Arrivals:
         clock: Clock,
         *,
         agents: bool = False,
+        languages: Languages,
     ) -> None:
         """`agents`: there are several that can be chosen."""
+        self._languages = languages
         self._members = members
         self._agents = agents
         self._messages = messages
@@ -219,7 +223,8 @@ class Arrivals:
 
     def _tell_outage(self, origin: ChatOrigin, why: NotAccepted | StorageUnavailable) -> None:
         if self._members.standing_of(origin) is not PersonStanding.STRANGER:
-            self._outage.tell(origin, why)
+            with speaking(self._languages.in_chat(origin)):
+                self._outage.tell(origin, why)
 
     # ------------------------------------------------------------------ a message
 
@@ -264,20 +269,21 @@ class Arrivals:
             can_approve=True,
             chat=origin,
         )
-        refused = members.refusal(inbound, stored=known is not None) or unusable(origin, text)
-        if refused is not None:
-            await self._messages.refuse(inbound, cursor, refused)
-            return
-        await members.directory.meet(own, origin)
-        if message.edited:
-            await self._messages.edit(inbound, known)
-            await self._pass(account, cursor)
-        elif isinstance(said, Command):
-            accepted, _ = await self._commands.take(inbound, said, cursor)
-            if accepted.duplicate:
+        with speaking(self._languages.at_once(inbound)):
+            refused = members.refusal(inbound, stored=known is not None) or unusable(origin, text)
+            if refused is not None:
+                await self._messages.refuse(inbound, cursor, refused)
+                return
+            await members.directory.meet(own, origin)
+            if message.edited:
+                await self._messages.edit(inbound, known)
                 await self._pass(account, cursor)
-        else:
-            await self._messages.take(inbound, cursor)
+            elif isinstance(said, Command):
+                accepted, _ = await self._commands.take(inbound, said, cursor)
+                if accepted.duplicate:
+                    await self._pass(account, cursor)
+            else:
+                await self._messages.take(inbound, cursor)
 
     async def _pass(self, account: str, cursor: Cursor) -> None:
         """The platform need not bring it again."""

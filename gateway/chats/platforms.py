@@ -50,6 +50,7 @@ from gateway.people import access
 from gateway.people.members import AccountRules, Members
 from gateway.people.routing import GroupRules
 from gateway.queues import inbox
+from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
 from gateway.storage.damage import DamageMet
@@ -97,6 +98,16 @@ def account_rules(section: ChatSection) -> AccountRules:
     )
 
 
+def language_rules(config: Config) -> LanguageRules:
+    """In which language the operator wants people to be spoken to."""
+    chats = [(platform.name, section) for platform, section in config.chats() if section.configured]
+    return LanguageRules(
+        config.session.language,
+        {name: section.language for name, section in chats if section.language},
+        {(name, chat): language for name, section in chats for chat, language in section.languages.items()},
+    )
+
+
 def chat_outbox(
     store: Store,
     queues: Queues,
@@ -135,10 +146,11 @@ async def platforms(
         members = Members(store, clock, ids, partial(cut_off, hub.stopping, outbox), link=config.people.link)
         await members.open()
         zone, due = zone_in_force(config.schedule), Bell()
+        languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
         carrying = ChatCommands(
-            handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory
+            handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory, languages
         )
         commands = CommandIntake(hub.accepting, members, carrying, clock)
         unread, ways = UnreadBox(store, clock), dict[str, TakesAgain]()
@@ -152,6 +164,7 @@ async def platforms(
             store,
             clock,
             agents=bool(hub.doors.standings.agents),
+            languages=languages,
         )
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)

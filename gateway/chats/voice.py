@@ -14,25 +14,27 @@ from agent_core.failures.notices import NotStarted
 from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
+from agent_core.text.tongue import sentence, speak, speaking
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.budgets import BudgetWarning
+from gateway.queues.languages import Languages
 
 if TYPE_CHECKING:
     from gateway.chats.attachments import Attachments
 
-PUT_ASIDE = (
-    "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another "
-    "way, and tell whoever runs the gateway."
+PUT_ASIDE = sentence(
+    "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another way, and tell whoever runs the gateway."
 )
 
 
 class ChatVoice:
     """Says nothing for messages that are no chat's."""
 
-    def __init__(self, outbox: Outbox, attachments: Callable[[], Attachments]) -> None:
+    def __init__(self, outbox: Outbox, attachments: Callable[[], Attachments], languages: Languages) -> None:
         """`attachments`: made when somebody sends the first one."""
+        self._languages = languages
         self._outbox = outbox
         self._attachments = attachments
 
@@ -56,7 +58,8 @@ class ChatVoice:
             await self._outbox.words.say(address, owner, origin, Content(ContentKind.ASIDE, Styled(words), silent=True))
 
         port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
-        return await self._attachments().fetched(inbound, workspace, port, tell)
+        with speaking(self._languages.at_once(inbound)):
+            return await self._attachments().fetched(inbound, workspace, port, tell)
 
     def begun(self, inbound: Inbound, inbox_id: int) -> None:
         if isinstance(inbound, FromChat):
@@ -65,7 +68,8 @@ class ChatVoice:
     async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
         if not isinstance(inbound, FromChat):
             return
-        words = PUT_ASIDE if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
+        with speaking(self._languages.at_once(inbound)):
+            words = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
         kind = FORGOT if why is NotStarted.FORGOTTEN else "inbox"
         self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)

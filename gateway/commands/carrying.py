@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 
 import structlog
@@ -18,9 +18,11 @@ from agent_core.records import dataclass
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
+from agent_core.text.tongue import begin_speaking
 from gateway.commands.registry import CommandSpec
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
+from gateway.queues.languages import Languages
 
 log = structlog.get_logger("chat")
 
@@ -88,6 +90,7 @@ class ChatCommands:
         pointed: Callable[[PlaceChange], None],
         scheduled: Callable[[], None],
         retold: Callable[[str], None],
+        languages: Languages,
     ) -> None:
         """`pointed` is told when it was stored what goes on in a chat, `scheduled` when schedules were, `retold` the key of a conversation of
         which the model is told something else from now on."""
@@ -98,6 +101,7 @@ class ChatCommands:
         self._pointed = pointed
         self._scheduled = scheduled
         self._retold = retold
+        self._languages = languages
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self.under_way: set[int] = set()
@@ -134,6 +138,8 @@ class ChatCommands:
 
     async def _run(self, request: Request) -> None:
         try:
+            with suppress(StorageUnavailable):  # what is carried out asks it again, with patience
+                begin_speaking(await self._languages.of(request.inbound, request.owner.session))
             if not request.command.changes:
                 await self._carry_out(request)
                 return

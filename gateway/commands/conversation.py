@@ -13,6 +13,7 @@ from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import TurnRow
 from agent_core.text.shown import shortened
+from agent_core.text.tongue import ENGLISH, LANGUAGES, begin_speaking, language_of, speak, spoken_now
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
@@ -69,6 +70,7 @@ class ConversationCommands:
         return {
             "new": self._new, "stop": self._stop, "retry": self.retry, "undo": self._undo,
             "model": self._model, "agent": self._agent, "queue": self._queue, "steer": self._steer,
+            "language": self._language,
         }  # fmt: skip
 
     async def _new(self, request: Request) -> CommandReply:
@@ -181,6 +183,22 @@ class ConversationCommands:
         if wished not in names:
             return CommandReply(f"There is no agent called {wished} here. There is: {', '.join(names)}.")
         return await self._set(request, replace(prefs, agent=wished), f"From now on {wished} answers here.")
+
+    async def _language(self, request: Request) -> CommandReply:
+        prefs, wished = await stored_prefs(self._store, request), request.words.strip()
+        found = next((tag for tag, one in LANGUAGES.items() if one.name.lower() == wished.lower()), language_of(wished))
+        if wished.lower() in ("reset", "none"):
+            return await self._set(
+                request, replace(prefs, language=""), speak("From now on I speak as your app or your browser asks for.")
+            )
+        if not found:
+            now = spoken_now() or ENGLISH
+            listed = "\n".join(f"{'▸' if tag == now else '·'} {one.name} ({tag})" for tag, one in LANGUAGES.items())
+            how = speak("Choose one: /language de, for example; /language reset takes it back.")
+            return CommandReply(f"{listed}\n{how}")
+        begin_speaking(found)
+        words = speak("From now on I speak {language} in notices and menus.", language=LANGUAGES[found].name)
+        return await self._set(request, replace(prefs, language=found), words)
 
     async def _queue(self, request: Request) -> CommandReply:
         words = request.words.strip()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from agent_core.records import dataclass
 from agent_core.store.turns.rows import Usage
+from agent_core.text.tongue import number, sentence, speak, speak_many
 from agent_core.turn.view import BubbleKind, View
 
 
@@ -28,26 +29,29 @@ class CommandSpec:
 
 
 COMMANDS: tuple[CommandSpec, ...] = (
-    CommandSpec("new", "begin a new conversation"),
-    CommandSpec("stop", "stop what is running (“/stop all” empties the queue, too)"),
-    CommandSpec("retry", "answer the last message once more"),
-    CommandSpec("undo", "forget the last message and its answer"),
-    CommandSpec("status", "what is going on here", changes=False),
-    CommandSpec("why", "why the last answer went as it did", changes=False),
-    CommandSpec("model", "show or choose the model"),
-    CommandSpec("agent", "show or choose the agent that answers here", agents=True),
-    CommandSpec("queue", "queue a message, or show what waits (“/queue always” makes it the rule)"),
-    CommandSpec("steer", "put a message into the running answer (“/steer always” makes it the rule)"),
-    CommandSpec("remind", "“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back"),
-    CommandSpec("timezone", "show or set the time zone that times are meant in (“/timezone Europe/Berlin”)"),
-    CommandSpec("resume", "continue a conversation of yours in this chat (“/resume NUMBER”)", people=True),
-    CommandSpec("link", "join your accounts by a code, or show which are joined", people=True),
-    CommandSpec("unlink", "take an account out again", people=True),
-    CommandSpec("usage", "what this conversation has used, and what the budgets are", changes=False),
-    CommandSpec("files", "the files kept here (“/files delete NAME” removes one, “/files delete all” all)"),
-    CommandSpec("memory", "what is remembered here (“/memory WORDS” searches in it)", changes=False),
-    CommandSpec("forget", "“/forget NAME” removes what is remembered under a name, “/forget all” all of it"),
-    CommandSpec("help", "what can be done here", changes=False),
+    CommandSpec("new", sentence("begin a new conversation")),
+    CommandSpec("stop", sentence("stop what is running (“/stop all” empties the queue, too)")),
+    CommandSpec("retry", sentence("answer the last message once more")),
+    CommandSpec("undo", sentence("forget the last message and its answer")),
+    CommandSpec("status", sentence("what is going on here"), changes=False),
+    CommandSpec("why", sentence("why the last answer went as it did"), changes=False),
+    CommandSpec("model", sentence("show or choose the model")),
+    CommandSpec("agent", sentence("show or choose the agent that answers here"), agents=True),
+    CommandSpec("queue", sentence("queue a message, or show what waits (“/queue always” makes it the rule)")),
+    CommandSpec("steer", sentence("put a message into the running answer (“/steer always” makes it the rule)")),
+    CommandSpec(
+        "remind", sentence("“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back")
+    ),
+    CommandSpec("timezone", sentence("show or set the time zone that times are meant in (“/timezone Europe/Berlin”)")),
+    CommandSpec("resume", sentence("continue a conversation of yours in this chat (“/resume NUMBER”)"), people=True),
+    CommandSpec("link", sentence("join your accounts by a code, or show which are joined"), people=True),
+    CommandSpec("unlink", sentence("take an account out again"), people=True),
+    CommandSpec("usage", sentence("what this conversation has used, and what the budgets are"), changes=False),
+    CommandSpec("language", sentence("show or choose the language that I speak in notices and menus (“/language de”)")),
+    CommandSpec("files", sentence("the files kept here (“/files delete NAME” removes one, “/files delete all” all)")),
+    CommandSpec("memory", sentence("what is remembered here (“/memory WORDS” searches in it)"), changes=False),
+    CommandSpec("forget", sentence("“/forget NAME” removes what is remembered under a name, “/forget all” all of it")),
+    CommandSpec("help", sentence("what can be done here"), changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),
     CommandSpec("press", "a button was pressed", hidden=True),
@@ -74,8 +78,8 @@ def help_words(*, admin: bool, rehearsal: str, people: bool = False, agents: boo
         *menu(people=people, agents=agents),
         *(command for command in COMMANDS if command.hidden and command.admin and admin),
     ]
-    lines = [f"/{command.name} – {command.words}" for command in shown]
-    head = "Just write to me. I answer, use tools where they help, and always say how it ended."
+    lines = [f"/{command.name} – {speak(command.words)}" for command in shown]
+    head = speak("Just write to me. I answer, use tools where they help, and always say how it ended.")
     return "\n".join(part for part in (head, rehearsal, "\n".join(lines)) if part)
 
 
@@ -85,24 +89,31 @@ def doing_words(view: View) -> str:
     running = [b for b in view.bubbles if b.kind is BubbleKind.ACTIVITY and b.state == "running"]
     asking = [b for b in view.bubbles if b.kind is BubbleKind.APPROVAL]
     if asking:
-        return "It waits for your decision: " + asking[-1].text
+        return speak("It waits for your decision: {question}", question=asking[-1].text)
     if running:
-        return "Running " + "; ".join(f"{b.text} ({b.seconds} s)" for b in running)
-    return status or "The model is at work."
+        return speak(
+            "Running {what}", what="; ".join(f"{b.text} ({speak('{count} s', count=b.seconds)})" for b in running)
+        )
+    return status or speak("The model is at work.")
 
 
 def status_words(
     *, running: View | None, seconds: int, waiting: Sequence[str], model: str, unsent: int, troubles: Sequence[str]
 ) -> str:  # fmt: skip
     """What is going on in a chat."""
-    lines = [f"Working for {seconds} s. {doing_words(running)}" if running is not None else "Nothing is running here."]
+    lines = [
+        speak("Working for {seconds} s. {doing}", seconds=seconds, doing=doing_words(running))
+        if running is not None
+        else speak("Nothing is running here.")
+    ]
     if waiting:
-        lines.append(
-            f"{len(waiting)} {'message waits' if len(waiting) == 1 else 'messages wait'}: " + "; ".join(waiting[:5])
+        waits = speak_many(
+            "{count} message waits: {what}", "{count} messages wait: {what}", len(waiting), what="; ".join(waiting[:5])
         )
-    lines.append(f"Model: {model}")
+        lines.append(waits)
+    lines.append(speak("Model: {model}", model=model))
     if unsent:
-        lines.append(f"{unsent} parts are still to be delivered.")
+        lines.append(speak("{count} parts are still to be delivered.", count=unsent))
     lines += troubles
     return "\n".join(lines)
 
@@ -111,17 +122,28 @@ def usage_words(session: Usage, today: Usage) -> str:
     """What a conversation has used."""
 
     def one(usage: Usage) -> str:
-        return f"{usage.turns} answers, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+        return speak(
+            "{turns} answers, {read} tokens in, {written} out",
+            turns=usage.turns,
+            read=number(usage.input_tokens),
+            written=number(usage.output_tokens),
+        )
 
-    return f"This conversation today: {one(today)}\nIn all: {one(session)}"
+    return speak("This conversation today: {today}\nIn all: {all}", today=one(today), all=one(session))
 
 
 def queued_words(position: int) -> str:
     """What is told of a message that has to wait."""
-    before = "one answer" if position == 1 else f"{position} answers"
-    return f"⏳ Queued – {before} before this one. /stop ends the running one, /queue shows what waits."
+    return speak_many(
+        "⏳ Queued – one answer before this one. /stop ends the running one, /queue shows what waits.",
+        "⏳ Queued – {count} answers before this one. /stop ends the running one, /queue shows what waits.",
+        position,
+    )
 
 
 def line_words(line: int) -> str:
     """What is told of a message that waits until the gateway has room for its turn."""
-    return f"⏳ Many people are asking just now – your place in the queue is {line}. /stop takes your message out."
+    return speak(
+        "⏳ Many people are asking just now – your place in the queue is {line}. /stop takes your message out.",
+        line=line,
+    )

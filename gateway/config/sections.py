@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from adapters import platforms
 from adapters.contract.platforms import ChatSection, Platform
-from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, Usual, complaint, parsed_json
+from adapters.contract.settings import FromOutside, Section, Texts, Tongue, Unit, Url, Usual, complaint, parsed_json
 from agent_core.learning.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import RESULT_CHARS, WhenTainted
@@ -64,6 +64,8 @@ class SessionsSection(Section):
     """Messages that may wait in the whole gateway; the next one is declined with a notice."""
     history_turns: Turns = 200
     """Closed turns of a session that are shown to the model at most."""
+    language: Tongue = ""
+    """Language of notices, buttons and commands: de, en, es, fr, pt, ru, zh, ja, ar or hi. Empty: each person's own."""
 
 
 class Tools(Section):

@@ -9,6 +9,7 @@ from typing import Any
 
 from adapters.contract.chat import ChatAddress
 from agent_core.ports import steady_ms
+from agent_core.text.tongue import speaking
 from gateway.delivery.sender import Shared
 from gateway.delivery.surface import Surface
 
@@ -40,7 +41,8 @@ class Surfaces:
 
     def begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Do something beside them that is given up when they are left."""
-        task = self._group.create_task(work, name=name)
+        with speaking(""):  # whoever spoke when it was needed first
+            task = self._group.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -10,6 +10,7 @@ import orjson
 
 from agent_core.records import dataclass
 from agent_core.store.store import Store
+from agent_core.text.tongue import language_of
 from gateway.config.types import SessionPolicy
 
 
@@ -22,11 +23,13 @@ class Prefs:
     agent: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     """What its client has attached to it."""
+    language: str = ""
+    """In which its person wants to be spoken to."""
 
     def encode(self) -> str:
         """The stored form."""
         values = {"model": self.model, "policy": self.policy.value if self.policy else "", "agent": self.agent}
-        values = {**values, "metadata": dict(self.metadata)}
+        values = {**values, "metadata": dict(self.metadata), "language": self.language}
         return orjson.dumps({name: value for name, value in values.items() if value}).decode()
 
     @staticmethod
@@ -41,7 +44,8 @@ class Prefs:
         model, policy = str(values.get("model", "")), str(values.get("policy", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         agent = str(values.get("agent", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         policy = SessionPolicy(policy) if policy in set(SessionPolicy) else None
-        return Prefs(model, policy, agent, _texts(values.get("metadata")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        language = language_of(str(values.get("language", "")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return Prefs(model, policy, agent, _texts(values.get("metadata")), language)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _texts(value: object) -> dict[str, str]:

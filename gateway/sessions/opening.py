@@ -48,6 +48,7 @@ from gateway.limits.quotas import Quotas
 from gateway.limits.standing import AS_CONFIGURED, Standings, TurnStanding
 from gateway.limits.whose import Offers, asker_of, memories_of, memory_of, tools_from, withheld_from, workspace_of
 from gateway.queues.inbox import NOT_OPENED
+from gateway.queues.languages import LanguageRules, language_for
 from gateway.queues.loglines import log_started
 from gateway.queues.prefs import Prefs, prefs_of
 from gateway.queues.queue import SessionQueue, Waiting
@@ -90,6 +91,8 @@ class HubSettings:
     bounds: Bounds = field(default_factory=Bounds)
     """How many turns may be open, and how many messages wait."""
     incidents: IncidentRules = field(default_factory=IncidentRules)
+    languages: LanguageRules = field(default_factory=LanguageRules)
+    """In which language the operator wants people to be spoken to."""
     operators_chat: bool = False
     """There is a chat in which operators are told of incidents."""
     keep: Keep = field(default_factory=Keep)
@@ -121,6 +124,7 @@ def opened_event(
     standing: TurnStanding = AS_CONFIGURED,
     earlier: bool = False,
     consents: Sequence[Kind] = (),
+    language: str = "",
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
@@ -153,6 +157,7 @@ def opened_event(
         request=request.request if request is not None else {},
         client_tools=brought if theirs else (),
         foreign=foreign_at_first(inbounds, history, turn.tools, earlier=earlier), consents=tuple(consents),
+        language=language,
     )  # fmt: skip
 
 
@@ -318,6 +323,7 @@ class TurnOpener:
         event = opened_event(
             inbounds, settings, routes, known, at=now, seed=seed, left_out=left_out, standing=standing,
             earlier=queue.memory.foreign, consents=tuple(queue.memory.consents),
+            language=language_for(first, queue.prefs, self.settings.languages),
         )  # fmt: skip
         return PreparedTurn(driver, driver.opening(event), routes[0], standing)
 

@@ -19,6 +19,7 @@ from agent_core.ports import Clock
 from agent_core.retry import NOT_OPENED
 from agent_core.signals import Tell
 from agent_core.store.store import Damaged, StorageUnavailable
+from agent_core.text.tongue import begin_speaking
 from agent_core.turn.events import StopRequested
 from gateway.limits.admission import Bounds
 from gateway.queues.draining import Draining
@@ -131,6 +132,7 @@ class Runner:
             queue.task = self._group.create_task(self._run(queue), name=f"queue {queue.key}")
 
     async def _run(self, queue: SessionQueue) -> None:
+        begin_speaking("")  # whoever's message began it: each turn has its own language
         try:
             await self._run_next(queue)
             await self._left(queue.key)

@@ -110,7 +110,7 @@ class ModelAsleep(Exit):
     hours: int = 0
 
     def text(self) -> str:
-        return say(f"The model sleeps for {times(self.hours, 'hour')}.", self.work, CONTINUE)
+        return say(f"The model sleeps for {self.hours} hours.", self.work, CONTINUE)
 
 '''
 ASKED = """

@@ -51,6 +51,7 @@ from gateway.delivery.outbox import Outbox
 from gateway.delivery.surfaces import Surfaces
 from gateway.people.access import rules
 from gateway.people.members import AccountRules, Members
+from gateway.queues.languages import LanguageRules, Languages
 from gateway.sessions.runner import Runner
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
@@ -137,10 +138,16 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             members = Members(store, clock, ids, nobody_cut)
             await members.open()
             messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
-            carrying = ChatCommands({}, store, outbox, clock, members.directory.pointed, nothing, lambda _: None)
+            languages = Languages(LanguageRules(), hub.queues, store)
+            carrying = ChatCommands(
+                {}, store, outbox, clock, members.directory.pointed, nothing, lambda _: None, languages
+            )
             commands = CommandIntake(hub.accepting, members, carrying, clock)
             unread = UnreadBox(store, clock)
-            yield Arrivals(members, messages, commands, unread, hub.queues, outbox, store, clock), rig, outbox
+            arrivals = Arrivals(
+                members, messages, commands, unread, hub.queues, outbox, store, clock, languages=languages
+            )
+            yield arrivals, rig, outbox
 
 
 def opened(arrivals: Arrivals, outbox: Outbox, adapter: Supervised) -> None:

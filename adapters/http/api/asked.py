@@ -110,7 +110,7 @@ class ApiRequest:
         """It wants calls to wait for somebody's approval, and is in no conversation: nobody could find it to decide."""
         return self.wish.waits and not (self.wish.errand or self.kept or self.session)
 
-    def inbound(self, key: str, trace: str, name: str) -> FromApi:
+    def inbound(self, key: str, trace: str, name: str, language: str = "") -> FromApi:
         """The request as it is stored, under its platform key; `name` is its own session's, if it is in no other."""
         realm, kept = self.caller.realm, self.kept and not self.wish.errand
         session = self.place
@@ -141,4 +141,5 @@ class ApiRequest:
             most_tool_calls=self.most_tool_calls,
             response=self.again if kept else None,
             trace=trace,
+            language=language,
         )

@@ -31,14 +31,18 @@ def facts_of(ended: Ended, session: str) -> dict[str, Json]:
         "tool_calls": summary.tool_calls,
         "model_calls": summary.attempts,
         "model": summary.model,
-        "notice": next((for_programs(b.text) for b in ended.view.bubbles if b.kind is BubbleKind.NOTICE), None),
+        "notice": next(
+            (for_programs(b.text, ended.view.language) for b in ended.view.bubbles if b.kind is BubbleKind.NOTICE), None
+        ),
     } | _remarks(ended.view)
 
 
 def _remarks(view: View) -> dict[str, Json]:
     """What had gone wrong for some time on the way and was mended, and what the gateway said meanwhile; nothing if there was nothing."""
     mended: list[Json] = [bubble.text for bubble in view.bubbles if bubble.kind is BubbleKind.MENDED]
-    notes: list[Json] = [for_programs(bubble.text) for bubble in view.bubbles if bubble.kind is BubbleKind.NOTE]
+    notes: list[Json] = [
+        for_programs(bubble.text, view.language) for bubble in view.bubbles if bubble.kind is BubbleKind.NOTE
+    ]
     return {**({"recovered": mended} if mended else {}), **({"notes": notes} if notes else {})}
 
 

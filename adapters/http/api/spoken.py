@@ -74,7 +74,7 @@ class Spoken:
                 case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
                     latest, view
                 ):
-                    words = ours(for_programs(bubble.text))
+                    words = ours(for_programs(bubble.text, view.language))
                     pieces.append(TextPiece(self._paragraph(bubble.key, words), ours=True, key=bubble.key))
                 case BubbleKind.ACTIVITY | BubbleKind.APPROVAL if self._acts.get(bubble.key) != bubble.state:
                     self._acts[bubble.key] = bubble.state

@@ -23,6 +23,7 @@ from adapters.http.tracecontext import traceparent_of
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
+from agent_core.text.tongue import accepted
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 KEYED = "Idempotency-Key"
@@ -125,7 +126,7 @@ class Taking:
             placed = await self._placed(asked) if served.platform_key == key else asked
             if isinstance(placed, Problem):
                 return placed
-            taken = await self._accepted(placed, served, trace)
+            taken = await self._accepted(placed, served, trace, accepted(request.headers.get("Accept-Language", "")))
             return taken
         except NotAccepted as refused:
             return refusal(refused)
@@ -143,10 +144,10 @@ class Taking:
             self.retries.found(mark, stored, self.clock.monotonic())
         return self.retries.begins(mark, key, self.clock.monotonic(), retry=retry)
 
-    async def _accepted(self, asked: ApiRequest, served: Served, trace: str) -> Taken:
+    async def _accepted(self, asked: ApiRequest, served: Served, trace: str, language: str) -> Taken:
         """Have it stored. That goes on where its client goes meanwhile, and then somebody must know that nobody waits for it."""
         accepting = asyncio.ensure_future(
-            self.gateway.accept(asked.inbound(served.platform_key, trace, self.ids.new("x")))
+            self.gateway.accept(asked.inbound(served.platform_key, trace, self.ids.new("x"), language))
         )
         try:
             return Taken(asked, await asyncio.shield(accepting), served)

@@ -30,7 +30,7 @@ from agent_core.failures.notices import for_programs
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.turn.events import Verdict
-from agent_core.turn.view import BubbleKind
+from agent_core.turn.view import BubbleKind, View
 
 TURNS_AT_ONCE = 20
 _APPROVAL = re.compile(r"appr_(t_[0-9a-z]+)_([0-9a-f]{12})")
@@ -187,7 +187,7 @@ def refusal_of(decision: Decision) -> Problem | None:
 def exported_turn(turn: SessionTurn, *, thinking: bool) -> ExportedTurn:
     """A turn as it is exported. Pure."""
     ended = turn.seen if isinstance(turn.seen, Ended) else None
-    bubbles = ended.view.bubbles if ended is not None else ()
+    seen = ended.view if ended is not None else View((), open=False)
     return ExportedTurn(
         turn=turn.turn,
         number=turn.number,
@@ -196,7 +196,14 @@ def exported_turn(turn: SessionTurn, *, thinking: bool) -> ExportedTurn:
         told=turn.told,
         removed=turn.removed or None,
         exit=ended.exit.code.value if ended is not None and not turn.removed else None,
-        notice=next((for_programs(b.text) for b in bubbles if b.kind is BubbleKind.NOTICE and not turn.removed), None),
+        notice=next(
+            (
+                for_programs(b.text, seen.language)
+                for b in seen.bubbles
+                if b.kind is BubbleKind.NOTICE and not turn.removed
+            ),
+            None,
+        ),
         model=turn.model or None,
         agent=turn.agent or None,
         items=items(turn, thinking=thinking),

@@ -1,0 +1,178 @@
+"""Sentences for people: each catalogue is whole and fits, English is what stands in the code, and whose language it is."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.text.durations import duration
+from agent_core.text.tongue import (
+    LANGUAGES,
+    accepted,
+    catalogue,
+    chosen,
+    known_sentence,
+    language_of,
+    number,
+    speak,
+    speak_many,
+    speaking,
+    spoken_now,
+    translated,
+    written_in,
+)
+from tests.catalogues import OTHERS, forms, sources, stored, template
+
+SOURCE = template()
+PRESENT = tuple(tag for tag in OTHERS if len(stored(tag)))
+
+
+def names(words: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(words) if name is not None}
+
+
+def test_every_sentence_of_the_source_can_be_filled() -> None:
+    for message in SOURCE:
+        for words in sources(message):
+            assert all(name.isidentifier() for name in names(words)), words
+
+
+@pytest.mark.parametrize("language", PRESENT)
+def test_each_catalogue_has_every_sentence_and_no_other(language: str) -> None:
+    here, there = stored(language), {str(one.id) for one in SOURCE}
+    assert {str(one.id) for one in here} == there, "python -m tests.catalogues"
+    assert [one.id for one in here if one.id and not all(forms(one))] == []
+    assert [one.id for one in here if one.fuzzy and one.id] == []
+
+
+@pytest.mark.parametrize("language", PRESENT)
+def test_each_sentence_speaks_of_the_same(language: str) -> None:
+    for message in stored(language):
+        if not message.id:
+            continue
+        wanted = names(sources(message)[-1])
+        for words in forms(message):
+            less = {"count"} if message.pluralizable else set[str]()
+            assert wanted - less <= names(words) <= wanted, (language, message.id)
+            assert words[:1].isspace() == sources(message)[0][:1].isspace() or language in ("zh", "ja"), message.id
+            assert words.count("\n") == sources(message)[0].count("\n"), message.id
+
+
+@pytest.mark.parametrize("language", PRESENT)
+def test_commands_and_marks_stand_as_they_are(language: str) -> None:
+    for message in stored(language):
+        for command in {
+            word.strip(".,;:()“”’") for word in sources(message)[0].split() if word.startswith(("/", "“/"))
+        }:
+            bare = command.partition(" ")[0]
+            assert all(bare in words for words in forms(message)), (language, message.id)
+        for mark in "⚠⏳🔐ℹ":
+            assert all((mark in words) == (mark in sources(message)[0]) for words in forms(message)), message.id
+
+
+@pytest.mark.parametrize("language", PRESENT)
+def test_every_form_of_the_plural_is_used_as_the_language_has_it(language: str) -> None:
+    said = catalogue(language)
+    for message in stored(language):
+        if message.pluralizable:
+            one, many = sources(message)
+            for count in (0, 1, 2, 3, 5, 11, 21, 100, 1_000):
+                assert said.ngettext(one, many, count) in forms(message)
+
+
+def test_english_is_what_stands_in_the_code() -> None:
+    for message in SOURCE:
+        for words in sources(message):
+            assert speak(words) == words == known_sentence(words)
+
+
+def test_a_compiled_catalogue_is_found_for_each_that_is_written() -> None:
+    assert set(translated()) == set(PRESENT)
+
+
+@pytest.mark.parametrize("language", PRESENT)
+@given(seconds=st.integers(0, 10**7))
+def test_durations_are_said_in_each_language(language: str, seconds: int) -> None:
+    with speaking(language):
+        assert any(letter.isdigit() for letter in duration(seconds))
+
+
+def test_a_block_speaks_and_what_is_behind_it_does_not() -> None:
+    with speaking("de"):
+        assert spoken_now() == "de"
+        with speaking("en"):
+            assert not spoken_now()
+        assert number(1_234_567.5, 1) == "1.234.567,5"
+    assert not spoken_now()
+    assert number(1_234_567.5, 1) == "1,234,567.5"
+
+
+def test_one_and_many() -> None:
+    said = [speak_many("{count} time", "{count} times", count) for count in (0, 1, 2)]
+    assert said == ["0 times", "1 time", "2 times"]
+
+
+def test_a_latin_name_in_arabic_is_set_apart() -> None:
+    with speaking("ar"):
+        assert speak("{tool}!", tool="read_file") == "\u2068read_file\u2069!"
+        assert speak("{tool}!", tool=4) == "4!"
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"),
+    [("de", "de"), ("de-AT", "de"), ("pt_BR", "pt"), ("zh-Hans-CN", "zh"), ("EN-us", "en"), ("", ""), ("tlh", ""), ("*", "")],
+)  # fmt: skip
+def test_a_tag_means_one_of_our_languages(tag: str, language: str) -> None:
+    assert language_of(tag) == language
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        ("de-DE,de;q=0.9,en;q=0.8", "de"),
+        ("nl,fr;q=0.5,de;q=0.7", "de"),
+        ("en-US,en;q=0.9,de;q=0.1", "en"),
+        ("*", ""),
+        ("fr;q=0", ""),
+        ("fr;q=much", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_browser_accepts(header: str, language: str) -> None:
+    assert accepted(header) == language
+
+
+@given(st.text(max_size=200))
+def test_whatever_a_header_says_it_is_read(header: str) -> None:
+    assert accepted(header) in {"", *LANGUAGES}
+    assert written_in(header) in {"", *LANGUAGES}
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Привет! Как дела?", ""),  # could be other languages' as well
+        ("Это вы написали?", "ru"),
+        ("Привіт, як справи? Це ґанок", ""),
+        ("你好，请帮我", "zh"),
+        ("こんにちは", "ja"),
+        ("東京都", ""),
+        ("أين المكتبة؟", "ar"),
+        ("سلام، چطوری؟", ""),
+        ("यह क्या है?", "hi"),
+        ("हे काय आहे?", ""),
+        ("Grüß Gott", ""),
+        ("plain", ""),
+    ],
+)
+def test_letters_tell_a_language_only_where_they_are_sure(text: str, language: str) -> None:
+    assert written_in(text) == language
+
+
+def test_the_first_wish_that_is_known_counts() -> None:
+    assert chosen("", "tlh", "de-CH", "fr") == "de"
+    assert chosen("en", "de") == ""
+    assert chosen("", "") == ""
