@@ -26,5 +26,6 @@ REVISIONS = (
     "0018",
     "0019",
     "0020",
+    "0021",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

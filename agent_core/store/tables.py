@@ -2,25 +2,30 @@
 
 Laws: times are milliseconds of the injected clock; text that people wrote is kept as UTF-8 bytes (`LargeBinary`), because
 PostgreSQL's text cannot hold NUL; a session has at most one open turn (`one_open`); a message belongs to at most one turn
-(`turn_inputs`); the journal's key is (turn, seq), and what fences a stale owner is not this key but owner and epoch of the
-session, compared in the same transaction.
+(`inbox.turn`); the journal's key is the turn's number and the row's in it (`row_id`), and what fences a stale owner is not this key
+but owner and epoch of the session, compared in the same transaction.
 
 On SQLite the choice of b-trees decides how much a turn writes, because a commit writes whole pages: small tables with a text
-key are kept without rowid (one tree instead of two); the journal keeps its rowid, so that the rows of all turns are appended
-to one end.
+key are kept without rowid (one tree instead of two); the journal is found by its rowid alone, in which a turn's rows lie together, and
+those of all turns are added at one end. A turn's messages are found by its session, from the first to the last.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     ForeignKey,
+    FromClause,
     Index,
     MetaData,
+    Select,
     Text,
     UniqueConstraint,
+    and_,
     event,
+    select,
     text,
 )
 
@@ -29,14 +34,14 @@ from agent_core.store.audit import AuditRow
 from agent_core.store.budgets.rows import PotRow, ReservationRow
 from agent_core.store.database.mapping import Int, mapped
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, GateRow
-from agent_core.store.inbox.rows import CursorRow, InboxRow, InputRow, UnreadRow
+from agent_core.store.inbox.rows import CursorRow, InboxRow, UnreadRow
 from agent_core.store.keeping.rows import ForgetRow, PieceRow
 from agent_core.store.memory.rows import MemoryRow
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
-from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
+from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow
 from agent_core.store.webhooks.rows import HookRow, ReceiverRow
 
 metadata = MetaData(
@@ -70,7 +75,6 @@ SESSION = mapped(
     rowid=False,
 )
 sessions = SESSION.table
-Index("sessions_of_owner", sessions.c.owner)
 Index(
     "sessions_set_aside",
     sessions.c.last_at,
@@ -100,7 +104,6 @@ MESSAGE = mapped(
     InboxRow,
     UniqueConstraint("account", "platform_key"),
     key=["id"],
-    elsewhere=["turn"],
     foreign={"session": "sessions.session"},
 )
 inbox = MESSAGE.table
@@ -162,24 +165,42 @@ Index(
     sqlite_where=text("removed <> ''"),
 )
 
-INPUT = mapped(
-    metadata,
-    "turn_inputs",
-    InputRow,
-    key=["inbox"],
-    foreign={"inbox": "inbox.id", "turn": "turns.turn"},
-    indexed=["turn"],
-)
-turn_inputs = INPUT.table
-
 EVENT = mapped(
     metadata,
     "journal",
     JournalRow,
-    key=["seq"],
-    besides=[Column("turn", Text, ForeignKey("turns.turn"), primary_key=True), Column("epoch", Int, nullable=False)],
+    key=[],
+    besides=[
+        Column("id", Int, primary_key=True, autoincrement=False),
+        Column("turn", Text, nullable=False),
+        Column("epoch", Int, nullable=False),
+    ],
 )
 journal = EVENT.table
+Index("journal_of_turn", journal.c.turn, journal.c.seq, unique=True).ddl_if(dialect="postgresql")
+"""PostgreSQL finds by it; there it costs no pages."""
+
+
+def row_id(first: int, seq: int) -> int:
+    """The key of a row of the journal of the turn whose first message is that one."""
+    return first * ROWS_A_TURN + seq
+
+
+def rows_of_turn(rows: FromClause = journal) -> ColumnElement[bool]:
+    """Rows of the journal and the turn that they are of belong together."""
+    base = turns.c.first_message * ROWS_A_TURN
+    return and_(rows.c.turn == turns.c.turn, rows.c.id >= base, rows.c.id < base + ROWS_A_TURN)
+
+
+def rows_of_turns(which: ColumnElement[bool]) -> Select[tuple[int]]:
+    """The keys of all rows of these turns."""
+    return select(journal.c.id).select_from(turns.join(journal, rows_of_turn())).where(which)
+
+
+def first_rows(which: ColumnElement[bool]) -> Select[tuple[int]]:
+    """The keys of the rows with which these turns begin."""
+    return select(turns.c.first_message * ROWS_A_TURN).where(which)
+
 
 PIECE = mapped(
     metadata,

@@ -33,6 +33,8 @@ from agent_core.store.keeping.backup import CannotCopy, back_up, must_be_apart, 
 from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.reading import open_reads
 from agent_core.store.sessions.asides import Aside
+from agent_core.store.tables import row_id
+from agent_core.store.turns.rows import ROWS_A_TURN
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.operate.triage.issues import PUT_BACK
@@ -341,20 +343,22 @@ def _leave_a_gap(conn: sqlite3.Connection, now_ms: int) -> None:
 def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
     ending = InterruptedByRestart(detail=RESTORED)
     open_turns = conn.execute(
-        "SELECT t.turn, t.session, s.epoch, (SELECT coalesce(max(seq), -1) FROM journal j WHERE j.turn = t.turn) "
-        "FROM turns t JOIN sessions s ON s.session = t.session WHERE t.state = 'open'"
+        "SELECT t.turn, t.session, s.epoch, t.first_message, (SELECT coalesce(max(seq), -1) FROM journal j WHERE j.turn = t.turn "
+        "AND j.id >= t.first_message * ?1 AND j.id < (t.first_message + 1) * ?1) "
+        "FROM turns t JOIN sessions s ON s.session = t.session WHERE t.state = 'open'",
+        (ROWS_A_TURN,),
     ).fetchall()
-    for turn, session, epoch, last in open_turns:
+    for turn, session, epoch, first, last in open_turns:
         end = closing_of(TurnIdentity(turn, session, epoch), ending, now_ms, last + 1)
-        rows = [(turn, row.seq, epoch, row.kind, row.body, row.at) for row in end.rows]
-        conn.executemany("INSERT INTO journal (turn, seq, epoch, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)", rows)
+        rows = [(row_id(first, row.seq), turn, row.seq, epoch, row.kind, row.body, row.at) for row in end.rows]
+        conn.executemany(
+            "INSERT INTO journal (id, turn, seq, epoch, kind, body, at) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
+        )
         conn.execute(
             "UPDATE turns SET state = 'closed', exit = ?, closed_at = ? WHERE turn = ?",
             (end.exit.code.value, end.at, turn),
         )
-        conn.execute(
-            "UPDATE inbox SET state = 'done' WHERE id IN (SELECT inbox FROM turn_inputs WHERE turn = ?)", (turn,)
-        )
+        conn.execute("UPDATE inbox SET state = 'done' WHERE session = ? AND turn = ?", (session, turn))
     counts.turns = len(open_turns)
     counts.messages = conn.execute(
         "UPDATE inbox SET state = 'dropped', reason = ? WHERE state = 'new'", (RESTORED,)

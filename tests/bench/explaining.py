@@ -23,7 +23,7 @@ from pathlib import Path
 
 from agent_core.ports import SystemClock, time_mark
 from agent_core.store.reading import open_reads
-from agent_core.store.tables import metadata
+from agent_core.store.tables import metadata, row_id
 from gateway.explain.ids import time_in
 from gateway.explain.story import Explainer
 from tests.bench.cases import Figure
@@ -31,12 +31,13 @@ from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness
 
 PEOPLE, SAID = 20, ("say hello", "write a.txt: some words", "long 300", "say goodbye")
-COPIED = ("sessions", "inbox", "turns", "turn_inputs", "journal", "tool_calls", "deliveries")
+COPIED = ("sessions", "inbox", "turns", "journal", "tool_calls", "deliveries")
 TIMES = {"at", "received_at", "opened_at", "closed_at", "deadline", "created_at", "last_at", "since", "sending_at", "retry_at"}  # fmt: skip
 NUMBERS = {
     ("inbox", "id"),
     ("inbox", "arrival"),
-    ("turn_inputs", "inbox"),
+    ("turns", "first_message"),
+    ("turns", "last_message"),
     ("deliveries", "id"),
     ("deliveries", "place"),
 }
@@ -74,6 +75,8 @@ class Copier:
 
     def _value(self, table: str, column: str, value: Value, k: int) -> Value:
         match value:
+            case int() if (table, column) == ("journal", "id"):
+                return value + row_id(k * self.width, 0)
             case int() if (table, column) in NUMBERS:
                 return value + k * self.width
             case int() if column in TIMES:

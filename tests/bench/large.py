@@ -116,9 +116,7 @@ def picked(home: Path) -> dict[str, list[str]]:
             row = conn.execute(f"SELECT id FROM inbox WHERE {where} LIMIT 1", (at, at)).fetchone()
             ids += row or ()
         found["a message"] = [str(one) for one in ids]
-        found["a turn"] = [
-            conn.execute("SELECT turn FROM turn_inputs WHERE inbox = ?", (one,)).fetchone()[0] for one in ids
-        ]
+        found["a turn"] = [conn.execute("SELECT turn FROM inbox WHERE id = ?", (one,)).fetchone()[0] for one in ids]
         return found
 
 

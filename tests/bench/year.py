@@ -35,6 +35,8 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.store.keeping.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
+from agent_core.store.tables import row_id
+from agent_core.store.turns.rows import ROWS_A_TURN
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.events import (
     Event,
@@ -144,6 +146,7 @@ class Year:
         whole, fresh = self.keep or age <= WHOLE_DAYS, self.keep or age <= 8
         people = orjson.dumps([[account, who]]).decode()
         removed = "" if whole else Keep().words("journals_days")
+        place = self.inbox + 1 if fresh else number - self.turns
         made.put(
             "turns",
             turn,
@@ -160,6 +163,8 @@ class Year:
             0,
             people,
             removed,
+            place,
+            place if fresh else 0,
         )
         where = f"{account}/{who}" if account != "api" else f"api/{who}"
         self.pay(Payer(where, f"{account}/{chat}" if account != "api" else ""), turn, session, at, spare=fresh)
@@ -168,7 +173,7 @@ class Year:
         inbound = self.inbound(account, who, chat, key, number)
         for row, event in enumerate(self.events(inbound, at)):
             written = encode(event)
-            made.put("journal", turn, row, 1, written.kind, made.packed(written.body, at), at + row)
+            made.put("journal", row_id(place, row), turn, row, 1, written.kind, made.packed(written.body, at), at + row)
             if isinstance(event, ToolStarted):
                 made.put("tool_calls", turn, event.call, "read_file", "pure", "done", f"{turn}:{event.call}", None)
         if (self.keep or age <= 31) and dice.random() < 0.05:
@@ -190,8 +195,8 @@ class Year:
                 at,
                 0,
                 who,
+                turn,
             )
-            made.put("turn_inputs", self.inbox, turn)
             if account != "api":
                 want = orjson.dumps({"kind": "text", "body": {"text": self.text(60, 200)}, "entities": []})
                 made.put("deliveries", self.inbox, session, turn, text, "answer", 0, number, 1, "h" * 32, want, 1, 0, "sent", f"k{number}",
@@ -275,10 +280,9 @@ class Year:
 
 COLUMNS = {
     "sessions": "session, key, owner, epoch, policy, runnable_at, quarantined, created_at, last_at, since",
-    "turns": "turn, session, number, state, exit, opened_at, closed_at, deadline, undone, input_tokens, output_tokens, suspicion, people, removed",
-    "journal": "turn, seq, epoch, kind, body, at",
-    "inbox": "id, account, platform_key, session, arrival, lane, body, state, reason, received_at, suspicion, person",
-    "turn_inputs": "inbox, turn",
+    "turns": "turn, session, number, state, exit, opened_at, closed_at, deadline, undone, input_tokens, output_tokens, suspicion, people, removed, first_message, last_message",
+    "journal": "id, turn, seq, epoch, kind, body, at",
+    "inbox": "id, account, platform_key, session, arrival, lane, body, state, reason, received_at, suspicion, person, turn",
     "tool_calls": "turn, call, tool, effect, state, key, result_ref",
     "troubles": "turn, number, session, conversation, fingerprint, code, cause, endpoint, model, tool, size, chars, rung, outcome, ended, at",
     "reservations": "call, session, node, state, pots, held_tokens, held_nanos, used_tokens, used_nanos, estimated, at",
@@ -322,12 +326,12 @@ def _shifted(turns: int) -> dict[str, str]:
         "platform_id": f"platform_id + {more}",
         "number": "number + CASE WHEN instr(session, '/once/') THEN 0 ELSE :k * (SELECT most FROM said WHERE said.session = turns.session) END",
         **dict.fromkeys(("session", "surface"), "CASE WHEN instr({}, '/once/') THEN replace({}, '//', '-' || :k || '//') ELSE {} END"),
-        **dict.fromkeys(("id", "inbox", "arrival", "place"), f"{{}} + {more}"),
+        **dict.fromkeys(("id", "first_message", "last_message", "arrival", "place"), f"{{}} + {more}"),
         **dict.fromkeys(("at", "opened_at", "closed_at", "deadline", "received_at"), "{} + :k * :ms"),
     }  # fmt: skip
 
 
-COPIED = ("turns", "journal", "inbox", "turn_inputs", "tool_calls", "troubles", "reservations", "deliveries")
+COPIED = ("turns", "journal", "inbox", "tool_calls", "troubles", "reservations", "deliveries")
 
 
 def multiply(database: sqlite3.Connection, turns: int, times: int, span_ms: int) -> None:
@@ -344,7 +348,7 @@ def multiply(database: sqlite3.Connection, turns: int, times: int, span_ms: int)
         )
         for table in COPIED:
             values = ", ".join(_value(table, column, shifted) for column in COLUMNS[table].split(", "))
-            first = {"turns": "turn", "journal": "turn", "turn_inputs": "turn", "tool_calls": "turn", "troubles": "turn", "reservations": "call"}.get(table)  # fmt: skip
+            first = {"turns": "turn", "journal": "turn", "tool_calls": "turn", "troubles": "turn", "reservations": "call"}.get(table)  # fmt: skip
             of = f"{first} < 't_{turns:012d}'" if first else f"id <= {turns}"
             database.execute(f"INSERT INTO {table} ({COLUMNS[table]}) SELECT {values} FROM {table} WHERE {of}", named)
         database.commit()
@@ -360,6 +364,8 @@ def _value(table: str, column: str, shifted: dict[str, str]) -> str:
         return column
     if table == "tool_calls" and column == "call":
         return column
+    if table == "journal" and column == "id":
+        return f"id + {shifted['id'].partition(' + ')[2]} * {ROWS_A_TURN}"
     if column == "key":
         new = "printf('t_%012d', substr(key, 3, 12) + :k * {}) || substr(key, 15)" if table == "tool_calls" else "'k' || (substr(key, 2) + :k * {})"  # fmt: skip
         return new.format(shifted["id"].rsplit(" ", 1)[1])

@@ -78,8 +78,8 @@ def _agree(database: Path, found: dict[str, ToldStory]) -> None:
     """By plain SQL, beside everything that made the stories."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as conn:
         rows = conn.execute(
-            "SELECT i.platform_key, i.lane, i.state, i.reason, n.turn, t.exit, i.id FROM inbox i "
-            "LEFT JOIN turn_inputs n ON n.inbox = i.id LEFT JOIN turns t ON t.turn = n.turn"
+            "SELECT i.platform_key, i.lane, i.state, i.reason, i.turn, t.exit, i.id FROM inbox i "
+            "LEFT JOIN turns t ON t.turn = i.turn"
         ).fetchall()
         receipts = conn.execute(
             "SELECT origin, platform_id FROM deliveries WHERE state = 'sent' AND platform_id IS NOT NULL AND NOT gone"

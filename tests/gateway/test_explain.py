@@ -541,7 +541,7 @@ async def test_no_question_reads_a_whole_table(sqlite: str):
                 line
                 for line in plan
                 if re.match(
-                    r"SCAN (journal|inbox|turns|deliveries|turn_inputs|sessions|troubles|schedules|occurrences|reservations|adapter_states)\b",
+                    r"SCAN (journal|inbox|turns|deliveries|sessions|troubles|schedules|occurrences|reservations|adapter_states)\b",
                     line,
                 )
             ]

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from agent_core.store.tables import row_id
 from gateway.setaside.takeup import SET_ASIDE, LeftKind
 from tests.chats.harness import answer, begun, process, running, taken_in, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -98,18 +99,18 @@ def opened_500(home: Path, many: int) -> None:
                 (session, f"api/key/{session}//", owner, at, at),
             )
             made.execute(
-                "INSERT INTO inbox(id, account, platform_key, session, arrival, lane, body, state, received_at) "
-                "VALUES(?, 'api', ?, ?, ?, 'normal', ?, 'taken', ?)",
-                (inbox, f"key:{turn}", session, inbox, message, at),
+                "INSERT INTO inbox(id, account, platform_key, session, arrival, lane, body, state, received_at, turn) "
+                "VALUES(?, 'api', ?, ?, ?, 'normal', ?, 'taken', ?, ?)",
+                (inbox, f"key:{turn}", session, inbox, message, at, turn),
             )
             made.execute(
-                "INSERT INTO turns(turn, session, number, state, opened_at, deadline) VALUES(?, ?, 1, 'open', ?, ?)",
-                (turn, session, at, at + 3_600_000),
+                "INSERT INTO turns(turn, session, number, state, opened_at, deadline, first_message, last_message) "
+                "VALUES(?, ?, 1, 'open', ?, ?, ?, ?)",
+                (turn, session, at, at + 3_600_000, inbox, inbox),
             )
-            made.execute("INSERT INTO turn_inputs(inbox, turn) VALUES(?, ?)", (inbox, turn))
             made.execute(
-                "INSERT INTO journal(turn, seq, epoch, kind, body, at) VALUES(?, 0, 1, ?, ?, ?)",
-                (turn, kind, json.dumps(opened).encode(), at),
+                "INSERT INTO journal(id, turn, seq, epoch, kind, body, at) VALUES(?, ?, 0, 1, ?, ?, ?)",
+                (row_id(inbox, 0), turn, kind, json.dumps(opened).encode(), at),
             )
 
 

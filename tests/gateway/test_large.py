@@ -42,7 +42,6 @@ GROW = [
     "sessions",
     "tool_calls",
     "troubles",
-    "turn_inputs",
     "turns",
     "unread",
 ]

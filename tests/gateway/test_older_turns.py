@@ -62,6 +62,7 @@ def _rewrite(folder: Path, turn: str, rows: Sequence[tuple[str, dict[str, Any], 
         made.execute("DELETE FROM journal WHERE turn = ?", (turn,))
         for seq, (kind, body, at) in enumerate(rows):
             values = dict(zip(names, kept[0], strict=True)) | {
+                "id": kept[0][0] + seq,
                 "seq": seq,
                 "kind": kind,
                 "body": json.dumps(body).encode(),

@@ -93,8 +93,7 @@ def _of_the_budgets(database: sqlite3.Connection, result: Result) -> Iterator[st
 def _of_the_order(database: sqlite3.Connection) -> Iterator[str]:
     """Within a session, turns begin in the order in which their messages arrived."""
     rows = database.execute(
-        "SELECT t.session, t.turn, i.arrival FROM turns t JOIN turn_inputs n ON n.turn = t.turn "
-        "JOIN inbox i ON i.id = n.inbox ORDER BY t.session, t.number"
+        "SELECT t.session, t.turn, i.arrival FROM turns t JOIN inbox i ON i.turn = t.turn ORDER BY t.session, t.number"
     ).fetchall()
     for (session, _, before), (other, turn, after) in pairwise(rows):
         if session == other and after < before:
@@ -221,7 +220,9 @@ def _of_a_message(database: sqlite3.Connection, said: Said, turns: dict[str, Tur
     if not said.ended.view.bubbles and not said.ended.handed:
         yield f"message {said.key} ended in silence ({said.ended.exit.code})"
     inbox = said.tickets[0].inbox_id
-    answered = [row[0] for row in database.execute("SELECT turn FROM turn_inputs WHERE inbox = ?", (inbox,))]
+    answered = [
+        row[0] for row in database.execute("SELECT turn FROM inbox WHERE id = ? AND turn IS NOT NULL", (inbox,))
+    ]
     if said.ended.turn and answered != [said.ended.turn]:
         yield f"message {said.key} saw the end of {said.ended.turn} and is part of {answered}"
     if not said.ended.turn:

@@ -149,7 +149,7 @@ def test_a_backup_that_is_not_whole_or_no_backup_at_all_is_refused(tmp_path: Pat
         "column": "alter table sessions drop column since",
         "index": f"drop index {asked(live, INDEX)[0][0]}",
         "version": "delete from alembic_version",
-        "orphan": "insert into turn_inputs (turn, inbox) select 't_nobody', max(id) + 5 from inbox",
+        "orphan": "insert into tool_calls values ('t_nobody', 'c', 't', 'pure', 'done', 'k', null)",
     }
     for name, statement in harm.items():
         changed(tmp_path / name, statement)
@@ -202,7 +202,7 @@ def test_what_a_restore_has_set_aside_is_explained_by_the_restore(tmp_path: Path
         assert outspoken(env, "db", "backup", str(copy)).returncode == 0
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    (turn, number), (_, waiting) = asked(copy, "select turn, inbox from turn_inputs order by inbox")
+    (turn, number), (_, waiting) = asked(copy, "select turn, id from inbox where turn is not null order by id")
     changed(copy, "update turns set state = 'open', exit = null, closed_at = null where turn = ?", turn)
     changed(copy, "delete from journal where turn = ? and kind = 'turn_ended'", turn)
     changed(copy, "update inbox set state = 'taken' where id = ?", number)

@@ -371,7 +371,7 @@ def stopped(env: Mapping[str, str], tmp_path: Path, *, killed: bool = False) -> 
     yield database_of(tmp_path / "home")
 
 
-@pytest.mark.parametrize("what", ["journal", "sqlite_autoindex_journal_1", "troubles", "turn_inputs", "turns"])
+@pytest.mark.parametrize("what", ["journal", "sqlite_autoindex_inbox_1", "troubles", "inbox", "turns"])
 def test_damaged_pages_are_found_and_named_everywhere(tmp_path: Path, what: str) -> None:
     env = setting(tmp_path)
     with stopped(env, tmp_path) as database:

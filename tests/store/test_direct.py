@@ -22,9 +22,10 @@ from agent_core.store.inbox.rows import InboxState
 from agent_core.store.inbox.sql import _BY_ID, _BY_KEY, _HIGHEST_ID
 from agent_core.store.turns.sql import _TURNS
 
+OTHER = t.inbox.alias("other")
 DONE = (
     update(t.inbox)
-    .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
+    .where(t.inbox.c.id.in_(select(OTHER.c.id).where(OTHER.c.turn == bindparam("which"))))
     .values(state=InboxState.DONE.value)
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
@@ -99,7 +100,7 @@ def test_values_that_are_always_the_same_stand_in_their_places_around_the_keys(c
 def test_a_change_writes_what_it_names_and_what_is_always_the_same(conn: Connection) -> None:
     with conn.begin() as now:
         direct.do(conn, t.MESSAGE.insert, [message(n, ("a", "k", b"", None, n)) for n in (1, 2)])
-        direct.do(conn, t.INPUT.insert, [{"inbox": 2, "turn": "t"}])
+        direct.do(conn, t.MESSAGE.update(("turn",)), [{"which_id": 2, "new_turn": "t"}])
         direct.do(conn, DONE, [{"which": "t"}])
         direct.do(
             conn, t.MESSAGE.update(("reason", "suspicion")), [{"which_id": 1, "new_reason": "r", "new_suspicion": 3}]

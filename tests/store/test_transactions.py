@@ -203,7 +203,8 @@ async def test_a_closing_that_the_database_refuses_leaves_nothing_behind(store: 
 async def test_the_turns_of_a_session_come_newest_last_and_by_the_page(store: Store) -> None:
     session, epoch = await session_of(store)
     for number in range(12):  # more than ten, all in the same millisecond: ids and times do not give the order
-        await store.turns.start(session, epoch, f"t_{number}", [], row(0), 100, 200)
+        one = await store.inbox.accept(message(f"n{number}"))
+        await store.turns.start(session, epoch, f"t_{number}", [one.inbox_id], row(0), 100, 200)
         await store.turns.close(session, epoch, f"t_{number}", [], "answered", 100)
     assert [one.turn for one in await store.turns.latest(session, 3)] == ["t_9", "t_10", "t_11"]
     assert [one.turn for one in await store.turns.latest(session, 3, before="t_9")] == ["t_6", "t_7", "t_8"]
@@ -290,7 +291,8 @@ async def test_the_readiness_check_really_writes(store: Store) -> None:
 async def test_a_last_activity_is_kept_to_the_minute(store: Store) -> None:
     session, epoch = await session_of(store)
     for number, at in enumerate((30_000, 60_010, 100_000)):
-        await store.turns.start(session, epoch, f"t{number}", [], row(0), at, at)
+        one = await store.inbox.accept(message(f"n{number}"))
+        await store.turns.start(session, epoch, f"t{number}", [one.inbox_id], row(0), at, at)
         await store.turns.close(session, epoch, f"t{number}", [], "answered", at)
     found = await store.sessions.one(session)
     assert found is not None

@@ -31,7 +31,7 @@ from agent_core.store.webhooks import sql as webhooks
 
 Outcome: TypeAlias = "tuple[object, StoreError | None]"
 """An operation's answer, or why it was refused."""
-_ADDED = (t.INPUT, t.EVENT, t.TROUBLE)
+_ADDED = (t.EVENT, t.TROUBLE)
 _PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE, t.CURSOR, t.MEMORY, t.RECEIVER)
 """In this order, so that two writers on PostgreSQL lock alike. Parts have a statement of their own."""
 

@@ -1,9 +1,11 @@
 """Brings a database to the schema of this program, or says why that must not be done.
 
-At start the revision is read by plain SQL; alembic (0.2 s, 11 MiB) is imported only when there is something to upgrade.
+At start the revision is read by plain SQL; alembic (0.2 s, 11 MiB) is imported only when there is something to upgrade. An empty SQLite file
+gets the newest tables as they stand in `tables`.
 
 Laws: a database of a newer program, or somebody else's, is never touched; an existing SQLite file is copied beside itself
-before it is changed; an upgrade is one transaction, and on PostgreSQL one node at a time does it.
+before it is changed; an upgrade is one transaction, and on PostgreSQL one node at a time does it. What the migrations make of nothing is what
+stands in `tables` (tests/store/test_upgrade.py).
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ async def ensure_schema(line: Line, place: Place) -> bool:
         found = await line.transact(lambda conn: known_revision(conn, place.shown))
         if found == NEWEST:
             return False
-        if isinstance(line, SqliteLine) and isinstance(place, SqlitePlace) and await line.transact(_has_tables):
+        if isinstance(line, SqliteLine) and isinstance(place, SqlitePlace):
+            if await line.transact(_made_of_nothing):
+                return True
             await line.backup(backup_path(place.path, found))
         await line.transact(lambda conn: upgrade_to(conn, place.shown))
         return True
@@ -71,8 +75,19 @@ def _tables(conn: Connection) -> set[str]:
     return set(conn.exec_driver_sql(query).scalars())
 
 
-def _has_tables(conn: Connection) -> bool:
-    return bool(_tables(conn))
+def _made_of_nothing(conn: Connection) -> bool:
+    """Make the newest tables where there are none; False if there are some."""
+    if _tables(conn):
+        return False
+    from agent_core.store.tables import metadata
+
+    metadata.create_all(conn, checkfirst=False)
+    conn.exec_driver_sql(
+        "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+        "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+    )
+    conn.exec_driver_sql("INSERT INTO alembic_version VALUES (?)", (NEWEST,))
+    return True
 
 
 def upgrade_to(conn: Connection, shown: str, revision: str = "head") -> None:

@@ -14,7 +14,7 @@ from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed, packed_rows
 from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
-from agent_core.store.inbox.sql import MESSAGES
+from agent_core.store.inbox.sql import MESSAGES, OF_TURN
 from agent_core.store.turns.rows import OpeningTurn
 
 _NEW = InboxState.NEW.value
@@ -38,7 +38,7 @@ class InboxReads(StoreReading):
         """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
         if not turns:
             return []  # asked for none of them, SQLite would read the whole table
-        query = MESSAGES.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
+        query = MESSAGES.where(t.turns.c.turn.in_(turns), OF_TURN).order_by(t.inbox.c.arrival)
         return await self._messages(query)
 
     async def one(self, inbox_id: int) -> InboxRow | None:

@@ -91,14 +91,6 @@ class InboxRow:
 
 
 @dataclass(frozen=True, slots=True)
-class InputRow:
-    """A message is part of a turn."""
-
-    inbox: int
-    turn: str
-
-
-@dataclass(frozen=True, slots=True)
 class CursorRow:
     """How far an adapter has read a channel."""
 

@@ -21,13 +21,16 @@ from agent_core.store.turns.rows import TurnState
 _over = and_(t.inbox.c.state == InboxState.TAKEN.value, t.turns.c.state == TurnState.CLOSED.value)
 _state = case((_over, InboxState.DONE.value), else_=t.inbox.c.state)
 MESSAGES = select(
-    *(_state.label("state") if name == "state" else t.inbox.c[name] for name in t.MESSAGE.names), t.turn_inputs.c.turn
-).select_from(
-    t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id).outerjoin(
-        t.turns, t.turns.c.turn == t.turn_inputs.c.turn
-    )
+    *(_state.label("state") if name == "state" else t.inbox.c[name] for name in t.MESSAGE.names)
+).select_from(t.inbox.outerjoin(t.turns, t.turns.c.turn == t.inbox.c.turn))
+"""All messages."""
+OF_TURN = and_(
+    t.inbox.c.session == t.turns.c.session,
+    t.inbox.c.id >= t.turns.c.first_message,
+    t.inbox.c.id <= t.turns.c.last_message,
+    t.inbox.c.turn == t.turns.c.turn,
 )
-"""All messages, each with the turn that has taken it."""
+"""A message and the turn that began with it."""
 _BY_ID = (
     MESSAGES.where(t.inbox.c.id.in_(bindparam("keys", expanding=True)))
     .order_by(t.inbox.c.id)

@@ -99,11 +99,7 @@ class Forgotten(StoreReading):
 
     async def unnamed_messages(self, limit: int, after: int) -> list[tuple[int, str, str, bytes]]:
         """Messages of an older version, whose writer stands in the body only: (number, account, turn, body)."""
-        query = (
-            select(_i.id, _i.account, func.coalesce(t.turn_inputs.c.turn, ""), _i.body)
-            .select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == _i.id))
-            .where(_i.person == "", _i.id > after)
-        )
+        query = select(_i.id, _i.account, func.coalesce(_i.turn, ""), _i.body).where(_i.person == "", _i.id > after)
         rows = await self._asks.all(query.order_by(_i.id).limit(limit))
         bodies = await self._asks.whole([bytes(r[3]) for r in rows])
         return [(int(r[0]), str(r[1]), str(r[2]), body) for r, body in zip(rows, bodies, strict=True)]
@@ -143,7 +139,7 @@ class Forgotten(StoreReading):
 
     async def summaries(self, session: str) -> list[tuple[str, int]]:
         """Where the journals of a conversation hold summaries, as (turn, number)."""
-        query = select(_j.turn, _j.seq).join(t.turns, _u.turn == _j.turn)
+        query = select(_j.turn, _j.seq).join(t.turns, t.rows_of_turn())
         rows = await self._asks.all(query.where(_u.session == session, _u.removed == "", _j.kind == "Compacted"))
         return [(str(row[0]), int(row[1])) for row in rows]
 

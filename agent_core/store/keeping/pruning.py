@@ -108,18 +108,11 @@ def walk(kind: PrunedTable, after: Key | None, most: int) -> Callable[[Connectio
 
 def _message_bodies(conn: Connection, gone: Sequence[Key]) -> None:
     for some in padded([key[0] for key in gone]):
-        conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
         bodies = conn.execute(select(_i.body).where(_i.id.in_(some))).scalars().all()
         pieces.release(conn, [bytes(body) for body in bodies])
 
 
-_of_open_turn = (
-    exists()
-    .where(
-        t.turn_inputs.c.inbox == _i.id, t.turns.c.turn == t.turn_inputs.c.turn, t.turns.c.state == TurnState.OPEN.value
-    )
-    .correlate(t.inbox)
-)
+_of_open_turn = exists().where(t.turns.c.turn == _i.turn, t.turns.c.state == TurnState.OPEN.value).correlate(t.inbox)
 _ended = and_(
     _i.state != InboxState.NEW.value,
     ~_of_open_turn,

@@ -135,7 +135,7 @@ class Retaining(StoreReading):
 
     async def files_in_use(self, before: int, told: int) -> set[bytes]:
         """The digests of what open turns, waiting messages, and conversations that go on (somebody spoke since `before`) need."""
-        open_turns = select(_j.body).join(t.turns, _u.turn == _j.turn).where(_u.state == TurnState.OPEN.value)
+        open_turns = select(_j.body).join(t.turns, t.rows_of_turn()).where(_u.state == TurnState.OPEN.value)
         waiting = select(_i.body).where(_i.state == InboxState.NEW.value, _packed_inbox)
         bodies = [bytes(r[0]) for q in (open_turns.where(_packed_journal), waiting) for r in await self._asks.all(q)]
         reached = await self._reached(bodies)
@@ -152,7 +152,7 @@ class Retaining(StoreReading):
                 if one.since or one.first_told
             ]
             for which in shown:
-                packed = select(_j.body).join(t.turns, _j.turn == _u.turn)
+                packed = select(_j.body).join(t.turns, t.rows_of_turn())
                 rows = await self._asks.all(packed.where(which, brought_long_ago, _u.undone == 0, _packed_journal))
                 reached |= await self._reached([bytes(row[0]) for row in rows])
         return reached
@@ -203,7 +203,8 @@ class Retaining(StoreReading):
 _REMOVABLE = select(_u.turn).where(
     _u.turn.in_(bindparam("keys", expanding=True)), _u.state == TurnState.CLOSED.value, _u.removed == "", ~_to_be_shown
 )
-_PACKED_ROWS = select(_j.body).where(_j.turn.in_(bindparam("keys", expanding=True)), _packed_journal)
+_THEIR_ROWS = t.rows_of_turns(_u.turn.in_(bindparam("keys", expanding=True)))
+_PACKED_ROWS = _THEIR_ROWS.with_only_columns(_j.body).where(_packed_journal)
 
 
 def remove_journals(turns: Collection[str], why: str) -> Callable[[Connection], int]:
@@ -225,7 +226,7 @@ def drop_journals(conn: Connection, turns: Collection[str]) -> None:
     """Whatever is stored about what happened in these turns."""
     for keys in padded(turns):
         pieces.release(conn, [bytes(one) for one in conn.execute(_PACKED_ROWS, {"keys": keys}).scalars()])
-        conn.execute(delete(t.journal).where(_j.turn.in_(keys)))
+        conn.execute(delete(t.journal).where(_j.id.in_(_THEIR_ROWS)), {"keys": keys})
         conn.execute(delete(t.tool_calls).where(t.tool_calls.c.turn.in_(keys)))
 
 
@@ -266,7 +267,7 @@ def remove_sessions(sessions: Collection[str], before: int) -> Callable[[Connect
             found += [one for one in conn.execute(quiet).scalars() if one not in waiting]
         for keys in padded(found):
             mine = select(_u.turn).where(_u.session.in_(keys))
-            for table in (t.troubles, t.tool_calls, t.turn_inputs):
+            for table in (t.troubles, t.tool_calls):
                 conn.execute(delete(table).where(table.c.turn.in_(mine)))
             conn.execute(delete(t.reservations).where(t.reservations.c.session.in_(keys)))
             conn.execute(delete(t.turns).where(_u.session.in_(keys)))

@@ -15,7 +15,7 @@ from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions import upkeep
 from agent_core.store.sessions.ops import Claim, Respond
 from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionFigures, SessionRow
-from agent_core.store.turns.rows import TurnState
+from agent_core.store.turns.rows import ROWS_A_TURN, TurnState
 
 
 class SessionReads(StoreReading):
@@ -52,7 +52,7 @@ class SessionReads(StoreReading):
         query = (
             select(known.c.key, known.c.session, known.c.at, j.kind, j.body)
             .join(t.turns, and_(u.session == known.c.session, u.number == known.c.first))
-            .join(t.journal, and_(j.turn == u.turn, j.seq == 0))
+            .join(t.journal, j.id == u.first_message * ROWS_A_TURN)
             .order_by(known.c.at.desc(), known.c.key)
             .limit(limit)
         )

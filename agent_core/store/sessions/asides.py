@@ -77,7 +77,8 @@ class AsideReads(StoreReading):
         found = await self._asks.all(select(u.turn).where(u.session == session, u.state == TurnState.OPEN.value))
         if not found:
             return None
-        last = await self._asks.all(select(j.seq).where(j.turn == found[0][0]).order_by(j.seq.desc()).limit(1))
+        rows = select(j.seq).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+        last = await self._asks.all(rows.where(u.turn == found[0][0]).order_by(j.id.desc()).limit(1))
         return str(found[0][0]), (int(last[0][0]) + 1 if last else 0)
 
     async def waiting(self, session: str) -> list[int]:
@@ -91,7 +92,8 @@ class AsideReads(StoreReading):
         j = t.journal.c
 
         async def ask(some: Sequence[str]) -> Sequence[str]:
-            await self._asks.all(select(j.turn, j.kind, j.body).where(j.turn.in_(some)))
+            rows = select(j.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+            await self._asks.all(rows.where(t.turns.c.turn.in_(some)))
             return some
 
         return (await around(turns, ask))[0]

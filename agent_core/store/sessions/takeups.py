@@ -101,13 +101,13 @@ class TakeUp:
 _before = t.journal.alias("before")
 _taken_at = (
     select(func.coalesce(func.max(_before.c.seq), -1))
-    .where(_before.c.turn == t.turns.c.turn, _before.c.kind == TAKEN_OVER)
+    .where(t.rows_of_turn(_before), _before.c.kind == TAKEN_OVER)
     .correlate(t.turns)
     .scalar_subquery()
 )
 _progressed = (
     select(t.journal.c.seq)
-    .where(t.journal.c.turn == t.turns.c.turn, t.journal.c.kind.in_(PROGRESS), t.journal.c.seq > _taken_at)
+    .where(t.rows_of_turn(), t.journal.c.kind.in_(PROGRESS), t.journal.c.seq > _taken_at)
     .correlate(t.turns)
     .exists()
 )
@@ -218,10 +218,10 @@ _OWNED = (
     .values(owner=bindparam("new_owner"), epoch=bindparam("new_epoch"))
 )
 _OPEN_TURNS = (
-    select(t.turns.c.turn, t.turns.c.session, func.coalesce(func.max(t.journal.c.seq), -1))
-    .select_from(t.turns.outerjoin(t.journal, t.journal.c.turn == t.turns.c.turn))
+    select(t.turns.c.turn, t.turns.c.session, t.turns.c.first_message, func.coalesce(func.max(t.journal.c.seq), -1))
+    .select_from(t.turns.outerjoin(t.journal, t.rows_of_turn()))
     .where(t.turns.c.turn.in_(bindparam("keys", expanding=True)), t.turns.c.state == TurnState.OPEN.value)
-    .group_by(t.turns.c.turn, t.turns.c.session)
+    .group_by(t.turns.c.turn, t.turns.c.session, t.turns.c.first_message)
 )
 _CHARGE_TURN = update(t.turns).where(t.turns.c.turn == bindparam("which")).values(suspicion=bindparam("new"))
 _CHARGE_MESSAGE = update(t.inbox).where(t.inbox.c.id == bindparam("which")).values(suspicion=bindparam("new"))
@@ -254,12 +254,12 @@ def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Cha
         turns: list[OpenTurn] = []
         rows: list[dict[str, object]] = []
         for some in padded(charges.turns):
-            for turn, session, last in conn.execute(_OPEN_TURNS, {"keys": some}).all():
+            for turn, session, first, last in conn.execute(_OPEN_TURNS, {"keys": some}).all():
                 if session not in epochs:
                     continue
                 row, epoch = make_row(turn, last + 1, epochs[session]), epochs[session]
                 turns.append(OpenTurn(turn, session, epoch))
-                rows.append(t.EVENT.values(row, turn=turn, epoch=epoch))
+                rows.append(t.EVENT.values(row, id=t.row_id(first, row.seq), turn=turn, epoch=epoch))
         t.EVENT.add(conn, rows)
         charge(conn, charges)
         earlier[:] = [TakeUp(epochs, turns)]
@@ -304,7 +304,8 @@ def _own(conn: Connection, who: Who, sessions: Collection[str]) -> dict[str, int
 def _written(conn: Connection, turn: OpenTurn) -> bool:
     """Whether the last row of a turn's journal is that of its being taken up under this epoch."""
     c = t.journal.c
-    last = conn.execute(select(c.kind, c.epoch).where(c.turn == turn.turn).order_by(c.seq.desc()).limit(1)).first()
+    rows = select(c.kind, c.epoch).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+    last = conn.execute(rows.where(t.turns.c.turn == turn.turn).order_by(c.id.desc()).limit(1)).first()
     return last is not None and (last[0], last[1]) == (TAKEN_OVER, turn.epoch)
 
 

@@ -16,6 +16,7 @@ from agent_core.store.troubles.rows import (
 )
 from agent_core.store.turns.ops import Append, Close, Start
 from agent_core.store.turns.rows import (
+    ROWS_A_TURN,
     FinishedCall,
     IntendedCall,
     JournalRow,
@@ -38,7 +39,10 @@ class TurnReads(StoreReading):
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
-        query = t.EVENT.query.where(t.journal.c.turn == turn, t.journal.c.seq > after).order_by(t.journal.c.seq)
+        mine = t.turns.c.turn == turn, t.journal.c.id > t.turns.c.first_message * ROWS_A_TURN + after
+        query = (
+            t.EVENT.query.select_from(t.turns.join(t.journal, t.rows_of_turn())).where(*mine).order_by(t.journal.c.id)
+        )
         rows = await self._asks.made(query, t.EVENT.make)
         bodies = await self._asks.whole([row.body for row in rows])
         return [replace(row, body=body) for row, body in zip(rows, bodies, strict=True)]
@@ -64,7 +68,9 @@ class TurnReads(StoreReading):
     async def openings(self, turns: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Kind and body of the first event of each; a turn whose journal is gone is missing."""
         j = t.journal.c
-        rows = await self._asks.all(select(j.turn, j.kind, j.body).where(j.turn.in_(turns), j.seq == 0))
+        rows = await self._asks.all(
+            select(j.turn, j.kind, j.body).where(j.id.in_(t.first_rows(t.turns.c.turn.in_(turns))))
+        )
         bodies = await self._asks.whole([bytes(row[2]) for row in rows])
         return {str(row[0]): (str(row[1]), body) for row, body in zip(rows, bodies, strict=True)}
 
@@ -124,8 +130,9 @@ class TurnReads(StoreReading):
         found: dict[str, list[tuple[str, bytes]]] = {}
         j = t.journal.c
         for first in range(0, len(turns), TURNS_A_QUERY):
-            mine = j.turn.in_(turns[first : first + TURNS_A_QUERY])
-            query = select(j.turn, j.kind, j.body).where(mine).order_by(j.turn, j.seq)
+            mine = t.turns.c.turn.in_(turns[first : first + TURNS_A_QUERY])
+            query = select(j.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn())).where(mine)
+            query = query.order_by(j.turn, j.seq)
             rows = await self._asks.all(query)
             bodies = await self._asks.whole([bytes(row[2]) for row in rows])
             for (turn, kind, _), body in zip(rows, bodies, strict=True):

@@ -28,9 +28,10 @@ from agent_core.store.database.mapping import Fact
 from agent_core.store.deliveries.ops import deliver
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Conflict, Fenced
-from agent_core.store.inbox.rows import InboxState, InputRow
+from agent_core.store.inbox.rows import InboxState
 from agent_core.store.troubles.rows import TroubleRow
 from agent_core.store.turns.rows import (
+    ROWS_A_TURN,
     CallState,
     FinishedCall,
     IntendedCall,
@@ -78,13 +79,14 @@ class Start(Op[None]):
             raise Conflict(
                 f"The journal of turn {self.opening.turn} must begin with row 0, not {self.opening.rows[0].seq}."
             )
+        if not self.inbox_ids:
+            raise Conflict(f"Turn {self.opening.turn} answers no message. Store one, and begin the turn with it.")
         if len(set(self.inbox_ids)) != len(self.inbox_ids):
             raise Conflict(f"Turn {self.opening.turn} names a message twice: {self.inbox_ids}.")
         messages = [self._startable(facts, inbox_id) for inbox_id in self.inbox_ids]
         for message in messages:
             message.change(state=InboxState.TAKEN, turn=self.opening.turn)
             facts.taken.setdefault(self.opening.turn, []).append(message)
-            facts.add(t.INPUT, InputRow(message.row.id, self.opening.turn))
         session.open_turn = self.opening.turn
         session.last_number += 1
         _seen(session, self.opening.opened_at)
@@ -98,6 +100,8 @@ class Start(Op[None]):
             closed_at=None,
             deadline=self.opening.deadline,
             people=askers("", messages),
+            first_message=min(self.inbox_ids),
+            last_message=max(self.inbox_ids),
         )
         facts.turns[self.opening.turn] = TurnFact(made)
         facts.inputs[self.opening.turn] = frozenset(self.inbox_ids)
@@ -271,6 +275,8 @@ def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> lis
             expected = turn.last_seq + 1 + len(fresh)
             if row.seq != expected:
                 raise Conflict(f"Row {row.seq} of turn {turn.row.turn} would leave a hole; the next row is {expected}.")
+            if row.seq >= ROWS_A_TURN:
+                raise Conflict(f"The journal of turn {turn.row.turn} is full: it has {ROWS_A_TURN} rows.")
             fresh.append(row)
         elif facts.journal.get((turn.row.turn, row.seq)) != row:
             raise Fenced(
@@ -283,7 +289,7 @@ def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> lis
 
 def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
     for row in rows:
-        facts.add(t.EVENT, row, turn=turn.row.turn, epoch=epoch)
+        facts.add(t.EVENT, row, id=t.row_id(turn.row.first_message, row.seq), turn=turn.row.turn, epoch=epoch)
         facts.journal[turn.row.turn, row.seq] = row
         turn.last_seq = row.seq
 

@@ -42,6 +42,8 @@ class JournalRow:
     """Milliseconds since the Unix epoch."""
 
 
+ROWS_A_TURN = 2**20
+"""So many rows a journal can have."""
 FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
 """Why the journal of such a turn is not there any more."""
 
@@ -69,6 +71,11 @@ class TurnRow:
     """Who asked it, as JSON."""
     removed: str = later("")
     """Why its journal is not there any more, in words; empty if it is."""
+    first_message: int = later(0)
+    """The number of the first message that it answers, and of no other turn: its journal is found by it. Below zero for turns of older
+    versions whose messages were not kept any more."""
+    last_message: int = later(0)
+    """The number of the last message that it began with."""
 
 
 @dataclass(frozen=True, slots=True)

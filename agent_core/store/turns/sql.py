@@ -9,16 +9,18 @@ from agent_core.store.batch.facts import Facts, Needs, TurnFact
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
+from agent_core.store.inbox.sql import OF_TURN
 
-_last_seq = (
-    select(func.coalesce(func.max(t.journal.c.seq), -1)).where(t.journal.c.turn == t.turns.c.turn).scalar_subquery()
-)
+_last_row = select(t.journal.c.seq).where(t.rows_of_turn()).order_by(t.journal.c.id.desc()).limit(1)
+_last_seq = func.coalesce(_last_row.correlate(t.turns).scalar_subquery(), -1)
 _TURNS = t.TURN.query.add_columns(_last_seq).where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
 _CALLS = t.CALL.query.where(among((t.tool_calls.c.turn, t.tool_calls.c.call), bindparam("keys", expanding=True)))
-_JOURNAL = t.EVENT.query.add_columns(t.journal.c.turn).where(
-    among((t.journal.c.turn, t.journal.c.seq), bindparam("keys", expanding=True))
+_JOURNAL = t.EVENT.query.add_columns(t.journal.c.turn).where(t.journal.c.id.in_(bindparam("keys", expanding=True)))
+_INPUTS = (
+    select(t.turns.c.turn, t.inbox.c.id)
+    .select_from(t.turns.join(t.inbox, OF_TURN))
+    .where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
 )
-_INPUTS = t.INPUT.query.where(t.turn_inputs.c.turn.in_(bindparam("keys", expanding=True)))
 
 
 def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
@@ -31,7 +33,8 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
         for row in direct.found(conn, _CALLS, keys):
             call = t.CALL.make(row)
             facts.calls[call.turn, call.call] = Fact(call, call)
-    again = {key for key in wanted.rows if key[0] in facts.turns and key[1] <= facts.turns[key[0]].last_seq}
+    turns = ((facts.turns[turn], seq) for turn, seq in wanted.rows if turn in facts.turns)
+    again = {t.row_id(turn.row.first_message, seq) for turn, seq in turns if seq <= turn.last_seq}
     for keys in padded(again):
         for row in direct.found(conn, _JOURNAL, keys):
             event = t.EVENT.make(row)
@@ -40,8 +43,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     inputs: dict[str, set[int]] = {turn: set() for turn in started}
     for keys in padded(started):
         for row in direct.found(conn, _INPUTS, keys):
-            taken = t.INPUT.make(row)
-            inputs[taken.turn].add(taken.inbox)
+            inputs[row[0]].add(row[1])
     facts.inputs.update((turn, frozenset(ids)) for turn, ids in inputs.items())
 
 
