@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import assert_never
 
 import jiter
@@ -95,6 +96,7 @@ USUAL = "[usual] "
 """Stands in the journal before a word that nobody knows, and with which texts end at that endpoint."""
 
 
+@lru_cache(256)
 def finish_of(reason: str) -> Finish:
     """What a finish reason says, however it is spelt (``MAX_TOKENS``, ``tool-calls``, ``FinishReason.STOP``).
 

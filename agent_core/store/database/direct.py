@@ -52,7 +52,7 @@ def do(conn: Connection, statement: UpdateBase, rows: Sequence[Mapping[str, obje
 
 def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list[tuple[Any, ...]]:
     """Hand a text to the driver, once for each row of values; what it finds, if it looks for something."""
-    driver = cast("sqlite3.Connection", conn.connection.driver_connection)
+    driver = cast("sqlite3.Connection", conn.connection.dbapi_connection)
     try:
         if len(given) > 1:
             driver.executemany(sql, given).close()

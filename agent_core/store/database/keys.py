@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import BindParameter, Boolean, Column, ColumnElement, and_, tuple_
@@ -16,9 +16,12 @@ CHUNK_KEYS = 4096
 """Most keys of one ``IN`` list: both engines allow about 32 000 parameters a statement."""
 
 
-def padded(keys: Iterable[K]) -> Iterable[list[K]]:
+def padded(keys: Collection[K]) -> Iterable[list[K]]:
     """`keys` in chunks, each filled up to a power of two by repeating its last key."""
-    every = list(keys)
+    return _padded(list(keys)) if keys else ()  # most are empty, and there are a dozen of them in each batch
+
+
+def _padded(every: list[K]) -> Iterable[list[K]]:
     for begin in range(0, len(every), CHUNK_KEYS):
         chunk = every[begin : begin + CHUNK_KEYS]
         size = 1 << (len(chunk) - 1).bit_length()

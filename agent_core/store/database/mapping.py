@@ -185,7 +185,7 @@ def _upsert(table: Table, identity: tuple[str, ...], fixed: bool, dialect: str) 
 def stored(value: object) -> object:
     """A field's value as its column holds it."""
     if isinstance(value, StrEnum):
-        return value.value
+        return str.__str__(value)
     return int(value) if isinstance(value, bool) else value
 
 
