@@ -29,6 +29,7 @@ from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.store.database.place import SqlitePlace, parse_place
+from agent_core.store.errors import CannotOpenNow, StoppedWaiting
 from agent_core.store.store import Store, open_store
 from agent_core.text.redaction import Redactor
 from agent_core.tools.registry import ToolRegistry
@@ -62,7 +63,7 @@ from gateway.observe.health import Health, LifePhase, ModelWatch, Vitals
 from gateway.observe.lifesign import signs_of_life
 from gateway.observe.metrics import Metrics
 from gateway.observe.metricscatalogue import GatewayParts, KnownAtStart
-from gateway.observe.notify import managed
+from gateway.observe.notify import Notifier, managed
 from gateway.observe.traces import traced
 from gateway.operate.context import prepare_places
 from gateway.people.keyring import Keyring
@@ -77,6 +78,7 @@ from gateway.storage.damage import DamageMet
 from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
+from gateway.succession.succession import Succession
 from gateway.toolset import ToolUnknown, toolset
 from gateway.version import program_version
 from gateway.warming import warmed
@@ -98,15 +100,16 @@ SYSTEM_PROMPT = (
 )
 
 
-class OwnershipLost(Exception):
-    """The process must end, because it no longer owns what it works on."""
-
-
 class Stopping:
     """How it is told to stop: once in order, twice in a hurry."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
+        self.hurry = asyncio.Event()
+        """Of this life. One that has lost its database has nothing left to wait for."""
+
+    def begin_anew(self) -> None:
+        """The next life may take its time again."""
         self.hurry = asyncio.Event()
 
     def ask(self) -> bool:
@@ -126,29 +129,35 @@ class Serving:
     recovered: int
     """How many open turns of earlier processes were found, and are taken up."""
     lost: asyncio.Event
-    """Set when this process no longer owns its database (PostgreSQL only): it must end."""
+    """Set when this process no longer owns its database (PostgreSQL only): nothing goes on, and it has to begin anew."""
     follow_ups: FollowUpsHere
     """Tells conversations of what ended after its turn."""
 
 
 @asynccontextmanager
 async def serving(
-    config: Config, paths: Paths, stopping: Stopping | None = None, clock: Clock | None = None
+    config: Config,
+    paths: Paths,
+    stopping: Stopping | None = None,
+    clock: Clock | None = None,
+    succession: Succession | None = None,
 ) -> AsyncGenerator[Serving]:
-    """A running gateway for the block; at its end, turns are given time to end, and everything is closed.
+    """A running gateway for the block; at its end, turns are given time to end, and everything is closed. `succession` says what is done while another
+    one has the database; without it, that is an error.
 
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
     """
+    stopping = stopping or Stopping()
     prepare_places(paths)
     config = _keyed(config, paths)
     clock = clock or SystemClock()
     ids = SystemIds(clock)
     redactor = set_redactor(redactor_of(config))
     signals = Signals()
-    hurry = stopping.hurry if stopping is not None else asyncio.Event()
+    hurry = stopping.hurry
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
-        store, left = await _opened(config, paths, clock, ids, stack)
+        store, left = await _opened(config, paths, clock, ids, succession, stack)
         announced, damage = Announcements(), DamageMet(clock)
         signals.listen(damage.on)
         watch = _watch(config, paths, store, clock, signals, damage)
@@ -224,13 +233,17 @@ def _keyed(config: Config, paths: Paths) -> Config:
 
 
 async def _opened(
-    config: Config, paths: Paths, clock: Clock, ids: SystemIds, stack: AsyncExitStack
+    config: Config, paths: Paths, clock: Clock, ids: SystemIds, succession: Succession | None, stack: AsyncExitStack
 ) -> tuple[Store, str]:
     """The store; and what of an earlier database there was while this one was missing or empty, in words."""
     left = leftovers(config, paths)
     where = config.storage.url or paths.database
-    opened = open_store(where, clock=clock, ids=ids, version=program_version(), gateway=True)
-    return await stack.enter_async_context(opened), left
+    waits = succession.waits if succession is not None else None
+    opened = open_store(where, clock=clock, ids=ids, version=program_version(), gateway=True, waits=waits)
+    store = await stack.enter_async_context(opened)
+    if succession is not None:
+        await succession.opened()
+    return store, left
 
 
 def _tell_of_leftovers(store: Store, left: str, announced: Announcements) -> None:
@@ -540,8 +553,11 @@ def _health(
     return Health(watch, vitals, lambda: hub.laws_broken)
 
 
-async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:
-    """Serve until SIGTERM or SIGINT; a second signal leaves the open turns to the next process at once."""
+async def run_daemon(
+    config: Config, paths: Paths, announce: Callable[[Serving], None], *, takeover: bool = False
+) -> None:
+    """Serve until SIGTERM or SIGINT; a second signal leaves the open turns to the next process at once. A database that was lost is no end: as soon
+    as it can be had, the gateway begins anew, in the same process, and takes up what was open."""
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
     stopping = Stopping()
@@ -553,22 +569,58 @@ async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving],
 
     for number in signals:
         loop.add_signal_handler(number, asked)
-    async with managed(os.environ) as notifier, serving(config, paths, stopping) as up, signs_of_life(paths.state_dir):
-        announce(up)
-        notifier.tell(READY="1", STATUS=f"Serving at {up.url}")
-        log.info(
-            "gateway.ready", url=up.url, version=program_version(), rehearsal=up.rehearsal, recovered_turns=up.recovered
-        )
-        await _either(stopping.asked, up.lost)
-        most = config.server.drain_seconds + BEYOND_DRAIN_SECONDS
-        notifier.tell(STOPPING="1", STATUS="Open turns may end", EXTEND_TIMEOUT_USEC=f"{most * 1_000_000:.0f}")
-        log.info("gateway.stopping")
-        lost = up.lost.is_set()
+    async with managed(os.environ) as notifier:
+        # What stands by is what was started: whoever waits for its start is told that it is up.
+        tell = partial(_stands, notifier)
+        succession = Succession(config, paths, stopping.asked, tell, takeover=takeover)
+        try:
+            while not stopping.asked.is_set():
+                await _live(config, paths, stopping, succession, notifier, announce)
+                stopping.begin_anew()
+        except StoppedWaiting:
+            pass
+        finally:
+            await succession.close()
     log.info("gateway.stopped")
-    if lost:
-        raise OwnershipLost(
-            "The lock in the database was lost, so another process may run its turns now. Start it again."
-        )
+
+
+def _stands(notifier: Notifier, words: str) -> None:
+    notifier.tell(READY="1", STATUS=words)
+
+
+async def _live(
+    config: Config,
+    paths: Paths,
+    stopping: Stopping,
+    succession: Succession,
+    notifier: Notifier,
+    announce: Callable[[Serving], None],
+) -> None:
+    """Serve until told to stop, or until the database is lost; if it cannot be had, wait until it may be tried again."""
+    try:
+        async with AsyncExitStack() as stack:
+            up = await stack.enter_async_context(serving(config, paths, stopping, succession=succession))
+            await stack.enter_async_context(signs_of_life(paths.state_dir))
+            announce(up)
+            notifier.tell(READY="1", STATUS=f"Serving at {up.url}")
+            log.info(
+                "gateway.ready",
+                url=up.url,
+                version=program_version(),
+                rehearsal=up.rehearsal,
+                recovered_turns=up.recovered,
+            )
+            await _either(stopping.asked, up.lost)
+            if up.lost.is_set():
+                log.warning("gateway.database_lost")
+                notifier.tell(STATUS="The database was lost; it is tried again")
+                stopping.hurry.set()
+            else:
+                most = config.server.drain_seconds + BEYOND_DRAIN_SECONDS
+                notifier.tell(STOPPING="1", STATUS="Open turns may end", EXTEND_TIMEOUT_USEC=f"{most * 1_000_000:.0f}")
+                log.info("gateway.stopping")
+    except CannotOpenNow as error:
+        await succession.cannot_open(error)
 
 
 async def _either(first: asyncio.Event, second: asyncio.Event) -> None:

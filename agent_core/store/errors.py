@@ -77,6 +77,10 @@ class CannotOpenNow(CannotOpen):
     """The store cannot be opened at this moment (full disk, server away); the same start may work later."""
 
 
+class StoppedWaiting(CannotOpen):
+    """It was told to stop while it waited for the process that has the database."""
+
+
 class DatabaseTooNew(CannotOpen):
     """The database was written by a newer program than this one."""
 

@@ -28,7 +28,7 @@ from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.database.node import Node
-from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, Who, pulse
+from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, PulseLock, Waits, Who, pulse
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.readers import PostgresReaders
 from agent_core.store.database.trouble import in_words, opening
@@ -222,20 +222,23 @@ def store_of(asks: StoreAsks, node: Node) -> Store:
 
 @asynccontextmanager
 async def open_store(
-    url_or_path: str | Path, *, clock: Clock, ids: Ids, version: str, gateway: bool = False
+    url_or_path: str | Path, *, clock: Clock, ids: Ids, version: str, gateway: bool = False, waits: Waits | None = None
 ) -> AsyncGenerator[Store]:
     """The store at a path (SQLite) or URL (``sqlite:///…``, ``postgresql://…``), upgraded if need be, for the block.
 
-    `gateway` is for who serves: there is one for each database, while a command may look into one of PostgreSQL beside it. Raises CannotOpen or one of its kinds: AlreadyRunning, DatabaseTooNew, NotOurDatabase.
+    `gateway` is for who serves: there is one for each database, while a command may look into one of PostgreSQL beside it; `waits` is asked
+    while another has it, and nothing of the database is touched before that one is gone. Raises CannotOpen or one of its kinds: AlreadyRunning,
+    DatabaseTooNew, NotOurDatabase.
     """
     place = parse_place(url_or_path)
     arrival = upkeep.Arrival(ids.new("n"), clock.now_ms(), version)
     async with AsyncExitStack() as stack:
         match place:
             case SqlitePlace():
-                store = await _open_sqlite(stack, place, arrival, clock)
+                store = await _open_sqlite(stack, place, arrival, clock, waits)
             case PostgresPlace():
-                store = await _open_postgres(stack, place, arrival, clock, gateway=gateway)
+                ownership = await stack.enter_async_context(pulse(place, gateway=gateway, waits=waits))
+                store = await _open_postgres(stack, place, arrival, clock, ownership)
             case _:
                 assert_never(place)
         yield store
@@ -243,11 +246,13 @@ async def open_store(
             await store.depart()
 
 
-async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkeep.Arrival, clock: Clock) -> Store:
+async def _open_sqlite(
+    stack: AsyncExitStack, place: SqlitePlace, arrival: upkeep.Arrival, clock: Clock, waits: Waits | None
+) -> Store:
     with opening(place.shown):
         await asyncio.to_thread(place.there)
         await asyncio.to_thread(prepare_file, place.path)
-        lock = await FileLock.acquire(place.path)
+        lock = await FileLock.acquire(place.path, waits)
     stack.callback(lock.release)
     line = SqliteLine(place)
     stack.push_async_callback(line.close)  # the last connection: it copies the log into the file and removes it
@@ -266,7 +271,7 @@ async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkee
 
 
 async def _open_postgres(
-    stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock, *, gateway: bool
+    stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock, ownership: PulseLock
 ) -> Store:
     engine = postgres_engine(place, name="writer", autocommit=False)
     stack.push_async_callback(engine.dispose)
@@ -275,7 +280,7 @@ async def _open_postgres(
     await ensure_schema(line, place)
     with opening(place.shown):
         node = await line.transact(lambda conn: upkeep.register(conn, arrival))
-    ownership = await stack.enter_async_context(pulse(place, node, gateway=gateway))
+        await ownership.be(node)
     readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True))
     stack.push_async_callback(readers.dispose)
     who = Who(node, ownership.dead)

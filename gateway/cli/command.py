@@ -65,10 +65,13 @@ def cli(context: click.Context, config_file: Path | None) -> None:
 
 
 @cli.command()
+@click.option(
+    "--takeover", is_flag=True, help="End the gateway that runs on this SQLite database, and go on with its turns."
+)
 @click.pass_obj
-def run(config_file: Path | None) -> None:
+def run(config_file: Path | None, *, takeover: bool) -> None:
     """Start the gateway and serve until it is stopped (Ctrl-C or SIGTERM)."""
-    guarded(lambda: _run(config_file))
+    guarded(lambda: _run(config_file, takeover=takeover))
 
 
 @cli.command()
@@ -314,7 +317,7 @@ def main() -> None:
 # ---------------------------------------------------------------------- doing
 
 
-async def _run(config_file: Path | None) -> int:
+async def _run(config_file: Path | None, *, takeover: bool) -> int:
     with loading():
         from gateway.daemon import Serving, run_daemon
         from gateway.operate.context import configure_logs, load_all
@@ -334,7 +337,7 @@ async def _run(config_file: Path | None) -> int:
         click.echo("Stop it with Ctrl-C.")
         sys.stdout.flush()
 
-    await run_daemon(loaded.config, paths, announce)
+    await run_daemon(loaded.config, paths, announce, takeover=takeover)
     return 0
 
 

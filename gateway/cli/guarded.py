@@ -69,7 +69,6 @@ def _problem(error: Exception) -> int:
     from agent_core.store.keeping.backup import CannotCopy
     from gateway.config.paths import PathsError
     from gateway.config.reading import CannotServe, ConfigError
-    from gateway.daemon import OwnershipLost
     from gateway.explain.ids import CannotExplain
     from gateway.operate.bundle import CannotBundle
     from gateway.operate.replay import CannotReplay
@@ -80,7 +79,7 @@ def _problem(error: Exception) -> int:
     if away is not None:  # whatever was to be read or written, at a start or by a command
         error = cannot_start(away)
     match error:
-        case CannotOpenNow() | OwnershipLost():
+        case CannotOpenNow():
             status = TRY_AGAIN
         case ConfigError() | CannotServe() | PathsError() | CannotOpen():
             status = CONFIGURATION

@@ -117,6 +117,9 @@ class Storage(Section):
     comes from the environment or from url_file."""
     url_file: Path | None = Field(default=None, examples=["database.url"])
     """File that holds the database's address."""
+    standby: bool = False
+    """What a start does while another gateway has the database: wait for its end and take over then, instead of ending with an error. Two gateways
+    with the same settings, on two machines and one PostgreSQL, so stand in for each other."""
     min_free_mib: int = Field(default=64, ge=0, le=1_000_000, examples=["64"])
     """MiB that have to be free on the disk of the state: below it no new message is taken, so that open turns can end. Taken again
     when there is a quarter more. 0: until it is full."""

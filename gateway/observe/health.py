@@ -46,7 +46,7 @@ PHASE_WORDS = {
     LifePhase.DRAINING: "The gateway is shutting down and takes no new messages.",
 }
 STORE_WORDS = "The database takes no writes, so no message can be taken. The log says why."
-LOST_WORDS = "This process has lost its lock in the database and is about to end."
+LOST_WORDS = "This gateway has lost its lock in the database, and begins anew as soon as it can have it."
 MODEL_WORDS = "The model has not answered for several turns in a row: outspoken triage says why."
 SILENT_TURNS = 2
 """So many turns in a row get nothing from any model before it is the model's, and not the turns', doing."""

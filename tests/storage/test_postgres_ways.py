@@ -152,14 +152,13 @@ def test_a_server_whose_disk_is_full_is_told_as_that_and_is_over_by_itself(tmp_p
             stored(one, ["before", "after", *taken], "roomy")
 
 
-def test_a_server_that_goes_away_ends_the_process_and_the_next_start_goes_on(tmp_path: Path) -> None:
+def test_a_start_finds_no_server_and_a_later_one_goes_on(tmp_path: Path) -> None:
+    """What a gateway does that runs when its server goes: tests/gateway/test_succession.py."""
     with server() as one:
         env = setting(tmp_path, OUTSPOKEN_STORAGE__URL=one.url)
-        with daemon(env, tmp_path / "log") as process:
+        with daemon(env, tmp_path / "log"):
             assert say(env, "hello", "before")[0] == 200
-            one.stop("immediate")
-            assert process.wait(90) == 75
-            assert "Traceback" not in (tmp_path / "log").read_text()
+        one.stop("immediate")
         done = outspoken(env, "run")
         assert (done.returncode, "Traceback" in done.stderr) == (75, False), done.stderr
         one.start()

@@ -18,7 +18,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -30,8 +30,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from agent_core.records import dataclass
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.place import PostgresPlace, no_file
-from agent_core.store.database.trouble import in_words
-from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StorageUnavailable
+from agent_core.store.database.trouble import in_words, opening
+from agent_core.store.errors import AlreadyRunning, StorageUnavailable
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -59,6 +59,8 @@ def boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
+Waits: TypeAlias = Callable[[AlreadyRunning], Awaitable[None]]
+"""Asked each time that another process is found to have the database: it returns when that may be tried again, or raises."""
 Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
 """Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""
 
@@ -103,8 +105,18 @@ class FileLock:
         self._handles = handles
 
     @classmethod
-    async def acquire(cls, database: Path) -> FileLock:
-        """Take the lock for the life of the process. Raises `AlreadyRunning` (after 0.3 s), `CannotOpen` and OSError."""
+    async def acquire(cls, database: Path, waits: Waits | None = None) -> FileLock:
+        """Take the lock for the life of the process. Raises `AlreadyRunning` (after 0.3 s, without `waits`), `CannotOpen` and OSError."""
+        while True:
+            try:
+                return await cls._taken(database)
+            except AlreadyRunning as running:
+                if waits is None:
+                    raise
+                await waits(running)
+
+    @classmethod
+    async def _taken(cls, database: Path) -> FileLock:
         no_file(
             database,
             LOCK,
@@ -217,6 +229,9 @@ _FREE = text("SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact
     bindparam("nodes", type_=ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger)
 )
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
+_NUMBER = text("SELECT pg_try_advisory_lock(:key) FROM set_config('application_name', :name, false)").bindparams(
+    bindparam("key", type_=BigInteger)
+)
 _STOPPED = text(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user "
     "AND application_name LIKE 'outspoken %' AND pid <> pg_backend_pid() AND state = 'active' AND wait_event = 'ClientRead' "
@@ -228,11 +243,12 @@ _STOPPED = text(
 class PulseLock:
     """`Ownership` on PostgreSQL. Made by `pulse`."""
 
-    def __init__(self, place: PostgresPlace, node: int, clock: Callable[[], float]) -> None:
+    def __init__(self, place: PostgresPlace, conn: AsyncConnection, clock: Callable[[], float]) -> None:
         self.lost = asyncio.Event()
-        self._place = place
-        self._node = node
-        self._clock = clock
+        self._place, self._conn, self._clock = place, conn, clock
+        self._using = asyncio.Lock()
+        """A connection does one thing at a time."""
+        self._node = 0
         self._good = clock()
 
     def lease_left(self) -> float:
@@ -247,38 +263,48 @@ class PulseLock:
         others = sorted(node for node in nodes if node != self._node)
         return frozenset(conn.execute(_FREE, {"nodes": others}).scalars()) if others else frozenset()
 
-    async def lock(self, conn: AsyncConnection) -> None:
-        """Take the lock on our number. Raises StorageUnavailable if it is taken, which no healthy server does."""
-        self._good = self._clock()
-        taken = (await conn.execute(_LOCK, {"key": LOCK_SPACE + self._node})).scalar_one()
-        if not taken:
-            raise StorageUnavailable(f"The number {self._node} of this node is locked already in {self._place.shown}.")
-
-    async def be_alone(self, conn: AsyncConnection) -> None:
-        """Be the one gateway of this database, as long as the lock on our number. Raises AlreadyRunning once whoever holds it has had time to be dead."""
-        until = self._clock() + LEASE_SECONDS + MARGIN_SECONDS
+    async def be_alone(self, waits: Waits | None) -> None:
+        """Be the one gateway of this database, as long as this connection. Raises AlreadyRunning once whoever is that has had time to be dead, or
+        what `waits` raises then."""
+        until, looked = self._clock() + LEASE_SECONDS + MARGIN_SECONDS, self._clock()
         while True:
             self._good = self._clock()
-            if (await conn.execute(_LOCK, {"key": LOCK_SPACE + GATEWAY})).scalar_one():
+            if (await self._conn.execute(_LOCK, {"key": LOCK_SPACE + GATEWAY})).scalar_one():
                 return
-            await self._end_stopped(conn)
-            if self._good > until:
-                words = f"Another gateway has {self._place.shown} open already. Stop it first, or give this one a database of its own: [storage] url"
-                raise AlreadyRunning(words, None)
-            await asyncio.sleep(LOCK_TRY_SECONDS)
+            if self._good >= looked:
+                looked = self._good + LOCK_TRY_SECONDS * LOCK_TRIES
+                await self._end_stopped()
+            if self._good <= until:
+                await asyncio.sleep(LOCK_TRY_SECONDS)
+                continue
+            words = f"Another gateway has {self._place.shown} open already. Stop it first, give this one a database of its own ([storage] url), or have it wait for the other's end: [storage] standby = true"
+            taken = AlreadyRunning(words, None)
+            if waits is None:
+                raise taken
+            await waits(taken)
 
-    async def beat(self, conn: AsyncConnection) -> None:
+    async def be(self, node: int) -> None:
+        """From now on others see by a lock that the node of this number lives. Raises StorageUnavailable if it is taken, which no healthy server does."""
+        async with self._using:
+            asked = self._clock()
+            name = f"outspoken pulse {node}"
+            taken = (await self._conn.execute(_NUMBER, {"key": LOCK_SPACE + node, "name": name})).scalar_one()
+        if not taken:
+            raise StorageUnavailable(f"The number {node} of this node is locked already in {self._place.shown}.")
+        self._node, self._good = node, max(self._good, asked)
+
+    async def beat(self) -> None:
         """Ping until the lock may be lost; then set `lost` and return."""
         looked = self._clock() - LEASE_SECONDS
         try:
             while True:
                 await asyncio.sleep(PING_SECONDS)
-                asked = self._clock()
-                async with asyncio.timeout(max(0.0, self.lease_left())):
-                    await conn.exec_driver_sql("SELECT 1")
+                async with asyncio.timeout(max(0.0, self.lease_left())), self._using:
+                    asked = self._clock()
+                    await self._conn.exec_driver_sql("SELECT 1")
                     if asked - looked >= LEASE_SECONDS:
                         looked = asked
-                        await self._end_stopped(conn)
+                        await self._end_stopped()
                 if not self.lease_ok():
                     log.warning("storage.pulse_late", node=self._node)
                     return
@@ -288,10 +314,10 @@ class PulseLock:
         finally:
             self.lost.set()
 
-    async def _end_stopped(self, conn: AsyncConnection) -> None:
+    async def _end_stopped(self) -> None:
         """A server that refuses this costs nothing but what is held meanwhile."""
         try:
-            ended = len((await conn.execute(_STOPPED, {"seconds": LEASE_SECONDS})).all())
+            ended = len((await self._conn.execute(_STOPPED, {"seconds": LEASE_SECONDS})).all())
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
@@ -302,40 +328,41 @@ class PulseLock:
 
 @asynccontextmanager
 async def pulse(
-    place: PostgresPlace, node: int, clock: Callable[[], float] = boottime, *, gateway: bool = False
+    place: PostgresPlace,
+    clock: Callable[[], float] = boottime,
+    *,
+    gateway: bool = False,
+    waits: Waits | None = None,
 ) -> AsyncGenerator[PulseLock]:
-    """Hold the lock on `node` for the block, on a connection of its own that the server ends after 4 s of silence; with `gateway`, as the
-    only gateway of this database."""
+    """A connection for the block that the server ends after 4 s of silence, and with it all locks: with `gateway` that of the only gateway of this
+    database, for which `waits` may wait; and that on our number, once we have one (`PulseLock.be`). Raises CannotOpenNow, AlreadyRunning."""
     limit = f"{LEASE_SECONDS * 1000:.0f}"
     settings = {"idle_session_timeout": limit, "tcp_user_timeout": limit}
-    engine = postgres_engine(place, name=f"pulse {node}", autocommit=True, settings=settings)
-    owner = PulseLock(place, node, clock)
+    engine = postgres_engine(place, name="pulse", autocommit=True, settings=settings)
     try:
-        conn = await _connected(engine, owner, place, gateway=gateway)
-        beating = asyncio.create_task(owner.beat(conn), name="store-pulse")
-        try:
-            yield owner
-        finally:
-            beating.cancel()
-            await asyncio.wait([beating])
-            await _end(conn)
+        async with _connected(engine, place) as conn:
+            owner = PulseLock(place, conn, clock)
+            if gateway:
+                with opening(place.shown):
+                    await owner.be_alone(waits)
+            beating = asyncio.create_task(owner.beat(), name="store-pulse")
+            try:
+                yield owner
+            finally:
+                beating.cancel()
+                await asyncio.wait([beating])
     finally:
         await engine.dispose()
 
 
-async def _connected(engine: AsyncEngine, owner: PulseLock, place: PostgresPlace, *, gateway: bool) -> AsyncConnection:
-    try:
+@asynccontextmanager
+async def _connected(engine: AsyncEngine, place: PostgresPlace) -> AsyncGenerator[AsyncConnection]:
+    with opening(place.shown):
         conn = await engine.connect()
-    except (SQLAlchemyError, OSError, TimeoutError) as error:
-        raise CannotOpenNow(f"The PostgreSQL server of {place.shown} cannot be used: {in_words(error)}.") from error
     try:
-        await owner.lock(conn)
-        if gateway:
-            await owner.be_alone(conn)
-    except BaseException:
+        yield conn
+    finally:
         await _end(conn)
-        raise
-    return conn
 
 
 async def _end(conn: AsyncConnection) -> None:

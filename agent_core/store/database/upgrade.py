@@ -21,8 +21,8 @@ from agent_core.store.errors import DatabaseTooNew, NotOurDatabase
 from migrations import REVISIONS
 
 NEWEST = REVISIONS[-1]
-UPGRADE_LOCK = 0x6F757473_00000000
-"""Advisory lock on PostgreSQL: number 0 of our space, which no node has."""
+UPGRADE_LOCK = 0x6F757473_00000000 - 1
+"""Advisory lock on PostgreSQL: just below the numbers of nodes, of which 0 is whoever serves, who holds that one while it upgrades."""
 
 
 async def ensure_schema(line: Line, place: Place) -> bool:
