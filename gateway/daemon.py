@@ -154,7 +154,6 @@ async def serving(
     ids = SystemIds(clock)
     redactor = set_redactor(redactor_of(config))
     signals = Signals()
-    hurry = stopping.hurry
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
         store, left = await _opened(config, paths, clock, ids, succession, stack)
@@ -186,7 +185,7 @@ async def serving(
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
-        stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
+        stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
         _tell_of_leftovers(store, left, announced)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
         alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, hooks)
@@ -202,7 +201,7 @@ async def serving(
         look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, aside, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
-        stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
+        stack.push_async_callback(hub.drain, config.server.drain_seconds, stopping.hurry)
         hub.keep(warmed(client))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
