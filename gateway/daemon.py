@@ -148,17 +148,14 @@ async def serving(
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
     """
     stopping = stopping or Stopping()
-    prepare_places(paths)
-    config = _keyed(config, paths)
-    clock = clock or SystemClock()
-    ids = SystemIds(clock)
+    config = _prepared(config, paths)
+    ids = SystemIds(clock := clock or SystemClock())
     redactor = set_redactor(redactor_of(config))
     signals = Signals()
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
-        store, left = await _opened(config, paths, clock, ids, succession, stack)
         announced, damage = Announcements(), DamageMet(clock)
-        signals.listen(damage.on)
+        store = await _opened(config, paths, clock, ids, succession, announced, stack)
         watch = _watch(config, paths, store, clock, signals, damage)
         signals.listen((metrics := Metrics(config.budgets.currency)).on)
         await stack.enter_async_context(metrics.watching_loop(paths.state_dir / "loop-held.txt"))
@@ -186,7 +183,6 @@ async def serving(
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
-        _tell_of_leftovers(store, left, announced)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
         alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, hooks)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
@@ -196,9 +192,8 @@ async def serving(
                 hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
             )
         )  # fmt: skip
-        aside = keeper.aside
-        others = (soundness, hooks, servers, shell)
-        look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, aside, *others)
+        others = (keeper.aside, soundness, hooks, servers, shell)
+        look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, stopping.hurry)
@@ -220,8 +215,9 @@ def _attachments(config: Config, quotas: Quotas, workers: Workers) -> Attachment
     return Attachments(quotas, FileReaders(workers, sees_pictures=config.model.pictures))
 
 
-def _keyed(config: Config, paths: Paths) -> Config:
-    """The configuration with the operators' key, which is made if there is none."""
+def _prepared(config: Config, paths: Paths) -> Config:
+    """The places are there; the configuration with the operators' key, which is made if there is none."""
+    prepare_places(paths)
     try:
         return with_operator_key(config, paths, make=True)
     except OSError as error:
@@ -232,23 +228,25 @@ def _keyed(config: Config, paths: Paths) -> Config:
 
 
 async def _opened(
-    config: Config, paths: Paths, clock: Clock, ids: SystemIds, succession: Succession | None, stack: AsyncExitStack
-) -> tuple[Store, str]:
-    """The store; and what of an earlier database there was while this one was missing or empty, in words."""
+    config: Config,
+    paths: Paths,
+    clock: Clock,
+    ids: SystemIds,
+    succession: Succession | None,
+    announced: Announcements,
+    stack: AsyncExitStack,
+) -> Store:
+    """The store. What of an earlier database there was while this one was missing or empty is told."""
     left = leftovers(config, paths)
-    where = config.storage.url or paths.database
-    waits = succession.waits if succession is not None else None
+    where, waits = config.storage.url or paths.database, succession.waits if succession is not None else None
     opened = open_store(where, clock=clock, ids=ids, version=program_version(), gateway=True, waits=waits)
     store = await stack.enter_async_context(opened)
     if succession is not None:
         await succession.opened()
-    return store, left
-
-
-def _tell_of_leftovers(store: Store, left: str, announced: Announcements) -> None:
     if left:
         log.warning("storage.begun_anew", database=store.shown, left=left)
         announced.announce("storage:anew", words_of(store.shown, left))
+    return store
 
 
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:
@@ -272,6 +270,7 @@ def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Si
     room = partial(free_bytes, *state_folders(config, paths))
     watch = StoreWatch(store, clock, room, config.storage.min_free_mib * MIB, lambda: damage.everybodys)
     store.on_commit(lambda operations, seconds, stored: signals.tell(Committed(operations, seconds, stored)))
+    signals.listen(damage.on)
     signals.listen(watch.on)
     return watch
 
