@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -20,8 +21,10 @@ from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StoppedWaitin
 from gateway.config.paths import Paths
 from gateway.config.reading import CannotServe
 from gateway.config.sections import Config
-from gateway.succession.closeddoor import ClosedDoor
-from gateway.succession.takeover import Takeover
+
+if TYPE_CHECKING:
+    from gateway.succession.closeddoor import ClosedDoor
+    from gateway.succession.takeover import Takeover
 
 log = structlog.get_logger("gateway")
 
@@ -42,7 +45,8 @@ class Succession:
         """`asked` says that it is told to stop; `tell` gets a line for the service manager. Raises CannotServe."""
         self._asked, self._tell = asked, tell
         self._standby, self._lives = config.storage.standby, 0
-        self._door = ClosedDoor(config.server.host, config.server.port)
+        self._place = (config.server.host, config.server.port)
+        self._door: ClosedDoor | None = None
         self._shown = ""
         place = parse_place(config.storage.url or paths.database)
         self._takeover: Takeover | None = None
@@ -52,6 +56,8 @@ class Succession:
                     "--takeover ends the gateway of this machine, and what has a PostgreSQL database may run on another. Start this one "
                     "with [storage] standby = true and then stop the other: it takes over at once."
                 )
+            from gateway.succession.takeover import Takeover
+
             self._takeover = Takeover(place.path)
 
     @property
@@ -71,7 +77,7 @@ class Succession:
         """The database is ours: the gateway's own door may open."""
         self._lives += 1
         self._shown = ""
-        await self._door.away()
+        await self.close()
 
     async def cannot_open(self, error: CannotOpenNow) -> None:
         """Wait until the database may be tried again. Raises `error` where that is nobody's wish."""
@@ -84,13 +90,18 @@ class Succession:
 
     async def close(self) -> None:
         """Nothing answers any more."""
-        await self._door.away()
+        if self._door is not None:
+            await self._door.away()
 
     async def _show(self, phase: str, words: str) -> None:
         if self._shown != phase:
             self._shown = phase
             log.info("gateway.waiting", phase=phase)
             self._tell(words)
+            if self._door is None:
+                from gateway.succession.closeddoor import ClosedDoor
+
+                self._door = ClosedDoor(*self._place)
             await self._door.show(phase, words)
 
     async def _stopped_within(self, seconds: float) -> bool:
