@@ -205,6 +205,7 @@ async def stream(
     Raises `GatewayLost` if it does not answer, or not come back, and `GatewayRefused`.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    headers["X-Outspoken-Errors"] = "words"  # a person reads it; the exit stands beside the words
     headers["Idempotency-Key"] = secrets.token_hex(12)  # whoever asks again with it gets the same turn
     if cancel_on_leave:
         headers["X-Outspoken-Disconnect"] = "cancel"

@@ -68,3 +68,18 @@ def test_make_help_lists_every_target_that_people_use() -> None:
     for target in ("run", "chat", "setup", "format", "lint", "test", "soak", "bench", "docs", "lock", "clean"):
         assert f"\n{target}: " in makefile.replace(f"\n{target}:\n", "\n")
         assert any(line.startswith(f"{target}:") and "## " in line for line in makefile.splitlines()), target
+
+
+def test_a_release_comes_of_a_tag_is_built_from_the_locks_and_says_where_it_comes_from() -> None:
+    read = form(ROOT / ".github" / "workflows" / "release.yml")
+    assert read[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}}  # YAML takes the word "on" for a truth value
+    assert read["permissions"] == {}, "each job names what it needs"
+    build, publish, release = (read["jobs"][name] for name in ("build", "publish", "release"))
+    assert build["permissions"] == {"contents": "read"}, "what builds can publish nothing"
+    assert (publish["needs"], release["needs"]) == ("build", "publish")
+    steps = [str(step.get("run", "")) for step in build["steps"]]
+    assert any("deploy/install.py requirements-pip.lock requirements.lock" in step for step in steps)
+    used = [step.get("uses", "") for step in publish["steps"]]
+    signed = next(number for number, name in enumerate(used) if name.startswith("actions/attest-build-provenance@"))
+    assert signed < next(number for number, name in enumerate(used) if name.startswith("pypa/gh-action-pypi-publish@"))
+    assert "secrets." not in (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")

@@ -85,6 +85,17 @@ def test_ask_without_a_daemon_answers_and_its_status_is_honest(tmp_path: Path):
     assert told["notice"].startswith("[outspoken] ")
 
 
+def test_what_the_gateway_tells_programs_by_default_is_told_to_a_person_in_a_terminal_in_words(tmp_path: Path):
+    env = environment(tmp_path, free_port())
+    del env["OUTSPOKEN_SERVER__ERRORS"]
+    failed = outspoken(env, "ask", "--json", "rehearse unauthorised forever")
+    told = json.loads(failed.stdout)
+    assert (failed.returncode, told["exit"]) == (10, "not_authorised")
+    assert "invalid_api_key" not in told["notice"]
+    talk = outspoken(env, "chat", stdin="rehearse unauthorised forever\n/why\n/quit\n")
+    assert "The turn ended without an answer" in talk.stderr
+
+
 def test_ask_and_chat_talk_to_the_daemon_that_runs(tmp_path: Path):
     env = environment(tmp_path, free_port())
     with daemon(env, tmp_path / "log"):
