@@ -54,6 +54,8 @@ class ClosedDoor:
         body = {"status": "not ready", "phase": self._phase, "problems": [self._words]}
         return web.json_response(body, status=503)
 
-    async def _not_served(self, _: web.Request) -> web.Response:
+    async def _not_served(self, request: web.Request) -> web.Response:
+        if "text/html" in request.headers.get("Accept", ""):  # a person looks
+            return web.Response(status=503, text=self._words, headers={"Refresh": str(RETRY_AFTER_SECONDS)})
         problem = Problem(503, self._words, "server_error", code=self._phase, retry_after=RETRY_AFTER_SECONDS)
         return problem_response(problem)
