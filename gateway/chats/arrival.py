@@ -28,7 +28,7 @@ from agent_core.messages import InputMessage
 from agent_core.ports import Clock
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.store import Damaged, StorageFull, StorageUnavailable, Store
-from agent_core.text.tongue import speaking
+from agent_core.text.tongue import sentence, speak, speaking
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.unread import UnreadBox
 from gateway.commands.messages import Cursor, Messages, unusable
@@ -87,9 +87,9 @@ def _origin(origin: ChatOrigin) -> ChatOrigin:
     )
 
 
-WHY_FULL = "the disk of the gateway is full"
-WHY_DAMAGED = "the storage of the gateway is damaged"
-WHY_AWAY = "its storage does not answer"
+WHY_FULL = sentence("the disk of the gateway is full")
+WHY_DAMAGED = sentence("the storage of the gateway is damaged")
+WHY_AWAY = sentence("its storage does not answer")
 AGAIN_SECONDS = 600.0
 """A chat is not told twice within this time, whatever comes and goes."""
 KNOWN_MOST = 10_000
@@ -109,7 +109,10 @@ def words_of(error: NotAccepted | StorageUnavailable) -> str:
         why = WHY_AWAY
     else:
         return ""
-    return f"⚠️ I cannot keep your message just now: {why}. It is not taken yet; I look for it again as soon as that is mended, and answer then."
+    return speak(
+        "⚠️ I cannot keep your message just now: {why}. It is not taken yet; I look for it again as soon as that is mended, and answer then.",
+        why=speak(why),
+    )
 
 
 class Outage:

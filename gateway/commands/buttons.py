@@ -8,6 +8,7 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatKind
 from adapters.delivery.parts import call_mark
 from agent_core.store.store import Store
+from agent_core.text.tongue import sentence, speak
 from agent_core.turn.events import Verdict
 from gateway.commands.carrying import CommandReply, Request
 from gateway.commands.conversation import ConversationCommands
@@ -18,7 +19,7 @@ from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
 
-ELSEWHERE_WORDS = (
+ELSEWHERE_WORDS = sentence(
     "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
 )
 
@@ -60,21 +61,21 @@ class Buttons:
                 log.info(
                     "feedback.given", turn=turn, judged=mark, session=request.owner.session, by=request.origin.person.id
                 )
-                return CommandReply("Thank you, that is noted.")
+                return CommandReply(speak("Thank you, that is noted."))
             case "allow" | "deny":
                 return await self._decide(request, turn, mark, Verdict.GIVEN if kind == "allow" else Verdict.DENIED)
             case _:
-                return CommandReply("This button is from another version of me and does nothing any more.")
+                return CommandReply(speak("This button is from another version of me and does nothing any more."))
 
     async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict) -> CommandReply:
         queue = await self._queue_of_button(request, turn)
         driver = queue.running.driver if queue is not None and queue.running is not None else None
         if queue is None or driver is None or driver.identity.turn != turn:
-            return CommandReply("That is over; nothing waits for a decision any more.")
+            return CommandReply(speak("That is over; nothing waits for a decision any more."))
         call = next((b.call for b in driver.seen.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         done = await self._stopping.approve(SessionKey.of(queue.key), turn, call, verdict, by)
-        return CommandReply("" if done else "That was decided already.")
+        return CommandReply("" if done else speak("That was decided already."))
 
     async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""

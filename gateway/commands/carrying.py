@@ -18,7 +18,7 @@ from agent_core.records import dataclass
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
-from agent_core.text.tongue import begin_speaking
+from agent_core.text.tongue import begin_speaking, known_sentence, speak
 from gateway.commands.registry import CommandSpec
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
@@ -166,19 +166,21 @@ class ChatCommands:
         except Exception:
             log.exception("command.failed", command=request.command.name, session=request.owner.session)
             return CommandReply(
-                f"/{request.command.name} failed because of a mistake of mine; the log has the details."
+                speak(
+                    "/{name} failed because of a mistake of mine; the log has the details.", name=request.command.name
+                )
             )
 
     async def _reply(self, request: Request) -> CommandReply:
         if request.command.admin and not request.admin:
-            return CommandReply("Only admins may do that.")
+            return CommandReply(speak("Only admins may do that."))
         return await self._handlers[request.command.name](request)
 
     async def _respond(self, request: Request, reply: CommandReply) -> bool:
         """Store what a command says and changes. False if a schedule of it is another by now: carry it out anew."""
         origin = f"inbox:{request.inbox_id}"
         reply_to = request.origin.reply_to if request.command.name != "press" else request.origin.root
-        words = reply.words[:3_800]
+        words = known_sentence(reply.words[:3_800])
         contents = [*reply.contents] or (
             [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
         )

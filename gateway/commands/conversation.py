@@ -8,12 +8,23 @@ from dataclasses import replace
 from adapters.contract.base import FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatKind, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
+from agent_core.failures.notices import say
 from agent_core.store.people.rows import PlaceRow
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import TurnRow
 from agent_core.text.shown import shortened
-from agent_core.text.tongue import ENGLISH, LANGUAGES, begin_speaking, language_of, speak, spoken_now
+from agent_core.text.tongue import (
+    ENGLISH,
+    LANGUAGES,
+    begin_speaking,
+    known_sentence,
+    language_of,
+    sentence,
+    speak,
+    speak_many,
+    spoken_now,
+)
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
@@ -31,11 +42,12 @@ from gateway.sessions.stopping import TurnStopping
 
 ALWAYS = "always"
 HERE = "here"
-NEW_WORDS = "A new conversation."
-STOPPED_THERE = "⚠️ Your message was taken out of the queue by /stop all, given in another chat of this conversation."
-CUT_OFF = (
-    "⚠️ Your message was not worked on: the conversation that it was meant for is not joined with this account any more. "
-    "Send it again, and it begins in this chat's own."
+NEW_WORDS = sentence("A new conversation.")
+STOPPED_THERE = sentence(
+    "⚠️ Your message was taken out of the queue by /stop all, given in another chat of this conversation."
+)
+CUT_OFF = sentence(
+    "⚠️ Your message was not worked on: the conversation that it was meant for is not joined with this account any more. Send it again, and it begins in this chat's own."
 )
 
 
@@ -81,9 +93,17 @@ class ConversationCommands:
         if request.words.strip():
             # The conversation must have begun anew before these words are taken.
             await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
-            await self._messages.submit(request.inbound, f"new:{request.inbound.platform_key}", request.words, None)
+            await self._messages.submit(
+                request.inbound,
+                f"new:{request.inbound.platform_key}",
+                request.words,
+                None,
+            )
             return CommandReply("")
-        return CommandReply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
+        return CommandReply(
+            say(NEW_WORDS, speak("What was said before is not before me any more.")),
+            SessionChange(forget=True),
+        )
 
     async def _stop_here(self, request: Request) -> CommandReply:
         """A platform's own stop button: it means the turn that is shown there, and that turn's notice is answer enough."""
@@ -106,11 +126,13 @@ class ConversationCommands:
                 dropped += 1
         words = await self._stopped(request)
         if dropped:
-            words = f"{words}\n{dropped} waiting messages were taken out of the queue.".strip()
+            taken = speak("{count} waiting messages were taken out of the queue.", count=dropped)
+            words = f"{words}\n{taken}".strip()
         left = len(queue.waiting) if queue is not None else 0
         if left:
-            words += f"\n{left} {'message waits and runs' if left == 1 else 'messages wait and run'} now."
-        return CommandReply(words.strip() or "Nothing is running here.")
+            goes_on = speak_many("{count} message waits and runs now.", "{count} messages wait and run now.", left)
+            words += f"\n{goes_on}"
+        return CommandReply(words.strip() or speak("Nothing is running here."))
 
     async def _dropped(self, queue: SessionQueue, message: Waiting, request: Request) -> bool:
         """Take a waiting message out; who wrote it in another chat is told there."""
@@ -121,14 +143,16 @@ class ConversationCommands:
     async def retry(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
-            return CommandReply("An answer is on its way. /stop it first, then /retry.")
+            return CommandReply(speak("An answer is on its way. /stop it first, then /retry."))
         turn = await self._last_turn(request)
         messages = await self._watching.messages_of(turn.turn) if turn is not None else ()
         if turn is None:
-            return CommandReply("There is nothing to try again.")
+            return CommandReply(speak("There is nothing to try again."))
         if not messages:
             return CommandReply(
-                "That was so long ago that I do not have your message as it came any more. Send it again, please."
+                speak(
+                    "That was so long ago that I do not have your message as it came any more. Send it again, please."
+                )
             )
         self._queues.forget_memory(request.key)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
@@ -141,17 +165,19 @@ class ConversationCommands:
     async def _undo(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
-            return CommandReply("An answer is on its way. /stop it first, then /undo.")
+            return CommandReply(speak("An answer is on its way. /stop it first, then /undo."))
         turn = await self._last_turn(request)
         if turn is None:
-            return CommandReply("There is nothing to take back.")
+            return CommandReply(speak("There is nothing to take back."))
         if turn.removed:
-            return CommandReply(f"There is nothing to take back: what was said here last is {turn.removed}.")
+            return CommandReply(
+                speak("There is nothing to take back: what was said here last is {removed}.", removed=turn.removed)
+            )
         messages = await self._watching.messages_of(turn.turn)
         self._queues.forget_memory(request.key)
         said = " ".join(person_words(m.inbound) for m in messages) or await said_of(self._store, turn.turn)
-        what = f"“{shortened(said)}”" if said.strip() else "your last message"
-        words = f"Forgotten: {what} and what came of it. What tools have done is not undone."
+        what = f"“{shortened(said)}”" if said.strip() else speak("your last message")
+        words = speak("Forgotten: {what} and what came of it. What tools have done is not undone.", what=what)
         return CommandReply(words, SessionChange(undo=turn.turn))
 
     async def _model(self, request: Request) -> CommandReply:
@@ -160,29 +186,43 @@ class ConversationCommands:
         wished = request.words.strip()
         if not wished:
             listed = "\n".join(f"{'▸' if name == (prefs.model or names[0]) else '·'} {name}" for name in names)
-            return CommandReply(f"{listed}\nChoose one: /model NAME")
+            return CommandReply(f"{listed}\n{speak('Choose one: /model NAME')}")
         if wished not in names:
-            return CommandReply(f"There is no model called {wished} here. There is: {', '.join(names)}.")
+            return CommandReply(
+                speak(
+                    "There is no model called {wished} here. There is: {names}.", wished=wished, names=", ".join(names)
+                )
+            )
         chosen = "" if wished == names[0] else wished
-        return await self._set(request, replace(prefs, model=chosen), f"From now on: {wished}.")
+        return await self._set(request, replace(prefs, model=chosen), speak("From now on: {wished}.", wished=wished))
 
     async def _agent(self, request: Request) -> CommandReply:
         agents = self._standings.agents
         prefs = await stored_prefs(self._store, request)
         gone = prefs.agent if prefs.agent and prefs.agent != PLAIN and prefs.agent not in agents else ""
         if not agents:
-            lost = f" {gone}, which was chosen here, is gone." if gone else ""
-            return CommandReply(f"There is one agent here, and no other to choose.{lost}")
+            lost = speak(" {gone}, which was chosen here, is gone.", gone=gone) if gone else ""
+            return CommandReply(speak("There is one agent here, and no other to choose.{lost}", lost=lost))
         here = self._standings.in_chat(request.inbound, prefs.agent) or PLAIN
         wished = request.words.strip()
         names = (PLAIN, *agents)
         if not wished:
             listed = "\n".join(f"{'▸' if name == here else '·'} {name}" for name in names)
-            lost = f"{gone}, which was chosen here, is gone, so {here} answers.\n" if gone else ""
-            return CommandReply(f"{lost}{listed}\nChoose one: /agent NAME")
+            lost = (
+                speak("{gone}, which was chosen here, is gone, so {here} answers.", gone=gone, here=here) + "\n"
+                if gone
+                else ""
+            )
+            return CommandReply(f"{lost}{listed}\n{speak('Choose one: /agent NAME')}")
         if wished not in names:
-            return CommandReply(f"There is no agent called {wished} here. There is: {', '.join(names)}.")
-        return await self._set(request, replace(prefs, agent=wished), f"From now on {wished} answers here.")
+            return CommandReply(
+                speak(
+                    "There is no agent called {wished} here. There is: {names}.", wished=wished, names=", ".join(names)
+                )
+            )
+        return await self._set(
+            request, replace(prefs, agent=wished), speak("From now on {wished} answers here.", wished=wished)
+        )
 
     async def _language(self, request: Request) -> CommandReply:
         prefs, wished = await stored_prefs(self._store, request), request.words.strip()
@@ -204,7 +244,7 @@ class ConversationCommands:
         words = request.words.strip()
         if words.lower() == ALWAYS:
             prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.QUEUE)
-            return await self._set(request, prefs, "From now on, messages wait while I am at work.")
+            return await self._set(request, prefs, speak("From now on, messages wait while I am at work."))
         if words:
             key = f"queue:{request.inbound.platform_key}"
             await self._messages.submit(request.inbound, key, words, SessionPolicy.QUEUE)
@@ -212,20 +252,20 @@ class ConversationCommands:
         queue = self._queues.known(request.key)
         waiting = queue.waiting if queue is not None else []
         listed = [f"{i + 1}. {shortened(person_words(m.inbound))}" for i, m in enumerate(waiting)]
-        return CommandReply("\n".join(listed) or "Nothing waits.")
+        return CommandReply("\n".join(listed) or speak("Nothing waits."))
 
     async def _steer(self, request: Request) -> CommandReply:
         words = request.words.strip()
         if words.lower() == ALWAYS:
             prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.STEER)
-            return await self._set(request, prefs, "From now on, messages go into the running answer.")
+            return await self._set(request, prefs, speak("From now on, messages go into the running answer."))
         if not words:
-            return CommandReply("Say what I should take into account: /steer WORDS")
+            return CommandReply(speak("Say what I should take into account: /steer WORDS"))
         queue = self._queues.known(request.key)
         busy = queue is not None and queue.running is not None and queue.running.same_chat(request.inbound)
         key = f"steer:{request.inbound.platform_key}"
         await self._messages.submit(request.inbound, key, words, SessionPolicy.STEER)
-        return CommandReply("I take that into account at the next step." if busy else "")
+        return CommandReply(speak("I take that into account at the next step.") if busy else "")
 
     async def _last_turn(self, request: Request) -> TurnRow | None:
         """The latest turn of the conversation that was not taken back."""
@@ -274,7 +314,7 @@ async def drop_waiting(
         return False
     if isinstance(message.inbound, FromChat) and words:
         chat, owner = message.inbound.chat, Owner(queue.session, queue.epoch)
-        content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to)
+        content = Content(ContentKind.ASIDE, Styled(known_sentence(words)), reply_to=chat.reply_to)
         await outbox.words.say(chat.address, owner, f"inbox:{message.inbox_id}", content)
     return True
 

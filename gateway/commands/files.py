@@ -10,7 +10,9 @@ from pathlib import Path
 
 import structlog
 
+from agent_core.failures.notices import say
 from agent_core.limits.quotas import QuotaKind, size_words
+from agent_core.text.tongue import sentence, speak
 from agent_core.tools.files.workspace import PathRefused, folder, remove, remove_empty, split_file
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.limits.diskuse import count_folder
@@ -22,8 +24,8 @@ log = structlog.get_logger("quota")
 SHOWN = 30
 MOST_LOOKED_AT = 20_000
 """Files that are looked at for one answer."""
-HOW = "/files delete NAME removes one, /files delete all removes all of them."
-NOTHING = "No files are kept here."
+HOW = sentence("/files delete NAME removes one, /files delete all removes all of them.")
+NOTHING = sentence("No files are kept here.")
 ALL = "all"
 
 
@@ -38,7 +40,7 @@ def files_command(quotas: Quotas | None) -> Handler:
             words = await asyncio.to_thread(_listed, workspace)
             return CommandReply("\n".join((words, *await _room(quotas, request))))
         if verb.lower() != "delete" or not name:
-            return CommandReply(f"/files shows what is kept here. {HOW}")
+            return CommandReply(say(speak("/files shows what is kept here."), HOW))
         words = await asyncio.to_thread(_removed, workspace, name)
         quotas.changed(whose_share(request.inbound))
         log.info("quota.removed", session=request.owner.session)
@@ -65,12 +67,12 @@ def _listed(workspace: Path) -> str:
         if len(found) > MOST_LOOKED_AT:
             break
     if not found:
-        return NOTHING
+        return speak(NOTHING)
     found.sort(key=lambda one: (-one[0], one[1]))
     lines = [f"{_shown(name)} – {size_words(size)}" for size, name in found[:SHOWN]]
     if len(found) > SHOWN:
-        lines.append(f"… and {len(found) - SHOWN} smaller ones.")
-    return "\n".join((*lines, HOW))
+        lines.append(speak("… and {count} smaller ones.", count=len(found) - SHOWN))
+    return "\n".join((*lines, speak(HOW)))
 
 
 def _shown(name: str) -> str:
@@ -82,7 +84,7 @@ def _shown(name: str) -> str:
 def _removed(workspace: Path, name: str) -> str:
     if name.lower() == ALL:
         if not workspace.is_dir():
-            return NOTHING
+            return speak(NOTHING)
         with suppress(OSError):
             for entry in list(workspace.iterdir()):
                 if entry.is_dir() and not entry.is_symlink():
@@ -91,7 +93,11 @@ def _removed(workspace: Path, name: str) -> str:
                     with suppress(OSError):
                         entry.unlink()
         left = count_folder(workspace).files
-        return "All files here are deleted." if not left else f"{left} files could not be deleted."
+        return (
+            speak("All files here are deleted.")
+            if not left
+            else speak("{count} files could not be deleted.", count=left)
+        )
     try:
         folders, last = split_file(name, folders=True)
         with folder(workspace, folders) as directory:
@@ -100,7 +106,11 @@ def _removed(workspace: Path, name: str) -> str:
     except PathRefused as refused:
         return str(refused)
     except FileNotFoundError:
-        return f"There is no file {_shown(name)} here."
+        return speak("There is no file {name} here.", name=_shown(name))
     except OSError as error:
-        return f"{_shown(name)} could not be deleted: {(error.strerror or type(error).__name__).lower()}."
-    return f"{_shown(name)} is deleted."
+        return speak(
+            "{name} could not be deleted: {why}.",
+            name=_shown(name),
+            why=(error.strerror or type(error).__name__).lower(),
+        )
+    return speak("{name} is deleted.", name=_shown(name))

@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 
 import structlog
 
+from agent_core.failures.notices import say
 from agent_core.limits.quotas import QuotaKind
 from agent_core.remembered import MEMORY, MemoryScopes, Remembered
 from agent_core.store.store import Store
 from agent_core.text.shown import shortened
+from agent_core.text.tongue import sentence, speak, speak_many
 from agent_core.tools.builtin.notes import STRANGE
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.conversation import stored_prefs
@@ -25,8 +27,8 @@ log = structlog.get_logger("quota")
 SHOWN = 15
 AT_ONCE = 100
 ALL = "all"
-HOW = "/forget NAME removes one of these, /forget all removes all that is yours or this chat's."
-NOT_GONE = "What was said in conversations is still in them; /new begins one that knows nothing of it."
+HOW = sentence("/forget NAME removes one of these, /forget all removes all that is yours or this chat's.")
+NOT_GONE = sentence("What was said in conversations is still in them; /new begins one that knows nothing of it.")
 
 
 class MemoryCommands:
@@ -51,33 +53,43 @@ class MemoryCommands:
         scopes, query = await self._scopes(request), request.words.strip()[:500]
         found, in_all = await self._store.memory.remembered(scopes.readable(), query)
         if not in_all:
-            return CommandReply("Nothing is remembered here. Ask me to remember something, and it stands here.")
+            return CommandReply(speak("Nothing is remembered here. Ask me to remember something, and it stands here."))
         if not found:
             return CommandReply(
-                f"Nothing of the {in_all} things that are remembered fits. /memory alone shows the latest."
+                speak(
+                    "Nothing of the {count} things that are remembered fits. /memory alone shows the latest.",
+                    count=in_all,
+                )
             )
         reader = asker_of(request.inbound)
         lines = [entry_words(one, scopes, reader) for one in found[:SHOWN]]
         if len(found) > SHOWN:
-            lines.append(f"… and {len(found) - SHOWN} more. /memory WORDS searches in them.")
+            lines.append(speak("… and {count} more. /memory WORDS searches in them.", count=len(found) - SHOWN))
         room = await self._quotas.lines(request.inbound, (QuotaKind.MEMORY,)) if self._quotas is not None else ()
-        return CommandReply("\n".join((*lines, HOW, *room)))
+        return CommandReply("\n".join((*lines, speak(HOW), *room)))
 
     async def _forget(self, request: Request) -> CommandReply:
         name = request.words.strip()
         if not name:
-            return CommandReply(f"Say what: /memory shows what is remembered. {HOW}")
+            return CommandReply(say(speak("Say what: /memory shows what is remembered."), HOW))
         scopes = await self._scopes(request)
         mine = [scope for scope in dict.fromkeys((scopes.own, scopes.chat)) if scope]
         if name.lower() == ALL:
             gone = await self._remove_all(mine)
-            words = f"{gone} {'thing is' if gone == 1 else 'things are'} forgotten. {NOT_GONE}" if gone else NOTHING
+            words = (
+                say(speak_many("{count} thing is forgotten.", "{count} things are forgotten.", gone), NOT_GONE)
+                if gone
+                else NOTHING
+            )
         else:
             if scopes.edits:
                 mine.append(scopes.everybody)
             where = await self._remove(mine, name)
             words = (
-                f"“{shortened(name, 60)}” is forgotten{_whose(where, scopes)}. {NOT_GONE}"
+                say(
+                    speak("“{name}” is forgotten{whose}.", name=shortened(name, 60), whose=_whose(where, scopes)),
+                    NOT_GONE,
+                )
                 if where
                 else await self._missing(name, scopes)
             )
@@ -108,11 +120,14 @@ class MemoryCommands:
             [one[0] for one in await self._store.memory.entries(scopes.everybody, MEMORY)] if scopes.everybody else []
         )
         if name in everybodys:
-            return f"“{shortened(name, 60)}” is remembered for everybody. Only people whom the operator named can remove it."
-        return f"Nothing is remembered under “{shortened(name, 60)}”. /memory shows the names."
+            return speak(
+                "“{name}” is remembered for everybody. Only people whom the operator named can remove it.",
+                name=shortened(name, 60),
+            )
+        return speak("Nothing is remembered under “{name}”. /memory shows the names.", name=shortened(name, 60))
 
 
-NOTHING = "Nothing is remembered here."
+NOTHING = sentence("Nothing is remembered here.")
 
 
 def entry_words(entry: Remembered, scopes: MemoryScopes, reader: str) -> str:
@@ -122,15 +137,15 @@ def entry_words(entry: Remembered, scopes: MemoryScopes, reader: str) -> str:
     if whose := _whose(entry.scope, scopes).strip():
         marks.append(whose)
     if source.writer and source.author != reader:
-        marks.append(f"asked by {shortened(source.writer, 40)}")
+        marks.append(speak("asked by {name}", name=shortened(source.writer, 40)))
     if scopes.strange(entry, reader):
-        marks.append(STRANGE if source.turn else "kept by an older version, which did not say by whom")
+        marks.append(STRANGE if source.turn else speak("kept by an older version, which did not say by whom"))
     if source.turn:
-        marks.append(f"turn {source.turn}")
+        marks.append(speak("turn {turn}", turn=source.turn))
     return f"• {shortened(entry.name, 60)}: {shortened(entry.text, 160)} ({', '.join(marks)})"
 
 
 def _whose(scope: str, scopes: MemoryScopes) -> str:
     if scope == scopes.everybody:
-        return " for everybody"
-    return " for this chat" if scope == scopes.chat else ""
+        return speak(" for everybody")
+    return speak(" for this chat") if scope == scopes.chat else ""

@@ -18,6 +18,7 @@ from agent_core.ports import Clock
 from agent_core.store.errors import NoRoomToday
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
 from agent_core.store.store import Store
+from agent_core.text.tongue import sentence, speak
 from gateway.commands.registry import line_words, queued_words
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
@@ -33,7 +34,7 @@ from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
 
-OTHER_WORDS = "I cannot take a {what}; I can read text, and take files, pictures and sound."
+OTHER_WORDS = sentence("I cannot take a {what}; I can read text, and take files, pictures and sound.")
 Cursor = tuple[str, str] | None
 """(channel, position) of the platform, stored with what it brought."""
 
@@ -43,7 +44,7 @@ def unusable(origin: ChatOrigin, text: str) -> MemberRefused | None:
     others = [one for one in origin.attachments if one.kind is AttachmentKind.OTHER]
     if text.strip() or not others or len(others) < len(origin.attachments):
         return None
-    return MemberRefused("nothing in it can be taken", OTHER_WORDS.format(what=others[0].name))
+    return MemberRefused("nothing in it can be taken", speak(OTHER_WORDS, what=others[0].name))
 
 
 class Messages:
@@ -110,7 +111,7 @@ class Messages:
             told = line_words(line) if line else queued_words(position)
             queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
             await self._outbox.words.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)
-        words = [OTHER_WORDS.format(what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
+        words = [speak(OTHER_WORDS, what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
         if words:
             contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
             await self._outbox.words.say(address, Owner(session, queue.epoch), f"inbox:{inbox_id}", *contents)

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind
+from agent_core.failures.notices import say
 from agent_core.ports import Clock
 from agent_core.store.people.rows import LinkOutcome
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Store
 from agent_core.text.shown import shortened
+from agent_core.text.tongue import sentence, speak
 from gateway.commands.carrying import LEAVE, CommandReply, Handler, Request
 from gateway.commands.conversation import NEW_WORDS, cut_off
 from gateway.commands.messages import Messages
@@ -33,7 +35,7 @@ from gateway.people.members import Members
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
 
-UNREAD = "What is missing here cannot be read just now, because the storage is damaged."
+UNREAD = sentence("What is missing here cannot be read just now, because the storage is damaged.")
 
 
 class PeopleCommands:
@@ -79,7 +81,7 @@ class PeopleCommands:
             told = accounts_words(self._directory.joined(request.origin), me)
             return CommandReply(f"{told}\n{ask_words(await self._directory.ask(request.origin))}")
         if wait := self._directory.wait_ms(request.origin):
-            return CommandReply(f"Too many wrong codes. Try again in {-(-wait // 60_000)} minutes.")
+            return CommandReply(speak("Too many wrong codes. Try again in {count} minutes.", count=-(-wait // 60000)))
         found = await self._directory.redeem(request.words, request.origin, request.inbound.platform_key)
         words = redeemed_words(found.outcome, found.code)
         if found.outcome is not LinkOutcome.JOINED or found.code is None:
@@ -94,12 +96,19 @@ class PeopleCommands:
         accounts = self._directory.joined(request.origin)
         wished = request.words.strip().rstrip(".")
         if wished and not (wished.isdecimal() and 1 <= int(wished) <= len(accounts)):
-            return CommandReply(f"{accounts_words(accounts, me)}\n“{shortened(wished, 20)}” is no number of this list.")
+            return CommandReply(
+                f"{accounts_words(accounts, me)}\n"
+                + speak("“{number}” is no number of this list.", number=shortened(wished, 20))
+            )
         chosen = accounts[int(wished) - 1] if wished else None
         out = (chosen.account, chosen.person) if chosen is not None else me
         await cut_off(self._stopping, self._outbox, await self._directory.unlink(*out))
         left = accounts_words(self._directory.joined(request.origin), me)
-        gone = f"{platform_of(out[0])}, {chosen.name} is taken out.\n" if chosen is not None and out != me else ""
+        gone = (
+            speak("{platform}, {name} is taken out.", platform=platform_of(out[0]), name=chosen.name) + "\n"
+            if chosen is not None and out != me
+            else ""
+        )
         return CommandReply(gone + left)
 
     # ------------------------------------------------------------------ conversations
@@ -116,9 +125,11 @@ class PeopleCommands:
         number = int(wished) if wished.isdecimal() and len(wished) < 4 else 0
         chosen = await self._directory.chosen(number, request.own, request.origin)
         if chosen is None:
-            return CommandReply("There is no conversation with this number. /resume lists those that can go on here.")
+            return CommandReply(
+                speak("There is no conversation with this number. /resume lists those that can go on here.")
+            )
         if chosen.place == self._current(request):
-            return CommandReply("That conversation goes on here already.")
+            return CommandReply(speak("That conversation goes on here already."))
         queue = self._queues.known(chosen.place)
         busy = queue is not None and queue.running is not None
         change = PlaceChange(own, chosen.place if chosen.place != own else None)
@@ -139,7 +150,9 @@ class PeopleCommands:
         if not words or await self._store.inbox.by_key(request.inbound.account, key) is None:
             await self._begin_anew(request.own)
         if not words:
-            return CommandReply(f"{NEW_WORDS} The one that went on here stays where it came from; /resume finds it.")
+            return CommandReply(
+                say(NEW_WORDS, speak("The one that went on here stays where it came from; /resume finds it."))
+            )
         here = replace(request.inbound, session=request.own, memory_scope=request.own.text())
         await self._messages.submit(here, key, words, None)
         return CommandReply("")

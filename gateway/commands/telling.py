@@ -10,6 +10,7 @@ from adapters.terminal.operator import NOBODY_ASKED
 from agent_core.ports import Clock
 from agent_core.store.store import Store
 from agent_core.text.shown import shortened
+from agent_core.text.tongue import speak
 from agent_core.turn.view import View
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.conversation import stored_prefs
@@ -74,11 +75,16 @@ class TellingCommands:
         model = (await stored_prefs(self._store, request)).model or self._chain.default
         name = request.origin.address.text()
         trouble = self._outbox.troubles.known.get(name)
-        troubles = [f"Delivery: {trouble.words}"] if trouble is not None else []
+        troubles = [speak("Delivery: {words}", words=trouble.words)] if trouble is not None else []
         if request.visiting:
-            troubles.append(f"The conversation from {request.inbound.session.platform.capitalize()} goes on here.")
+            troubles.append(
+                speak(
+                    "The conversation from {platform} goes on here.",
+                    platform=request.inbound.session.platform.capitalize(),
+                )
+            )
         if queue is not None and queue.running is not None and not queue.running.same_chat(request.inbound):
-            troubles.append("What runs was asked in another chat, and is shown there.")
+            troubles.append(speak("What runs was asked in another chat, and is shown there."))
         return CommandReply(
             status_words(
                 running=running, seconds=seconds, waiting=waiting, model=model,
@@ -97,7 +103,7 @@ class TellingCommands:
 
     async def story(self, turn: str) -> CommandReply:
         lines = await why(self._store, turn, self._clock.now_ms) if turn else ()
-        return CommandReply("\n".join(lines) or "There was no answer here yet.")
+        return CommandReply("\n".join(lines) or speak("There was no answer here yet."))
 
     async def _usage(self, request: Request) -> CommandReply:
         now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
@@ -132,12 +138,16 @@ class TellingCommands:
             case "approve":
                 row = await self._members.approve(what, by)
                 return CommandReply(
-                    f"{row.name} may talk to me now." if row else "No such code or person; codes live an hour."
+                    speak("{name} may talk to me now.", name=row.name)
+                    if row
+                    else speak("No such code or person; codes live an hour.")
                 )
             case "revoke":
                 row = await self._members.revoke(what, by)
                 return CommandReply(
-                    f"{row.name} may not talk to me any more." if row else "I know nobody with this id."
+                    speak("{name} may not talk to me any more.", name=row.name)
+                    if row
+                    else speak("I know nobody with this id.")
                 )
             case _:
-                return CommandReply("/access list, /access approve CODE, /access revoke ID")
+                return CommandReply(speak("/access list, /access approve CODE, /access revoke ID"))

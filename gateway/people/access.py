@@ -18,6 +18,7 @@ from adapters.contract.chat import ChatKind, ChatPerson
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.store.people.rows import PersonRow, PersonState
+from agent_core.text.tongue import speak
 
 CODE_LIFE_MS = 3_600_000
 MOST_PENDING = 50
@@ -111,7 +112,8 @@ def refuse(
         if known is not None and (known.state is PersonState.REFUSED or known.code_until > now):
             return StrangerRefused("", None)
         return StrangerRefused(
-            "I am a private assistant and may not talk to everybody. Please ask whoever runs me for access.", fresh
+            speak("I am a private assistant and may not talk to everybody. Please ask whoever runs me for access."),
+            fresh,
         )
     if known is not None and known.state is PersonState.PENDING and known.code_until > now:
         return StrangerRefused("", None)
@@ -119,13 +121,14 @@ def refuse(
         if known is not None:
             return StrangerRefused("", None)
         return StrangerRefused(
-            "I do not know you yet. Please write to me in private, and I will tell you how to get access.", fresh
+            speak("I do not know you yet. Please write to me in private, and I will tell you how to get access."), fresh
         )
     code = code_of(seed)
     row = replace(fresh, state=PersonState.PENDING, code=code, code_until=now + CODE_LIFE_MS)
-    words = (
-        f"Hello {person.name}! I do not know you yet. Give this code to whoever runs me, and they can let you in: {code}\n"
-        f"It is valid for an hour. (They run: outspoken access approve {code})"
+    words = speak(
+        "Hello {name}! I do not know you yet. Give this code to whoever runs me, and they can let you in: {code}\nIt is valid for an hour. (They run: outspoken access approve {code})",
+        name=person.name,
+        code=code,
     )
     return StrangerRefused(words, row)
 

@@ -17,6 +17,7 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatOrigin
 from agent_core.records import dataclass
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
+from agent_core.text.tongue import sentence, speak, speak_many
 from gateway.people.access import code_of
 
 Account: TypeAlias = tuple[str, str]
@@ -33,9 +34,13 @@ WRONG_MOST = 5
 LISTED = 9
 """Conversations that are shown."""
 
-OFF = "Joining accounts and continuing a conversation elsewhere is switched off here. Whoever runs me can allow it: link = true under [people]."
-ONLY_PRIVATE = "That works in a private chat only: a conversation of a group belongs to the group and stays there. Write to me in private."
-NOT_YOURS = "This chat is somebody else's as well, so nothing of yours can go on in it."
+OFF = sentence(
+    "Joining accounts and continuing a conversation elsewhere is switched off here. Whoever runs me can allow it: link = true under [people]."
+)
+ONLY_PRIVATE = sentence(
+    "That works in a private chat only: a conversation of a group belongs to the group and stays there. Write to me in private."
+)
+NOT_YOURS = sentence("This chat is somebody else's as well, so nothing of yours can go on in it.")
 
 
 def account_in(origin: ChatOrigin) -> Account:
@@ -120,21 +125,21 @@ def platform_of(account_or_place: str) -> str:
 def where_words(place: str, own: str) -> str:
     """Where a conversation is at home, as seen from the place `own`."""
     if place == own:
-        return "this chat"
+        return speak("this chat")
     key = SessionKey.of(place)
-    return f"{platform_of(place)}, a thread" if key.thread else platform_of(place)
+    return speak("{platform}, a thread", platform=platform_of(place)) if key.thread else platform_of(place)
 
 
 def age_words(ms: int) -> str:
     """How long ago something was."""
     minutes = max(0, ms) // 60_000
     if minutes < 1:
-        return "just now"
-    for size, unit in ((1_440, "day"), (60, "hour"), (1, "minute")):
-        if minutes >= size:
-            count = minutes // size
-            return f"{count} {unit}{'' if count == 1 else 's'} ago"
-    raise AssertionError("a minute is the smallest unit")
+        return speak("just now")
+    if minutes < 60:
+        return speak_many("{count} minute ago", "{count} minutes ago", minutes)
+    if minutes < 1_440:
+        return speak_many("{count} hour ago", "{count} hours ago", minutes // 60)
+    return speak_many("{count} day ago", "{count} days ago", minutes // 1_440)
 
 
 def one_of(conversation: Conversation, own: str, now: int) -> str:
@@ -149,41 +154,50 @@ def list_words(found: Sequence[Conversation], own: str, current: str, now: int) 
         f"{number}. {one_of(one, own, now)}{'  ◂ goes on here' if one.place == current else ''}"
         for number, one in enumerate(found, 1)
     ]
-    tail = "Continue one here: /resume NUMBER. What was said in groups stays there, and is not listed."
+    tail = speak("Continue one here: /resume NUMBER. What was said in groups stays there, and is not listed.")
     return (
-        "\n".join([*lines, tail]) if lines else "There is no private conversation of yours yet that could go on here."
+        "\n".join([*lines, tail])
+        if lines
+        else speak("There is no private conversation of yours yet that could go on here.")
     )
 
 
 def resumed_words(chosen: Conversation, own: str, now: int, *, busy: bool) -> str:
     """Said when a conversation goes on in another chat."""
-    words = f"This goes on here now – {one_of(chosen, own, now)}"
+    words = speak("This goes on here now – {what}", what=one_of(chosen, own, now))
     if chosen.place != own:
-        words += "\nI answer here what you write here, and there what you write there. /new or another /resume lets go of it."
-    return words + ("\nAn answer is on its way there; what you write here waits for it." if busy else "")
+        both = speak(
+            "I answer here what you write here, and there what you write there. /new or another /resume lets go of it."
+        )
+        words += f"\n{both}"
+    return f"{words}\n{speak('An answer is on its way there; what you write here waits for it.')}" if busy else words
 
 
 def accounts_words(accounts: Sequence[LinkRow], me: Account) -> str:
     """Which accounts are joined."""
     if not accounts:
-        return "This account is joined with no other."
+        return speak("This account is joined with no other.")
     lines = [
         f"{number}. {platform_of(one.account)}, {one.name or one.person}"
         f"{' (this one)' if (one.account, one.person) == me else ''}"
         for number, one in enumerate(accounts, 1)
     ]
     return "\n".join(
-        ["Joined accounts:", *lines, "/unlink takes this one out, /unlink NUMBER another one; /resume continues."]
+        [
+            speak("Joined accounts:"),
+            *lines,
+            speak("/unlink takes this one out, /unlink NUMBER another one; /resume continues."),
+        ]
     )
 
 
 def ask_words(code: str) -> str:
     """Said with a new code."""
     minutes = CODE_LIFE_MS // 60_000
-    return (
-        f"To join another account, write there in private, within {minutes} minutes: /link {shown_code(code)}\n"
-        "Type it only into an account of your own, and give it to nobody: joined accounts can read and continue each other's "
-        "private conversations."
+    return speak(
+        "To join another account, write there in private, within {minutes} minutes: /link {code}\nType it only into an account of your own, and give it to nobody: joined accounts can read and continue each other's private conversations.",
+        minutes=minutes,
+        code=shown_code(code),
     )
 
 
@@ -191,26 +205,32 @@ def redeemed_words(outcome: LinkOutcome, code: LinkCode | None) -> str:
     """Said to whoever typed a code."""
     match outcome:
         case LinkOutcome.JOINED:
-            other = f"{platform_of(code.account)}, {code.name}" if code is not None else "the other account"
-            return (
-                f"Joined with {other}. Each of the two can now read and continue the other's private conversations: /resume. "
-                "If that account is not yours: /unlink."
+            other = f"{platform_of(code.account)}, {code.name}" if code is not None else speak("the other account")
+            return speak(
+                "Joined with {other}. Each of the two can now read and continue the other's private conversations: /resume. If that account is not yours: /unlink.",
+                other=other,
             )
         case LinkOutcome.UNKNOWN:
-            return "There is no such code (any more). A code works once, and for ten minutes; /link shows a new one."
+            return speak(
+                "There is no such code (any more). A code works once, and for ten minutes; /link shows a new one."
+            )
         case LinkOutcome.OWN:
-            return "That is this account's own code. Type it in the other account."
+            return speak("That is this account's own code. Type it in the other account.")
         case LinkOutcome.SAME:
-            return "These two accounts are joined already."
+            return speak("These two accounts are joined already.")
         case LinkOutcome.ELSEWHERE:
-            return "Both accounts are joined with others already. /unlink one of them first, then try again."
+            return speak("Both accounts are joined with others already. /unlink one of them first, then try again.")
         case LinkOutcome.FULL:
-            return f"More than {MOST_ACCOUNTS} accounts cannot be joined. /unlink NUMBER takes one out."
+            return speak(
+                "More than {count} accounts cannot be joined. /unlink NUMBER takes one out.",
+                count=MOST_ACCOUNTS,
+            )
 
 
 def joined_there_words(platform: str, name: str) -> str:
     """Said where a code was asked for."""
-    return (
-        f"{platform}, {name}: this account was joined with yours by your code. It can read and continue your private "
-        "conversations. If it is not yours, /unlink at once."
+    return speak(
+        "{platform}, {name}: this account was joined with yours by your code. It can read and continue your private conversations. If it is not yours, /unlink at once.",
+        platform=platform,
+        name=name,
     )

@@ -16,6 +16,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
 from agent_core.store.store import Store
+from agent_core.text.tongue import speak
 from gateway.people import access
 from gateway.people.access import AccessRules, PersonStanding, Recent, refuse, standing
 from gateway.people.directory import PeopleDirectory
@@ -140,7 +141,10 @@ class Members:
         self._recent[account, person.id] = recent
         if early:
             seconds = -(-early // 1000)
-            return MemberRefused("too many messages", f"That was too fast for me. Please send it again in {seconds} s.")
+            return MemberRefused(
+                "too many messages",
+                speak("That was too fast for me. Please send it again in {seconds} s.", seconds=seconds),
+            )
         return None
 
     async def put(self, row: PersonRow) -> None:

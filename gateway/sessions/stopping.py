@@ -14,6 +14,7 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.keeping.forgetting import DROPPING
 from agent_core.store.store import Conflict, Store
+from agent_core.text.tongue import speak
 from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict
 from gateway.delivery.chatside import ChatSide
 from gateway.delivery.owners import Owner
@@ -35,12 +36,12 @@ async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False)
                 while not driver.over:
                     await watcher.next(STOP_SECONDS)
         except TimeoutError:
-            return StopOutcome(stopped=False, words="The stop was taken, but the turn has not ended yet.")
+            return StopOutcome(stopped=False, words=speak("The stop was taken, but the turn has not ended yet."))
     ending = driver.turn.exit
     notice = ending.notice() if ending is not None else None
     return StopOutcome(
         stopped=ending is not None and ending.code is ExitCode.STOPPED,
-        words=notice.text if notice is not None else "It had just been answered.",
+        words=notice.text if notice is not None else speak("It had just been answered."),
     )
 
 
@@ -58,7 +59,7 @@ class TurnStopping:
         """See `adapters.contract.base.Gateway.stop`."""
         queue = self.queues.known(key.text())
         if queue is None or (queue.running is None and not queue.waiting):
-            return StopOutcome(stopped=False, words="Nothing is running here.")
+            return StopOutcome(stopped=False, words=speak("Nothing is running here."))
         if queue.running is None:
             return await self.stop_message(queue.ticket_of(queue.waiting[0]))
         self.runner.slots.hurry(queue)
@@ -68,15 +69,19 @@ class TurnStopping:
         """See `adapters.contract.base.Gateway.stop_message`."""
         queue = self.queues.of(ticket.session)
         if queue is None:
-            return StopOutcome(stopped=False, words="Nothing is running for this message.")
+            return StopOutcome(stopped=False, words=speak("Nothing is running for this message."))
         running = queue.running
         if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
             self.runner.slots.hurry(queue)
             return await stop_turn(running.driver, self.clock.now_ms())
         if (message := self.runner.take_out(queue, ticket.inbox_id)) is None:
-            return StopOutcome(stopped=False, words="Nothing is running for this message.")
+            return StopOutcome(stopped=False, words=speak("Nothing is running for this message."))
         begun = not await self._drop(message, BY_CLIENT)
-        words = "Its turn had just begun, and is stopped." if begun else "The message was taken out of the queue."
+        words = (
+            speak("Its turn had just begun, and is stopped.")
+            if begun
+            else speak("The message was taken out of the queue.")
+        )
         return StopOutcome(stopped=True, words=words)
 
     async def _drop(self, message: Waiting, why: str) -> bool:
