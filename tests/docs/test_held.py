@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent_core.tools.test_search import engine
 from tests.docs.test_tutorial import Played, reader
 
 pytestmark = pytest.mark.timeout(200)
@@ -68,3 +69,15 @@ async def test_a_gateway_that_is_killed_says_nothing_of_its_adapters_and_the_nex
         await played.until(lambda: len(asked(played, states)) > len(before), lambda: f"{asked(played, states)}")
         await played.stop()
         assert asked(played, states)[-1] == ("stopped",)
+
+
+async def test_doctor_makes_one_search_and_says_whether_the_engine_answers(tmp_path: Path) -> None:
+    async with reader(tmp_path) as played:
+        async with engine() as search:
+            played.env |= {"OUTSPOKEN_SEARCH__ENGINE": "searxng", "SEARXNG_URL": search.url}
+            _, out = await played.run("outspoken doctor")
+            assert re.search(r"ok +search: .* answers\.", out), out
+            assert len(search.asked) == 1
+        status, out = await played.run("outspoken doctor")
+        assert status == 1
+        assert re.search(r"PROBLEM search: ", out), out
