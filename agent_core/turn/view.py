@@ -114,11 +114,14 @@ class View:
 
 def view(turn: Standing, now: int) -> View:
     """The bubbles of `turn` at `now` (ms), in the language of its person. Pure; the same turn and time give the same view."""
-    with speaking(turn.language):
-        return _view(turn, now)
+    language = turn.language
+    if language == spoken_now():  # each token comes by here
+        return _view(turn, now, language)
+    with speaking(language):
+        return _view(turn, now, spoken_now())
 
 
-def _view(turn: Standing, now: int) -> View:
+def _view(turn: Standing, now: int, language: str) -> View:
     bubbles: list[Bubble] = []
     told: set[QuotaKind] = set()
     for entry in turn.timeline:
@@ -153,9 +156,9 @@ def _view(turn: Standing, now: int) -> View:
         status = speak(LEFT_WORDS) if turn.left else status_words(turn, now)
         if status:
             bubbles.append(Bubble("status", BubbleKind.STATUS, status, final=False))
-        return View(tuple(bubbles), open=turn.opened is not None, language=spoken_now())
+        return View(tuple(bubbles), open=turn.opened is not None, language=language)
     ending = exit_view(turn.exit)
-    return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code, language=spoken_now())
+    return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code, language=language)
 
 
 def _made(made: MadeFile) -> Bubble:
