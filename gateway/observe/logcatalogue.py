@@ -20,11 +20,6 @@ from adapters.platforms import platforms
 from agent_core.records import dataclass
 
 GENAI: Mapping[str, Mapping[str, str]] = {
-    "turn.started": {
-        "session": "gen_ai.conversation.id",
-        "endpoint": "gen_ai.provider.name",
-        "model": "gen_ai.request.model",
-    },
     "turn.ended": {
         "session": "gen_ai.conversation.id",
         "endpoint": "gen_ai.provider.name",
@@ -34,7 +29,7 @@ GENAI: Mapping[str, Mapping[str, str]] = {
     },
     "tool.returned": {"tool": "gen_ai.tool.name", "call": "gen_ai.tool.call.id"},
 }
-"""By event and field: the name of the same fact in OpenTelemetry's conventions for generative AI, written besides ours in JSON."""
+"""By event and field: the name of the same fact in OpenTelemetry's conventions for generative AI, written besides ours in JSON: once a turn."""
 
 
 @dataclass(frozen=True, slots=True)

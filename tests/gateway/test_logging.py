@@ -56,7 +56,7 @@ def test_each_event_is_one_json_object_with_time_level_name_and_facts() -> None:
 
 
 def test_json_has_the_names_of_opentelemetry_besides_ours_and_words_for_people_do_not() -> None:
-    body = "log.info('turn.started', model='gpt-5', session='s-1', endpoint='api.example.com')"
+    body = "log.info('turn.ended', model='gpt-5', session='s-1', endpoint='api.example.com')"
     (event,) = events(body)
     assert event["gen_ai.request.model"] == event["model"] == "gpt-5"
     assert event["gen_ai.conversation.id"] == event["session"] == "s-1"
