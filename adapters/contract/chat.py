@@ -412,7 +412,14 @@ class CallFailed(Exception):
     """A call to the platform did not succeed. `words` hold no secret."""
 
     def __init__(
-        self, fate: Fate, words: str, *, cause: Cause = Cause.NONE, retry_after: float = 0.0, moved_to: str = ""
+        self,
+        fate: Fate,
+        words: str,
+        *,
+        cause: Cause = Cause.NONE,
+        retry_after: float = 0.0,
+        moved_to: str = "",
+        whole_bot: bool | None = None,
     ) -> None:
         super().__init__(redacted(words))
         self.fate = fate
@@ -421,6 +428,8 @@ class CallFailed(Exception):
         self.retry_after = retry_after
         """Seconds."""
         self.moved_to = moved_to
+        self.whole_bot = whole_bot
+        """Whether the limit is the bot's, and not only the chat's; None: the platform does not say."""
 
 
 def id_of(value: object) -> str:

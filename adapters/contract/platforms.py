@@ -129,6 +129,15 @@ class RespondWhen(StrEnum):
 Responds = Annotated[dict[str, RespondWhen], BeforeValidator(parsed_json)]
 
 
+@dataclass(frozen=True, slots=True)
+class Amiss:
+    """What is wrong with a bot's own settings, behind the name of its section, and what to do."""
+
+    key: str
+    what: str
+    fix: str
+
+
 class ChatSection(Section):
     """What every chat platform has in the configuration, and what follows from it."""
 
@@ -161,6 +170,11 @@ class ChatSection(Section):
     @abstractmethod
     def build(self, intake: ChatIntake, clock: Clock) -> Built:
         """The adapter. Asked only if it is configured."""
+
+    @property
+    def amiss(self) -> Amiss | None:
+        """Why the bot cannot be let in with what stands here, if that can be seen; everything else runs all the same."""
+        return None
 
     def checks(self, around: CheckContext) -> Sequence[Check]:
         """What `outspoken doctor` looks at. Asked only if it is configured."""

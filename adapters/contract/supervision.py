@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -19,6 +20,52 @@ class AdapterDown(Exception):
         super().__init__(redacted(words))
         self.fatal = fatal
         self.wait_seconds = wait_seconds
+
+
+UP, DOWN, NEEDS_A_PERSON = "up", "down", "needs a person"
+"""States of an adapter that it may tell apart itself, see `Supervised.sight`."""
+KNOWN_KEYS = 2_000
+TWIN_SECONDS = 600.0
+"""So long it is told that somebody else was heard by our account."""
+SETTLED_SECONDS = 60.0
+"""What an earlier process of ours was just sending has come by then."""
+
+
+class OtherGateway:
+    """Finds out whether another gateway speaks by our account: what appears there with a mark as ours have it, and that we did not send."""
+
+    def __init__(self, title: str, now: float) -> None:
+        self._title = title
+        self._began = now
+        self._heard: float | None = None
+        self._sent: OrderedDict[str, None] = OrderedDict()
+
+    def sends(self, mark: str) -> None:
+        """A call with this mark goes out."""
+        self._sent[mark] = None
+        if len(self._sent) > KNOWN_KEYS:
+            self._sent.popitem(last=False)
+
+    def sent(self, mark: str) -> bool:
+        """It is ours."""
+        return mark in self._sent
+
+    def heard(self, mark: str, now: float) -> bool:
+        """Something with this mark appeared by our account; whether that is news, and somebody else's."""
+        if mark in self._sent or now - self._began < SETTLED_SECONDS:
+            return False
+        news = not self.words(now)
+        self._heard = now
+        return news
+
+    def words(self, now: float) -> str:
+        """What there is to tell; empty if nothing."""
+        if self._heard is None or now - self._heard > TWIN_SECONDS:
+            return ""
+        return (
+            f"Another gateway answers on {self._title} by this bot: people get two answers, and each gateway knows half of what was said. "
+            "Stop one of the two, or give one a bot of its own."
+        )
 
 
 class Supervised(Protocol):
@@ -56,4 +103,6 @@ class Supervised(Protocol):
         """What the platform calls at our server."""
         ...
 
-    def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight: ...
+    def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
+        """How it is doing, given how its supervisor sees it. One that runs, and whose connection is gone just now, is not up."""
+        ...

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import aiohttp
 import structlog
 from aiohttp import web
 
@@ -23,7 +24,7 @@ from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, digest_of, in_words, raw_of, until_stored
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.settings import revealed
-from adapters.contract.supervision import AdapterDown
+from adapters.contract.supervision import DOWN, NEEDS_A_PERSON, UP, AdapterDown, OtherGateway
 from adapters.discord.inbound import (
     PLATFORM,
     Began,
@@ -35,7 +36,7 @@ from adapters.discord.inbound import (
     whence,
 )
 from adapters.discord.missed import DiscordGaps
-from adapters.discord.port import DiscordPort
+from adapters.discord.port import NONCE, DiscordPort, failure
 from adapters.discord.section import DiscordSection
 from agent_core.ports import Clock
 
@@ -87,7 +88,9 @@ class DiscordAdapter:
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
-        self.port = DiscordPort(FileSource(FileHosts(FILE_DOMAINS, settings.api_base), proxy=settings.proxy))
+        self._twin = OtherGateway("Discord", clock.monotonic())
+        files = FileSource(FileHosts(FILE_DOMAINS, settings.api_base), proxy=settings.proxy)
+        self.port = DiscordPort(files, self._twin.sends)
         self._sending: BotClient | ShardedClient | None = None
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
         self._came: deque[Happened] = deque()
@@ -136,6 +139,13 @@ class DiscordAdapter:
         self._last_life = self._clock.monotonic()
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
+        if state == UP:
+            sockets = self._sending.sockets() if self._sending is not None else ()
+            gone = sum(not socket.open for socket in sockets)
+            if gone:
+                state, words = DOWN, f"{gone} of {len(sockets)} connections to Discord are gone, and made anew."
+            elif twin := self._twin.words(self._clock.monotonic()):
+                state, words = NEEDS_A_PERSON, twin
         return AdapterSight(self.name, state, words, self._way.age_seconds, outbound)
 
     async def run(self, up: Callable[[], None]) -> None:
@@ -175,8 +185,9 @@ class DiscordAdapter:
         except discord.PrivilegedIntentsRequired as error:
             words = "The bot may not read messages: switch on Message Content Intent (Developer Portal, Bot, Privileged Gateway Intents)."
             raise AdapterDown(words, fatal=True) from error
-        except (discord.DiscordException, OSError) as error:
-            raise AdapterDown(f"Discord cannot be reached: {type(error).__name__}: {str(error)[:200]}") from error
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            words = f"Discord cannot be reached: {type(error).__name__}: {str(error)[:200]}"
+            raise AdapterDown(words, wait_seconds=failure(error).retry_after) from error
 
     async def _set_menu(self, client: discord.Client) -> None:
         """Register the commands, if they are others than the last time: Discord limits that."""
@@ -271,6 +282,8 @@ class DiscordAdapter:
         edited = kind == "MESSAGE_UPDATE"
         if edited and told.get("edited_timestamp") is None:
             return  # it only got a preview of a link
+        if kind == "MESSAGE_CREATE" and late is None:
+            self._whose(told, me)
 
         def kept() -> Raw:
             key = f"{kind.lower()}:{told.get('channel_id')}:{told.get('id')}" if told else ""
@@ -294,6 +307,13 @@ class DiscordAdapter:
             case _:
                 key = "" if edited else f"{told.get('channel_id')}:{told.get('id')}"
                 await self._way.take(kept, lambda: message_of(client, data, channel), said, key=lambda _: key)
+
+    def _whose(self, told: Mapping[str, Any], me: int) -> None:
+        """What appears by our account, and was sent by another gateway: each marks its messages in the same way."""
+        nonce, author = str(told.get("nonce") or ""), told.get("author")
+        ours = _is_table(author) and str(author.get("id")) == str(me)
+        if ours and NONCE.fullmatch(nonce) and self._twin.heard(nonce, self._clock.monotonic()):
+            log.error("discord.two_gateways", account=self.account, chat=str(told.get("channel_id")))
 
     async def again(self, body: bytes) -> None:
         """See `adapters.contract.supervision.Supervised`."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
+import aiohttp
+from yarl import URL
+
 from adapters.contract.chat import CommandDoc
 from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
+from adapters.discord.port import SCOPE, TOO_MANY
 from adapters.discord.section import DiscordSection
 from agent_core.text.tongue import speak, speaking, translated
 
@@ -182,9 +186,8 @@ def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None]) ->
     """A client for one connection."""
     if settings.api_base:
         Route.BASE = settings.api_base
-    if settings.gateway_url:
-        DiscordWebSocket.DEFAULT_GATEWAY = type(DiscordWebSocket.DEFAULT_GATEWAY)(settings.gateway_url)
     options = options_of(settings)
+    options["http_trace"] = scopes()
     if settings.shards:
         client = ShardedClient(ears, up, shard_count=settings.shards, **options)
     else:
@@ -192,12 +195,35 @@ def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None]) ->
     client.http.max_ratelimit_timeout = AT_ONCE
     client.http.get_ratelimit = _kept(client.http._buckets)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
     client.let_go, client.http.close = client.http.close, _nothing
+    if settings.gateway_url:
+        client.http.ws_connect = _always_at(URL(settings.gateway_url), client.http.ws_connect)
     _listen(client, ears)
     return client
 
 
 async def _nothing() -> None:
     pass
+
+
+def _always_at(gateway: URL, connect: Callable[..., Awaitable[Any]]) -> Any:
+    """Connects to this address, also where Discord names another at which a session goes on (`resume_gateway_url`): it may be out of reach."""
+
+    async def connected(url: str, **more: Any) -> Any:
+        return await connect(str(gateway.with_query(URL(url).query)), **more)
+
+    return connected
+
+
+def scopes() -> aiohttp.TraceConfig:
+    """Notes whose limit a refusal was about, which the library does not hand on."""
+
+    async def ended(_: object, __: object, told: aiohttp.TraceRequestEndParams) -> None:
+        if told.response.status == TOO_MANY:
+            SCOPE.set(told.response.headers.get("X-RateLimit-Scope", ""))
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(ended)
+    return trace
 
 
 def _kept(buckets: dict[str, Ratelimit]) -> Any:

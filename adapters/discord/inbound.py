@@ -85,11 +85,11 @@ def read_message(
     address, kind = address_of(message.channel, account)
     answered = message.reference.resolved if message.reference is not None else None
     to_us = isinstance(answered, discord.Message) and answered.author.id == me
-    if isinstance(answered, discord.Message) and not to_us and answered.content:
-        short = answered.content[:QUOTE_CHARS]
-        text = f"[In reply to {answered.author.display_name}: “{short}”]\n{text}"
     name, _, rest = text.partition(" ")
     command = name[1:].lower() if re.fullmatch(r"/[a-z]{2,32}", name) else ""
+    if isinstance(answered, discord.Message) and not to_us and answered.content and not command:
+        short = answered.content[:QUOTE_CHARS]
+        text = f"[In reply to {answered.author.display_name}: “{short}”]\n{text}"
     cut = len(message.content) >= NEARLY_FULL
     origin = ChatOrigin(address, kind, person_of(message.author), str(message.id), attachments, unfinished=cut)
     return ChatMessage(

@@ -21,7 +21,7 @@ LABEL_UNITS = 160
 def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
     """See `ChatPort.parts`."""
     blocks = read(markdown, growing=growing, plain=plain)
-    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+    blocks, files = (blocks, ()) if growing else lift_long_code(blocks, fits=DISCORD.fits_fence)
     texts = rendered_parts(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, DISCORD)
     return (*(Styled(text) for text in texts if is_visible(text)), *files)
 

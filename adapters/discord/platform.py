@@ -28,6 +28,8 @@ EVENTS = (
     LogEvent("discord.heard_not_noted", "How far Discord was listened to could not be stored; more is read after a gap."),
     LogEvent("discord.gap_too_long", "More was said in a channel than is read after a gap.", "Tell the people there to say again what was not answered."),
     LogEvent("discord.press_not_answered", "A button's press was acted on, but not acknowledged in time.", LATER),
+    LogEvent("discord.two_gateways", "A message by our own bot that we did not send: another gateway has its token.",
+             "Stop one of the two, or give one a bot of its own.", by="account", everyone=True),
     LogEvent("discord.probe_failed", "The look whether the connection lives failed."),
 )  # fmt: skip
 

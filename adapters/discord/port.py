@@ -15,7 +15,9 @@ import asyncio
 import base64
 import hashlib
 import io
-from collections.abc import Awaitable
+import re
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,6 +59,10 @@ CHAT_RATE = Rate(burst=4, interval_ms=1_200)
 """About 5 in 5 s for a channel; the answers' headers say it exactly, and what they refuse closes the gate."""
 
 
+NONCE = re.compile(r"[A-Z2-7]{25}")
+"""What a nonce of ours looks like."""
+
+
 def nonce_of(key: str) -> str:
     """At most 25 characters that follow from a part's key."""
     return base64.b32encode(hashlib.sha256(key.encode()).digest())[:25].decode()
@@ -66,8 +72,10 @@ class DiscordPort(ChatPort):
     """Implements `ChatPort` for one bot. The client is set by the adapter when it is let in, anew for each connection; its way out
     outlives that connection."""
 
-    def __init__(self, files: FileSource) -> None:
+    def __init__(self, files: FileSource, sends: Callable[[str], None] = lambda _: None) -> None:
+        """`sends` is told the nonce of each message that goes out."""
         self.client: discord.Client | None = None
+        self._sends = sends
         self._files = files
 
     @property
@@ -101,9 +109,11 @@ class DiscordPort(ChatPort):
             more["reference"] = reference
         if content.buttons:
             more["view"] = _view(content.buttons)
+        nonce = nonce_of(key)
+        self._sends(nonce)
         sent = place.send(
             _text(content) or None,
-            nonce=nonce_of(key),
+            nonce=nonce,
             allowed_mentions=discord.AllowedMentions.none(),
             suppress_embeds=True,
             silent=content.silent,
@@ -164,11 +174,12 @@ class DiscordPort(ChatPort):
         """The answer to a call; raises `CallFailed`."""
         from adapters.discord.library import discord
 
+        SCOPE.set("")
         try:
             async with Limit(CALL_SECONDS):
                 return await call
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-            raise failure(error) from error
+            raise failure(error, SCOPE.get()) from error
 
 
 def _text(content: Content) -> str:
@@ -206,21 +217,25 @@ _CODES = {
 }
 _TOO_LONG = "or fewer in length"
 CLOUDFLARE_SECONDS = 60.0
-"""A 429 without a time comes from the shield before Discord: leave it alone for a while."""
+"""For a 429 that says no time: the shield before Discord, or another that stands between."""
+TOO_MANY = 429
+SCOPE: ContextVar[str] = ContextVar("discord scope", default="")
+"""Whose limit the last refusal of this task's call was about: the header `X-RateLimit-Scope`
+(https://discord.com/developers/docs/topics/rate-limits#header-format)."""
 
 
-def failure(error: Exception) -> CallFailed:
-    """What is known of a call that raised `error`."""
+def failure(error: Exception, scope: str = "") -> CallFailed:
+    """What is known of a call that raised `error`. `scope`: see `SCOPE`."""
     from adapters.discord.library import discord
 
     match error:
         case discord.RateLimited():
-            return CallFailed(
-                Fate.TOO_FAST, f"Discord asks to wait {error.retry_after:g} s", retry_after=error.retry_after
-            )
+            return _too_fast(error.retry_after, whole_bot=scope == "global")
         case discord.LoginFailure():
             return CallFailed(Fate.REFUSED, "Discord does not know this bot's token", cause=Cause.NOT_LET_IN)
         case discord.HTTPException():
+            if error.status == TOO_MANY:  # the library reads no time where the header `Via` is missing
+                return _too_fast(_told_seconds(error.response), whole_bot=scope == "global" if scope else None)
             return _answered(error.status, error.code, error.text)
         case aiohttp.ClientConnectorError():
             return CallFailed(Fate.NOT_SENT, f"the connection to Discord failed ({type(error).__name__})")
@@ -231,10 +246,19 @@ def failure(error: Exception) -> CallFailed:
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
 
 
+def _too_fast(seconds: float, *, whole_bot: bool | None) -> CallFailed:
+    words = f"Discord asks to wait {seconds:g} s"
+    return CallFailed(Fate.TOO_FAST, words, retry_after=seconds, whole_bot=whole_bot)
+
+
+def _told_seconds(answer: Any) -> float:
+    """How long to wait by `Retry-After`."""
+    said = str(answer.headers.get("Retry-After") or "")
+    return float(said) if re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", said) else CLOUDFLARE_SECONDS
+
+
 def _answered(status: int, code: int, text: str) -> CallFailed:
     words = " ".join(text.split())[:200] or f"status {status}"
-    if status == 429:
-        return CallFailed(Fate.TOO_FAST, "Discord refused us as too fast", retry_after=CLOUDFLARE_SECONDS)
     if status >= 500:
         return CallFailed(Fate.UNKNOWN, f"Discord answered with {status}")
     if status == 401:

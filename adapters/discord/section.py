@@ -6,11 +6,11 @@ import base64
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from typing_extensions import override
 
-from adapters.contract.platforms import ChatSection
-from adapters.contract.settings import FromOutside, Secret, Unit, Url, Usual, complaint, revealed
+from adapters.contract.platforms import Amiss, ChatSection
+from adapters.contract.settings import FromOutside, Secret, Unit, Url, Usual, revealed
 
 
 class DiscordSection(ChatSection):
@@ -31,15 +31,16 @@ class DiscordSection(ChatSection):
     proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
     """Proxy for calls to Discord."""
 
-    @model_validator(mode="after")
-    def _usable(self) -> DiscordSection:
-        if self.token is not None and self.token.get_secret_value().count(".") != 2:
-            raise complaint(
-                "token",
-                "token is not a bot's token, which has three parts with dots between",
-                "Copy it from the Developer Portal again (Bot, Reset Token).",
-            )
-        return self
+    @property
+    @override
+    def amiss(self) -> Amiss | None:
+        if self.token is None or revealed(self.token).count(".") == 2:
+            return None
+        return Amiss(
+            "token",
+            "token is not a bot's token, which has three parts with dots between",
+            "Copy it from the Developer Portal again (Bot, Reset Token).",
+        )
 
     @property
     @override

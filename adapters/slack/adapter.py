@@ -21,7 +21,7 @@ from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.settings import revealed
-from adapters.contract.supervision import AdapterDown
+from adapters.contract.supervision import DOWN, NEEDS_A_PERSON, UP, AdapterDown, OtherGateway
 from adapters.slack.inbound import (
     PLATFORM,
     MessageDeleted,
@@ -46,6 +46,8 @@ log = structlog.get_logger("slack")
 DEAF_SECONDS = 40.0
 SETTLE_SECONDS = 0.03
 """Slack tells by several sockets at once: for so long an event waits for one that was said before it."""
+ANSWERED_SECONDS = 5.0
+"""So late after a message of ours appeared, the call that made it has its answer."""
 STANDING_SECONDS = 15.0
 """How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
@@ -85,10 +87,14 @@ class SlackAdapter:
             {"Authorization": f"Bearer {revealed(settings.bot_token)}"},
             settings.proxy,
         )
-        self.port = SlackPort(self._web, files, streams=settings.streams, feedback=settings.feedback)
+        self._twin = OtherGateway("Slack", clock.monotonic())
+        self.port = SlackPort(
+            self._web, files, streams=settings.streams, feedback=settings.feedback, sends=self._twin.sends
+        )
         self._sockets: Sockets | None = None
         self._beside: set[asyncio.Task[None]] = set()
         """What is done beside taking in, while `run` runs."""
+        self._looking: asyncio.Task[None] | None = None
         self._me = ""
         self._names: dict[str, str] = {}
         self._zones: dict[str, str] = {}
@@ -116,6 +122,11 @@ class SlackAdapter:
         return DEAF_SECONDS
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
+        if state == UP:
+            if self._settings.app_token and not (self._sockets is not None and self._sockets.alive):
+                state, words = DOWN, "The connection to Slack is gone, and made anew."
+            elif twin := self._twin.words(self._clock.monotonic()):
+                state, words = NEEDS_A_PERSON, twin
         return AdapterSight(self.name, state, words, self._way.age_seconds, outbound)
 
     async def run(self, up: Callable[[], None]) -> None:
@@ -176,10 +187,11 @@ class SlackAdapter:
             if self._sockets is not None and self._sockets.whole:
                 self._missed.standing()
 
-    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+        return task
 
     # ------------------------------------------------------------------ in
 
@@ -188,6 +200,7 @@ class SlackAdapter:
         if not self._me:
             return False
         self._last_life = self._clock.monotonic()
+        self._whose(table(table(body).get("event")))
         try:
             await self._take(body)
         except _Later:
@@ -198,6 +211,25 @@ class SlackAdapter:
             self._missed.owes(table(table(body).get("event")))  # Slack gives up telling it after some minutes
             return False
         return True
+
+    def _whose(self, event: Table) -> None:
+        """What appears by our own bot is looked at, one at a time, once the answer to the call that made it must have come."""
+        plain = event.get("type") == "message" and event.get("user") == self._me and "files" not in event
+        if plain and event.get("subtype") in (None, "bot_message") and (self._looking is None or self._looking.done()):
+            self._looking = self._aside(self._look(event))
+
+    async def _look(self, event: Table) -> None:
+        ts = str(event.get("ts") or "")
+        await asyncio.sleep(ANSWERED_SECONDS)
+        if self._twin.sent(ts):
+            return
+        try:
+            key = await self.port.key_at(str(event.get("channel")), str(event.get("thread_ts") or ""), ts)
+        except CallFailed as error:
+            log.info("slack.not_looked_at", words=error.words)
+            return
+        if key and self._twin.heard(key, self._clock.monotonic()):
+            log.error("slack.two_gateways", account=self.account, chat=str(event.get("channel")))
 
     def _message_of(self, body: object) -> ChatMessage | None:
         read = read_body(body, self._me, self.account, self._settings.direct)

@@ -22,7 +22,7 @@ LIMIT_UNITS = 3_900
 def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
     """See `ChatPort.parts`."""
     blocks = read(without_open_link(markdown) if growing else markdown, growing=growing, plain=plain)
-    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+    blocks, files = (blocks, ()) if growing else lift_long_code(blocks, fits=SLACK_MARKDOWN.fits_fence)
     texts = styled_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK, SLACK_MARKDOWN)
     return (*(text for text in texts if is_visible(text.text)), *files)
 

@@ -35,7 +35,10 @@ EVENTS = (
     LogEvent("slack.prompts_not_shown", "Suggestions could not be shown."),
     LogEvent("slack.socket_broken", "A socket ended without a word; another takes its place."),
     LogEvent("slack.socket_not_opened", "A further socket could not be opened; tried again."),
+    LogEvent("slack.not_looked_at", "Whether a message by our own app is ours could not be looked at."),
     LogEvent("slack.status_not_shown", "What the agent does could not be shown."),
+    LogEvent("slack.two_gateways", "A message by our own app that we did not send: another gateway has its token.",
+             "Stop one of the two, or give one an app of its own.", by="account", everyone=True),
 )  # fmt: skip
 
 

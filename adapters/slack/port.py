@@ -9,7 +9,7 @@ long as the process lives, and not tried again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
@@ -62,10 +62,18 @@ class SlackPort(ChatPort):
     """Implements `ChatPort` for one workspace."""
 
     def __init__(
-        self, client: AsyncWebClient, files: FileSource, *, streams: bool = True, feedback: bool = True
+        self,
+        client: AsyncWebClient,
+        files: FileSource,
+        *,
+        streams: bool = True,
+        feedback: bool = True,
+        sends: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`sends` is told the key of each message that goes out, and the id of what came to be."""
         self._client: Any = client  # its types are half unknown; what comes back is looked at below
         self._files = files
+        self._sends = sends
         self.team = ""
         """The workspace's id; until it is known, there are no streams in channels."""
         self._streams = streams
@@ -98,6 +106,7 @@ class SlackPort(ChatPort):
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         if content.kind is ContentKind.FILE:
             return await self._send_file(address, content)
+        self._sends(key)
         posted = self._client.chat_postMessage(
             channel=address.chat,
             thread_ts=_thread(address, content),
@@ -109,7 +118,20 @@ class SlackPort(ChatPort):
             link_names=False,
             client_msg_id=str(uuid.uuid5(uuid.NAMESPACE_URL, key)),
         )
-        return id_of((await self.asked(posted)).get("ts"))
+        ts = id_of((await self.asked(posted)).get("ts"))
+        self._sends(ts)
+        return ts
+
+    async def key_at(self, channel: str, thread: str, ts: str) -> str:
+        """The key of a message of ours, as any gateway gives it; empty if it has none."""
+        more: dict[str, Any] = {"channel": channel, "oldest": ts, "latest": ts, "inclusive": True, "limit": 1}
+        more["include_all_metadata"] = True
+        if thread and thread != ts:
+            answer = await self.asked(self._client.conversations_replies(ts=thread, **more))
+        else:
+            answer = await self.asked(self._client.conversations_history(**more))
+        messages: list[dict[str, Any]] = answer.data.get("messages") or []
+        return next((_key_of(message) for message in messages if str(message.get("ts")) == ts), "")
 
     async def _send_file(self, address: ChatAddress, content: Content) -> str:
         data = await bytes_of(content, UPLOAD_BYTES, "Slack")
@@ -152,7 +174,9 @@ class SlackPort(ChatPort):
             channel=address.chat, thread_ts=thread, chunks=chunks_of(first), **(more if self.team and person else {})
         )
         try:
-            return GROWS + id_of((await self.asked(started)).get("ts"))
+            ts = id_of((await self.asked(started)).get("ts"))
+            self._sends(ts)
+            return GROWS + ts
         except CallFailed as error:
             if self._streams and error.fate is Fate.REFUSED and error.words in UNABLE:
                 self._streams = False
@@ -166,6 +190,7 @@ class SlackPort(ChatPort):
     async def finish(
         self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
     ) -> str:
+        self._sends(key)
         ts = platform_id.removeprefix(GROWS)
         end: dict[str, Any] = {}
         if more is not None:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from adapters.contract.platforms import ChatSection
+from adapters.contract.platforms import Amiss, ChatSection
 from adapters.contract.settings import FromOutside, Secret, Texts, Unit, Url, Usual, complaint, revealed
 
 
@@ -62,12 +62,6 @@ class SlackSection(ChatSection):
 
     @model_validator(mode="after")
     def _usable(self) -> SlackSection:
-        if self.bot_token is not None and not self.bot_token.get_secret_value().startswith("xox"):
-            raise complaint(
-                "bot_token",
-                "bot_token is not a bot token, which begins with xoxb-",
-                "Copy it again from OAuth & Permissions.",
-            )
         if self.bot_token is not None and self.app_token is None and self.signing_secret is None:
             raise complaint(
                 "app_token",
@@ -75,6 +69,17 @@ class SlackSection(ChatSection):
                 "Set SLACK_APP_TOKEN, or OUTSPOKEN_SLACK__SIGNING_SECRET if Slack is to call this gateway.",
             )
         return self
+
+    @property
+    @override
+    def amiss(self) -> Amiss | None:
+        if not revealed(self.bot_token).startswith("xox"):
+            what = "bot_token is not a bot token, which begins with xoxb-"
+            return Amiss("bot_token", what, "Copy it again from OAuth & Permissions.")
+        if self.app_token is not None and not revealed(self.app_token).startswith("xapp-"):
+            what = "app_token is not an app-level token, which begins with xapp-"
+            return Amiss("app_token", what, "Copy it again from Basic Information, App-Level Tokens.")
+        return None
 
     @property
     @override

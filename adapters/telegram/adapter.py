@@ -314,7 +314,7 @@ def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[
     base = settings.api_base.rstrip("/")
     requests = (request(), request())
     bot = Bot(
-        revealed(settings.token),
+        revealed(settings.token) or "none",  # the library raises for an empty one; it is told by `amiss`
         base_url=f"{base}/bot",
         base_file_url=f"{base}/file/bot",
         request=requests[0],

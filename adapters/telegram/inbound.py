@@ -139,7 +139,7 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
     return ChatMessage(
         origin=origin,
         key=f"{address.chat}:{number}",
-        text=_quoting(found.text, reply, message, to_us=to_us),
+        text=found.text if found.command else _quoting(found.text, reply, message, to_us=to_us),
         command=found.command,
         for_us=found.for_us,
         for_others=found.for_others,

@@ -37,6 +37,8 @@ log = structlog.get_logger("telegram")
 
 UPDATES = ["message", "edited_message", "callback_query"]
 CONFLICT_SECONDS = 30.0
+DISTURBED_SECONDS = 3 * CONFLICT_SECONDS
+"""Two that poll disturb each other now and then only: a poll that went well does not mean that the other is gone."""
 BATCH = 100
 QUICK_SECONDS, PAUSE_SECONDS = 0.25, 0.5
 """An empty answer so soon, although the server might have waited, is followed by such a pause; by twice that, if nothing can be confirmed."""
@@ -99,6 +101,8 @@ class Polling:
         self._last_life = clock.monotonic()
         self._failed = 0
         """In a row."""
+        self._disturbed: float | None = None
+        """When somebody else was met last."""
 
     @property
     def silent_seconds(self) -> float:
@@ -125,7 +129,8 @@ class Polling:
                 continue
             self._failed = 0
             self.alive()
-            self.words = ""
+            met = self._disturbed is not None and self._clock.monotonic() - self._disturbed < DISTURBED_SECONDS
+            self.words = CONFLICT if met else ""
             if not await self._take(updates):
                 asking = replace(asking, waits=False)  # the same again, and what came since
                 continue
@@ -155,13 +160,15 @@ class Polling:
             await self._introduce()  # the library says so of any 404: only getMe tells whether it is the token
         if "conflict" in error.words.lower():
             self.alive()
-            self.words = CONFLICT
+            self.words, self._disturbed = CONFLICT, self._clock.monotonic()
             if worth_saying(self._failed):
                 log.warning("telegram.conflict", account=self._account, words=self.words, times=self._failed)
             await asyncio.sleep(CONFLICT_SECONDS)
             return
         if worth_saying(self._failed):
             log.warning("telegram.poll_failed", account=self._account, words=error.words, times=self._failed)
+        if self._failed > 1:  # one alone is nothing: the next poll asks for the same
+            self.words = f"Telegram cannot be asked for updates just now: {error.words}"
         pause = error.retry_after if error.fate is Fate.TOO_FAST else 1.0
         self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)
         await asyncio.sleep(pause)

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from adapters.contract.platforms import ChatSection
+from adapters.contract.platforms import Amiss, ChatSection
 from adapters.contract.settings import FromOutside, Secret, Url, Usual, complaint, revealed
 
 
@@ -38,14 +38,6 @@ class TelegramSection(ChatSection):
 
     @model_validator(mode="after")
     def _usable(self) -> TelegramSection:
-        if self.token is not None:
-            number, colon, rest = self.token.get_secret_value().partition(":")
-            if not (number.isascii() and number.isdigit() and colon and rest):
-                raise complaint(
-                    "token",
-                    "token is not a bot's token, which looks like 123456789:ABC…",
-                    "Copy it from @BotFather again (/mybots, API Token).",
-                )
         if self.webhook_url and self.webhook_secret is None:
             raise complaint(
                 "webhook_secret",
@@ -56,10 +48,23 @@ class TelegramSection(ChatSection):
 
     @property
     @override
+    def amiss(self) -> Amiss | None:
+        number, colon, rest = revealed(self.token).partition(":")
+        if self.token is None or (number.isdigit() and colon and rest):
+            return None
+        return Amiss(
+            "token",
+            "token is not a bot's token, which looks like 123456789:ABC…",
+            "Copy it from @BotFather again (/mybots, API Token).",
+        )
+
+    @property
+    @override
     def configured(self) -> bool:
         return self.token is not None
 
     @property
     def account(self) -> str:
         """The bot's id, which its token begins with."""
-        return revealed(self.token).partition(":")[0]
+        number, colon, _ = revealed(self.token).partition(":")
+        return number if colon and number.isascii() and number.isdigit() else "bot"

@@ -1,4 +1,4 @@
-"""Long code as files: a chat is no place to read, or to copy, hundreds of lines.
+"""Long code as files: a chat is no place to read, or to copy, hundreds of lines. So is code that a chat cannot show as it is.
 
 Theory. A code block over the limits is taken out of the text, and a paragraph that names the file stands in its place. The
 file's name is the one that the code gives itself in its first line, if that is harmless; else a number.
@@ -10,7 +10,7 @@ code block is either in the text or a file, in the same order; other blocks stay
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import assert_never
 
@@ -57,6 +57,7 @@ class CodeFile:
 class _Lift:
     lines: int
     chars: int
+    fits: Callable[[str], bool]
     files: list[CodeFile] = field(default_factory=list[CodeFile])
     names: set[str] = field(default_factory=set[str])
 
@@ -65,9 +66,10 @@ def lift_long_code(
     blocks: Sequence[doc.Block],
     lines: int = LINES,
     chars: int = CHARS,
+    fits: Callable[[str], bool] = lambda _: True,
 ) -> tuple[tuple[doc.Block, ...], tuple[CodeFile, ...]]:
-    """The blocks with a note in place of each code block of more lines or characters, and the files."""
-    lift = _Lift(lines, chars)
+    """The blocks with a note in place of each code block of more lines or characters, or that does not fit, and the files."""
+    lift = _Lift(lines, chars, fits)
     return _blocks(lift, blocks), tuple(lift.files)
 
 
@@ -96,7 +98,7 @@ def _block(lift: _Lift, block: doc.Block) -> doc.Block:
 
 def _code(lift: _Lift, block: doc.CodeBlock) -> doc.Block:
     count = block.text.count("\n") + 1
-    if count <= lift.lines and len(block.text) <= lift.chars:
+    if count <= lift.lines and len(block.text) <= lift.chars and lift.fits(block.text):
         return block
     number = len(lift.files) + 1
     name = _unique(_own_name(block.text) or f"code-{number}.{extension(block.language)}", lift.names)

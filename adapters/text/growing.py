@@ -223,6 +223,14 @@ def _after_address(content: str, at: int) -> int:
     return found.end() if found else 0
 
 
+def multiplies(marker: str, before: str, after: str) -> bool:
+    """Whether a run of `marker` between these characters is a sign within a word or a formula (`2*3*4`), which begins no emphasis.
+
+    CommonMark would; people and models who mean emphasis put a space before it. Scripts that write no spaces keep theirs.
+    """
+    return marker == "*" and before.isascii() and (before.isalnum() or before in ")]") and not after.isspace()
+
+
 def _is_punctuation(char: str) -> bool:
     return unicodedata.category(char)[0] in "PS"
 
@@ -239,10 +247,10 @@ def _follow_run(content: str, scan: _Scan, run: str, at: int) -> None:
             right and (not left or _is_punctuation(after)),
         )
     count = len(run) if run[0] != "~" else len(run) // 2 * 2
-    if right:
+    sign = multiplies(run[0], before, after)
+    if right and (not sign or any((one.marker, one.count) == (run[0], count) for one in scan.runs)):
         count = _close_runs(scan, run[0], count)
-    multiplies = run == "*" and before.isascii() and before.isalnum()
-    if left and count and not multiplies:
+    if left and count and not sign:
         scan.runs.append(_Run(run[0], count))
         del scan.runs[:-DEEPEST_RUNS]
 

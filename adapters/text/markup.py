@@ -16,6 +16,8 @@ from adapters.text.styled import Span, Style, Styled, units
 from agent_core.records import dataclass
 from agent_core.text.shown import middle
 
+FENCE = "```"
+
 
 @dataclass(frozen=True, slots=True)
 class StyleMarks:
@@ -32,6 +34,8 @@ class StyleMarks:
     """(label as markup, address)"""
     whole: Callable[[str], str] = str
     """What is done to a text in the end."""
+    fits_fence: Callable[[str], bool] = lambda code: FENCE not in code
+    """Whether lines of code can be shown as they are. Others are text like any other, or a file: whoever copies code must get just that."""
 
 
 def render(styled: Styled, marks: StyleMarks, *, open_end: bool = False) -> str:
@@ -77,6 +81,8 @@ def _span(text: str, span: Span, inner: Sequence[Span], marks: StyleMarks, open_
         code = marks.code(plain)
         return code.rstrip("` ") if is_open else code
     if span.style is Style.PRE:
+        if not marks.fits_fence(plain):
+            return marks.escape(plain)
         before = "" if span.start == 0 or text[span.start - 1] == "\n" else "\n"
         fenced = before + marks.fence(plain, span.value)
         return fenced.removesuffix("\n```") if is_open else fenced
@@ -121,13 +127,8 @@ def _ticked(text: str) -> str:
     return f"{ticks}{room}{text}{room}{ticks}"
 
 
-def _without_fence(text: str) -> str:
-    return text.replace("```", "`\u200b`\u200b`")
-
-
 def _fenced(text: str, language: str) -> str:
-    # A fence in the code would end the block: a sign of no width between its ticks keeps it whole.
-    return f"```{language}\n{_without_fence(text)}\n```"
+    return f"{FENCE}{language}\n{text}\n{FENCE}"
 
 
 DISCORD = StyleMarks(
@@ -151,7 +152,7 @@ SLACK = StyleMarks(
     strike="~",
     escape=_slack_escape,
     code=lambda text: "`" + _slack_escape(text).replace("`", "ˋ") + "`",
-    fence=lambda text, _: f"```\n{_slack_escape(_without_fence(text))}\n```",
+    fence=lambda text, _: _fenced(_slack_escape(text), ""),
     link=lambda label, url: "<" + _slack_escape(url).replace("|", "%7C") + f"|{label}>",
 )
 
@@ -187,9 +188,13 @@ def _markdown_escape(text: str) -> str:
     return _MARKDOWN.sub(escaped, text)
 
 
-def _no_mention(code: str) -> str:
-    """In code nothing can be escaped: a sign of no width takes a mention its meaning."""
-    return _MENTION.sub("<\u200b", code)
+def _markdown_code(code: str) -> str:
+    """Code within a line. In code nothing can be escaped, so that what would mention somebody is text."""
+    return _markdown_escape(code) if _MENTION.search(code) else _ticked(code)
+
+
+def _fits_markdown_fence(code: str) -> bool:
+    return FENCE not in code and not _MENTION.search(code)
 
 
 def _hard_breaks(markdown: str) -> str:
@@ -208,10 +213,11 @@ SLACK_MARKDOWN = StyleMarks(
     italic="*",
     strike="~~",
     escape=_markdown_escape,
-    code=lambda text: _ticked(_no_mention(text)),
-    fence=lambda text, language: _fenced(_no_mention(text), language),
+    code=_markdown_code,
+    fence=_fenced,
     link=lambda label, url: f"[{label}]({_address(url)})",
     whole=_hard_breaks,
+    fits_fence=_fits_markdown_fence,
 )
 
 

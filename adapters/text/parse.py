@@ -19,14 +19,18 @@ from typing import cast
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 
 from adapters.text import document as doc
-from adapters.text.growing import heal, hold
+from adapters.text.growing import heal, hold, multiplies
 from agent_core.records import dataclass
 
 DEEPEST_BLOCK = 40
 DEEPEST_STYLE = 16
+LOOK_BACK = 64
+"""So many markers back a sign in a formula looks for what it may end."""
 
 _LINE_END = re.compile(r"\r\n?")
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -57,10 +61,35 @@ def _says(token: Token) -> bool:
     return token.nesting == 0 and (token.type != "inline" or bool(token.content))
 
 
+def _emphasis(state: StateInline, silent: bool) -> bool:
+    """The library's own rule, but for signs in formulas: they begin nothing, and end only what as many of them have begun."""
+    start, marker = state.pos, state.src[state.pos]
+    if silent or marker not in ("_", "*"):
+        return False
+    run = state.scanDelims(start, marker == "*")
+    before = state.src[start - 1] if start else " "
+    end = start + run.length
+    may_open, may_close = run.can_open, run.can_close
+    if multiplies(marker, before, state.src[end] if end < state.posMax else " "):
+        lately = state.delimiters[-LOOK_BACK:]
+        may_open = False
+        may_close = may_close and any(
+            one.open and one.marker == ord(marker) and one.length == run.length for one in lately
+        )
+    for _ in range(run.length):
+        state.push("text", "", 0).content = marker
+        if may_open or may_close:
+            place = len(state.tokens) - 1
+            state.delimiters.append(Delimiter(ord(marker), run.length, place, -1, may_open, may_close))
+    state.pos = end
+    return True
+
+
 def _reader() -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": DEEPEST_BLOCK}
     reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     reader.validateLink = _any_link
+    reader.inline.ruler.at("emphasis", _emphasis)
     reader.core.ruler.after("block", "heal", _heal_last)
     return reader
 

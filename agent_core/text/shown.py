@@ -38,16 +38,20 @@ def something_to_see(text: str) -> bool:
     return _SEEN.search(text) is not None
 
 
-SEAM_CHARS = 8
+SEAM_CHARS = 64
+"""Of a line: code is seldom indented by more."""
 
 
 def seam(blank: str) -> str:
-    """What of a blank is kept where a text was broken off: its beginning, up to a paragraph's end. Whoever goes on may begin with a word."""
+    """What of a blank is kept where a text was broken off: its beginning, up to a paragraph's end and the indentation behind it.
+
+    Whoever goes on may begin with a word.
+    """
     found = _SEAM.match(blank)
     return found[0] if found else ""
 
 
-_SEAM = re.compile(rf"(?:[^\n]*\n){{2}}|.{{1,{SEAM_CHARS}}}", re.DOTALL)
+_SEAM = re.compile(rf"(?:[^\n]{{0,{SEAM_CHARS}}}\n){{0,2}}[^\n]{{0,{SEAM_CHARS}}}")
 
 
 def harmless(text: str) -> str:

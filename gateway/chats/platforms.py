@@ -88,6 +88,12 @@ class Platforms:
         return [route for supervisor in self.supervisors for route in supervisor.adapter.routes()]
 
 
+def amiss_words(name: str, section: ChatSection) -> str:
+    """Why a bot cannot be tried with its settings; empty if it can."""
+    found = section.amiss
+    return f"[{name}] {found.what}. {found.fix}" if found is not None else ""
+
+
 def account_rules(section: ChatSection) -> AccountRules:
     """What a section says about its account."""
     return AccountRules(
@@ -168,18 +174,22 @@ async def platforms(
         )
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)
-        built = [(section.build(arrivals, clock), account_rules(section)) for _, section in config.chats()]
-        for one, _ in built:
+        built = [
+            (section.build(arrivals, clock), account_rules(section), amiss_words(name.name, section))
+            for name, section in config.chats()
+        ]
+        for one, _, _ in built:
             await stack.enter_async_context(one.adapter.opened())
         await stack.enter_async_context(outbox)
         supervisors: list[Supervisor] = []
         states = AdapterLog(store)
-        for one, rules in built:
+        for one, rules, amiss in built:
             platform, account = one.adapter.name.split("/")
             members.add_account(one.adapter.name, rules)
             outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
             outbound = _outbound(outbox, platform, account)
-            supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, _noting(states, unread))
+            noting = _noting(states, unread)
+            supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, noting, amiss)
             supervisors.append(supervisor)
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)

@@ -63,8 +63,10 @@ class Supervisor:
         outbound: Callable[[], float | None],
         share: Callable[[], float],
         note: Callable[[AdapterStateRow], None],
+        amiss: str = "",
     ) -> None:
-        """`note` is told of each change of its state."""
+        """`note` is told of each change of its state. `amiss`: why it cannot even be tried with its settings."""
+        self._amiss = amiss
         self.adapter = adapter
         self._clock = clock
         self._outbound = outbound
@@ -89,6 +91,8 @@ class Supervisor:
             self._is(AdapterState.STARTING, self.words)
             fatal, pause = False, 0.0
             try:
+                if self._amiss:
+                    raise AdapterDown(self._amiss, fatal=True)  # noqa: TRY301 - it is told like any other
                 await self._watched()
             except AdapterDown as down:
                 fatal, pause, words = down.fatal, down.wait_seconds, str(down)
@@ -131,12 +135,22 @@ class Supervisor:
         self._up_at = self._clock.monotonic()
         log.info("adapter.up", adapter=self.adapter.name)
 
+    def _look(self) -> None:
+        """Note what the adapter says of itself while it runs: that its connection is gone, or there again."""
+        if self.state is AdapterState.UP:
+            seen = self.sight()
+            state, words = AdapterState(seen.state), seen.words if seen.state != AdapterState.UP else ""
+            if self._noted != (state, words):
+                self._noted = (state, words)
+                self._note(AdapterStateRow(self.adapter.name, self._clock.now_ms(), state.value, words))
+
     async def _watched(self) -> None:
         """Run the adapter, and cut it off if it has become deaf."""
         running = asyncio.ensure_future(self.adapter.run(self._up))
         try:
             while not running.done():
                 await asyncio.wait({running}, timeout=LOOK_SECONDS)
+                self._look()
                 silent = self.adapter.silent_seconds
                 if not running.done() and silent > self.adapter.deaf_after_seconds:
                     raise Deaf(f"There was no sign of life for {silent:.0f} s; the connection is made anew.")
@@ -148,7 +162,7 @@ class Supervisor:
 
     def is_up(self) -> bool:
         """Whether the adapter works just now."""
-        return self.state is AdapterState.UP
+        return self.sight().state == AdapterState.UP
 
     def sight(self) -> AdapterSight:
         """For `status`."""

@@ -147,6 +147,11 @@ class _Reading:
             layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
         for one in misfits(found, _installed):
             self._problems.append(ConfigProblem(self._where(one.section, one.key, one.inner), one.what, one.fix))
+        for platform, section in found.chats():
+            if (amiss := section.amiss) is not None:
+                where = self._where(platform.name, amiss.key, ())
+                what = f"[{platform.name}] {amiss.what}: this bot does not run, and everything else does"
+                self._warnings.append(f"{where}: {what}. {amiss.fix}")
         return Loaded(
             config=found,
             file=self._toml.path if self._toml else None,

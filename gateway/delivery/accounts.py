@@ -111,15 +111,17 @@ class Gates:
             key, gate = self._gate(address, whole=whole)
             self._gates[key] = gate.passed(now)
 
-    async def too_fast(self, address: ChatAddress, seconds: float) -> None:
-        """The platform wants a pause: for this chat, or, if it says so of several at once, for the whole bot."""
+    async def too_fast(self, address: ChatAddress, seconds: float, whole_bot: bool | None = None) -> None:
+        """The platform wants a pause: for this chat or for the whole bot. If it does not say which: for the bot, if it wants it of several chats at once."""
         now, surface = steady_ms(self._clock), address.text()
         account = f"{address.platform}/{address.account}"
-        refusals = self._refusals.get(account, RecentRefusals()).noted(address.chat, now)
-        self._refusals[account] = refusals
-        key, gate = self._gate(address, whole=refusals.whole_bot)
+        if whole_bot is None:
+            refusals = self._refusals.get(account, RecentRefusals()).noted(address.chat, now)
+            self._refusals[account] = refusals
+            whole_bot = refusals.whole_bot
+        key, gate = self._gate(address, whole=whole_bot)
         self._gates[key] = closed = gate.refused(now, seconds)
-        log.warning("delivery.too_fast", chat=surface, seconds=seconds, whole_bot=refusals.whole_bot)
+        log.warning("delivery.too_fast", chat=surface, seconds=seconds, whole_bot=whole_bot)
         self._tell(TooFast(platform=address.platform, seconds=seconds))
         again = f", {closed.streak} times in a row" if closed.streak > 1 else ""
         reason = f"the platform asked for {seconds:g} s{again}"

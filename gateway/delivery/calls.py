@@ -109,7 +109,7 @@ class ChatCalls:
         return None
 
     async def too_fast(self, error: CallFailed) -> None:
-        await self._gates.too_fast(self.address, error.retry_after)
+        await self._gates.too_fast(self.address, error.retry_after, error.whole_bot)
 
     def target(self, part: Part) -> ChatAddress:
         return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address

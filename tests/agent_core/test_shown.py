@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.text.shown import harmless, middle, plain
+from agent_core.text.shown import harmless, middle, plain, seam
 
 STEERING = [
     *map(chr, range(32)),
@@ -98,3 +98,16 @@ def test_marks_that_stand_upon_each_other_hide_nothing():
     shown = plain("a" + "\u0301" * 50 + "b")
     assert shown.count("\u0301") <= 3
     assert shown.endswith("b")
+
+
+@pytest.mark.parametrize(
+    ("blank", "kept"),
+    [
+        ("\n" + " " * 12, "\n" + " " * 12),
+        ("\n\n\t\t\t", "\n\n\t\t\t"),
+        ("\n\n\n\n", "\n\n"),
+        (" " * 500, " " * 64),
+    ],
+)
+def test_where_a_text_was_broken_off_the_indentation_of_its_next_line_is_kept(blank: str, kept: str) -> None:
+    assert seam(blank) == kept

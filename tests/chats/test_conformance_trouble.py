@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from agent_core.store.database.writer import Writer
@@ -207,6 +208,23 @@ async def test_a_wrong_token_is_said_in_words_and_harms_nothing_else(platform: H
             await asyncio.sleep(0.2)
         assert told["adapters"][0]["state"] == "needs a person"
         assert "token" in told["adapters"][0]["words"]
+
+
+NONSENSE = {
+    "telegram": {"TELEGRAM_BOT_TOKEN": "itisasecret"},
+    "discord": {"DISCORD_BOT_TOKEN": "itisasecret"},
+    "slack": {"SLACK_BOT_TOKEN": "itisasecret"},
+}
+
+
+async def test_a_token_that_is_none_stops_its_own_bot_and_nothing_else(platform: Harness) -> None:
+    async with starting(platform, **NONSENSE[platform.name]) as up:
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
+        assert "token" in told["adapters"][0]["words"]
+        assert "secret" not in str(told)
+        body = {"model": "m1", "messages": [{"role": "user", "content": "say unharmed"}]}
+        async with aiohttp.ClientSession() as http, http.post(f"{up.url}/v1/chat/completions", json=body) as response:
+            assert (await response.json())["choices"][0]["message"]["content"] == "unharmed"
 
 
 async def test_status_tells_of_the_platform(platform: Harness) -> None:

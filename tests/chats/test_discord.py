@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from adapters.discord.port import nonce_of
@@ -13,7 +15,7 @@ from adapters.discord.section import account_of
 from tests.chats.discord_harness import DiscordHarness, discord_harness
 from tests.chats.harness import answer, quiet, running, starting, status, status_until, texts
 from tests.fakes.common import Answer, LoseAnswer
-from tests.fakes.discord import Close, Op, Route, shield_ban
+from tests.fakes.discord import Close, Op, Route, flood, shield_ban
 
 
 @pytest.fixture
@@ -139,3 +141,89 @@ async def test_nobody_is_pinged_by_the_model(discord: DiscordHarness) -> None:
         shown = [one for one in discord.fake.shown(group).messages if one.by_bot]
         assert all(not one.pinged - {"Ada"} for one in shown)
         assert shown[0].text.count("@everyone") == 1
+
+
+async def test_a_configured_gateway_is_kept_when_a_session_goes_on(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord):
+        discord.fake.gateway.cut()
+        await discord.until(lambda: discord.fake.gateway.sessions[0].resumes > 0, 30)
+        discord.say(chat, ada, "say here")
+        await answer(discord, chat, "here", 30)
+        assert [one.path for one in discord.fake.gateway.connections] == ["/gateway", "/gateway"]
+
+
+async def test_while_the_connection_is_gone_status_does_not_say_up(discord: DiscordHarness) -> None:
+    async with running(discord) as up:
+        discord.fake.script(Route.HANDSHAKE, *[Answer(503)] * 3)
+        discord.fake.gateway.cut()
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] != "up")
+        assert "connections to Discord are gone" in told["adapters"][0]["words"]
+        await status_until(up.url, lambda told: told["adapters"][0]["state"] == "up")
+
+
+@pytest.mark.parametrize("via", [True, False])
+async def test_a_429_is_waited_for_as_long_as_it_says(discord: DiscordHarness, via: bool) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord):
+        discord.fake.script(Route.CREATE_MESSAGE, flood(2, via=via))
+        began = time.monotonic()
+        discord.say(chat, ada, "say patience")
+        await answer(discord, chat, "patience", 15)
+        assert 2 <= time.monotonic() - began < 12
+
+
+async def test_the_limits_of_several_channels_are_not_the_bots(discord: DiscordHarness) -> None:
+    people = [discord.person(name) for name in ("Ada", "Ben", "Cy", "Dee")]
+    chats = [discord.private(one) for one in people]
+    async with running(discord):
+        discord.fake.script(Route.CREATE_MESSAGE, *[flood(20)] * 3)
+        for one, chat in zip(people[:3], chats, strict=False):
+            discord.say(chat, one, "say later")
+        await discord.until(lambda: sum(call.status == 429 for call in discord.fake.log) == 3, 20)
+        discord.say(chats[3], people[3], "say unharmed")
+        await answer(discord, chats[3], "unharmed", 8)
+
+
+async def test_a_limit_of_the_whole_bot_is_kept_by_all_chats(discord: DiscordHarness) -> None:
+    ada, ben = discord.person("Ada"), discord.person("Ben")
+    chat, other = discord.private(ada), discord.private(ben)
+    async with running(discord):
+        discord.fake.script(Route.CREATE_MESSAGE, flood(3, everywhere=True))
+        discord.say(chat, ada, "say one")
+        await discord.until(lambda: any(call.status == 429 for call in discord.fake.log), 20)
+        refused = time.monotonic()
+        discord.say(other, ben, "say two")
+        await answer(discord, other, "two", 15)
+        assert time.monotonic() - refused > 2
+
+
+async def test_a_second_gateway_with_the_same_token_is_told(
+    discord: DiscordHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.contract.supervision.SETTLED_SECONDS", 0.0)
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord) as up:
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        await quiet(discord, chat)
+        assert (await status(up.url))["adapters"][0]["state"] == "up", "what we sent ourselves is ours"
+        said = {"content": "two", "nonce": nonce_of("a part of another gateway"), "enforce_nonce": True}
+        headers = {"Authorization": f"Bot {discord.fake.token}"}
+        where = f"{discord.fake.api_url}/channels/{chat.id}/messages"
+        async with aiohttp.ClientSession() as http, http.post(where, json=said, headers=headers) as response:
+            assert response.status == 200
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
+        assert "Another gateway" in told["adapters"][0]["words"]
+
+
+async def test_a_command_in_an_answer_to_somebody_is_a_command(discord: DiscordHarness) -> None:
+    ada, ben = discord.person("Ada"), discord.person("Ben")
+    group = discord.group(ada, ben)
+    async with running(discord):
+        said = discord.say(group, ben, "what is it about?")
+        discord.say(group, ada, "/model", mention=True, reply_to=said)
+        await answer(discord, group, "Choose one: /model NAME")

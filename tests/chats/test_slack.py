@@ -9,13 +9,14 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.inbound import read_message, unescaped
 from tests.chats.audited import lies
-from tests.chats.harness import answer, answers, process, quiet, running, status_until, texts
+from tests.chats.harness import answer, answers, process, quiet, running, status, status_until, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.fakes.common import LoseAnswer, Pause
-from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, ratelimited, refusal
+from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, gateway_page, ratelimited, refusal
 from tests.ports import free_port
 
 
@@ -601,3 +602,30 @@ async def test_a_stream_is_not_given_up_because_one_answer_has_no_thread(slack: 
         slack.say(chat, ada, f"slow {several(15)} by message")
         await answer(slack, chat, "by message", 20)
         assert called(slack, "chat.startStream") == 1
+
+
+async def test_a_second_gateway_with_the_same_token_is_told(
+    slack: SlackHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.contract.supervision.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("adapters.slack.adapter.ANSWERED_SECONDS", 0.5)
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack) as up:
+        slack.say(chat, ada, "say one")
+        await answer(slack, chat, "one")
+        await quiet(slack, chat)
+        await asyncio.sleep(1)
+        assert (await status(up.url))["adapters"][0]["state"] == "up", "what we sent ourselves is ours"
+        web = AsyncWebClient(token=slack.fake.bot_token, base_url=slack.fake.base_url)
+        metadata = {"event_type": "outspoken_part", "event_payload": {"key": "a part of another gateway"}}
+        await web.chat_postMessage(channel=slack.chat_of(chat), text="two", metadata=metadata)
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
+        assert "Another gateway" in told["adapters"][0]["words"]
+
+
+async def test_while_no_socket_is_open_status_does_not_say_up(slack: SlackHarness) -> None:
+    async with running(slack) as up:
+        slack.fake.faults.always("apps.connections.open", gateway_page(503))
+        slack.fake.sockets.cut()
+        await status_until(up.url, lambda told: told["adapters"][0]["state"] != "up")

@@ -15,6 +15,7 @@ from adapters.telegram.inbound import Me, Moved, Pressed, read_update
 from gateway.chats.arrival import Arrivals
 from tests.chats.harness import answer, quiet, running, status, status_until, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
+from tests.fakes.common import Answer
 from tests.fakes.telegram import Pause, conflict, refusal
 from tests.ports import free_port
 
@@ -55,6 +56,38 @@ async def test_two_pollers_are_told_of_in_words(telegram: TelegramHarness) -> No
     telegram.fake.script("getUpdates", conflict())
     async with running(telegram) as up:
         await status_until(up.url, lambda told: "409" in told["adapters"][0]["words"])
+
+
+async def test_that_two_poll_stays_told_although_a_poll_goes_well(
+    telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.telegram.polling.CONFLICT_SECONDS", 0.1)
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    telegram.fake.script("getUpdates", conflict())
+    async with running(telegram) as up:
+        telegram.say(chat, ada, "say one")
+        await answer(telegram, chat, "one")
+        assert "409" in (await status(up.url))["adapters"][0]["words"]
+
+
+async def test_while_updates_cannot_be_asked_for_status_does_not_say_up(telegram: TelegramHarness) -> None:
+    async with running(telegram) as up:
+        await status_until(up.url, lambda told: told["adapters"][0]["state"] == "up")
+        telegram.fake.faults.always("getUpdates", Answer(502, b"<html>bad gateway</html>", "text/html"))
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] != "up")
+        assert "cannot be asked" in told["adapters"][0]["words"]
+        telegram.fake.faults.always("getUpdates", None)
+        await status_until(up.url, lambda told: told["adapters"][0]["state"] == "up")
+
+
+async def test_a_command_in_an_answer_to_somebody_is_a_command(telegram: TelegramHarness) -> None:
+    ada, ben = telegram.person("Ada"), telegram.person("Ben")
+    group = telegram.group(ada, ben)
+    async with running(telegram):
+        said = telegram.say(group, ben, "what is it about?")
+        telegram.say(group, ada, "/model", reply_to=said)
+        await answer(telegram, group, "Choose one: /model NAME")
 
 
 async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarness) -> None:

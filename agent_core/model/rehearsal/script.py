@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from agent_core.model.rehearsal.conversation import RehearsalRequest
 from agent_core.model.rehearsal.faults import FAULTS, FINISHED, fault_named, listed
@@ -93,8 +94,26 @@ _HEAD = re.compile(r"^\[[^\]]*\]\s+")
 """What the gateway says before a prompt of which nobody wrote anything just now."""
 
 
+_HELP = ("help", "what can you do", "?")
+_ON = ("continue", "go on", "retry")
+_SPEAKER = re.compile(r"[^\n:]{1,64}: +(?=\S)")
+"""In a group the words begin with whose they are."""
+
+
+def _without_speaker(words: str) -> str:
+    """The words as they were written, if a group's speaker stands before something that can be asked for here."""
+    bare = _HEAD.sub("", words)
+    found = _SPEAKER.match(bare)
+    if found is None or _task(bare) is not None:
+        return words
+    rest = bare[found.end() :]
+    alone = rest.lower().strip(" ?.!") in (*_HELP, *_ON)
+    return rest if alone or rest.lower().startswith("rehearse") or _task(rest) is not None else words
+
+
 def plan(conversation: RehearsalRequest) -> Script:
     """The reply to a request."""
+    conversation = replace(conversation, words=_without_speaker(conversation.words))
     words = conversation.words
     if words.startswith("[") and BEGUN_EARLIER in words:
         return _followed(words)
@@ -130,7 +149,8 @@ def _rehearsed(conversation: RehearsalRequest) -> Script:
 
 def told_to_its_end(conversation: RehearsalRequest, script: Script) -> bool:
     """Whether the story that the person asked for is over with this reply; asked for again, it is told from its beginning."""
-    found = fault_named(conversation.words) if conversation.words.lower().startswith("rehearse") else None
+    words = _without_speaker(conversation.words)
+    found = fault_named(words) if words.lower().startswith("rehearse") else None
     acting = found is not None and (found[1] or conversation.asked <= FAULTS[found[0]].times)
     return not acting and not any(isinstance(step, PlayedCall) for step in script)
 
@@ -185,10 +205,10 @@ def _talk(conversation: RehearsalRequest) -> Script:
         return (Say(rest, slow=True), EndReply("stop"))
     if "long answer" in words.lower():
         return (Say(_LONG_ANSWER), EndReply("stop"))
-    if words.lower().strip(" ?.!") in ("help", "what can you do", "?"):
+    if words.lower().strip(" ?.!") in _HELP:
         text = f"{PLAINLY}\n\n**Real work**\n\n{CAN}\n\n**Faults to rehearse**\n\n{listed()}"
         return (Say(text), EndReply("stop"))
-    if words.lower().strip(" .!") in ("continue", "go on", "retry"):
+    if words.lower().strip(" .!") in _ON:
         return FINISHED
     quoted = " ".join(words.split())[:120]
     opening: Step = Say(

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.discord.pieces import pieces as discord
+from adapters.slack.pieces import pieces as slack
+from adapters.telegram.pieces import pieces as telegram
+from adapters.text.files import CodeFile
 from adapters.text.flatten import flatten
 from adapters.text.growing import without_open_link
 from adapters.text.markup import DISCORD, SLACK, SLACK_MARKDOWN, StyleMarks, render, styled_parts
@@ -20,7 +27,7 @@ LINES = st.lists(st.text("ab1.-+#=*_~`[]()<>&!|\\ é中 \t", min_size=1, max_siz
 
 def seen(text: str) -> list[str]:
     """Words, whatever white space is between them."""
-    return text.replace("\u00a0", " ").replace("\u200b", "").split()
+    return text.replace("\u00a0", " ").split()
 
 
 @MANY
@@ -37,7 +44,7 @@ def test_plain_words_are_shown_as_they_are(lines: list[str]) -> None:
         "# Head\n\n- one\n- two\n   - three\n\n1. a\n2. b",
         "| a | b |\n|---|---|\n| 1 | 2 |",
         "> quoted\n> more\n\nand `x`",
-        "```python\nprint(1)\n\nprint('<!channel>')\n```\nafter",
+        "```python\nprint(1)\n\nprint('<tag>')\n```\nafter",
         "see [the page](https://example.org/a_(b)?x=1&y=2) now",
     ],
 )
@@ -46,7 +53,39 @@ def test_what_was_marked_is_read_again(markdown: str) -> None:
     again = read_markdown(render(styled, SLACK_MARKDOWN))
     assert seen(again.text.replace("> ", "")) == seen(styled.text)
     code = [styled.text[s.start : s.end] for s in styled.spans if s.style is Style.PRE]
-    assert [one.replace("\u200b", "") for one in again.code] == code
+    assert list(again.code) == code
+
+
+CODES = [
+    "print('```')",
+    "echo `date` ``x``",
+    "see <@U0123ABC> and <!channel>",
+    "```",
+    "    deep\n\ttab",
+    "<b>&amp;</b>",
+]
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("style", [Style.CODE, Style.PRE])
+@pytest.mark.parametrize("marks", [DISCORD, SLACK, SLACK_MARKDOWN])
+def test_nothing_that_is_not_seen_is_put_into_code(code: str, style: Style, marks: StyleMarks) -> None:
+    shown = render(Styled(code, (Span(0, len(code), style),)), marks)
+    assert not {char for char in shown if unicodedata.category(char) == "Cf"}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "code"), [(discord, "a = '```'"), (slack, "a = '```'"), (slack, "ask('<@U0123ABC>')")]
+)
+def test_code_that_a_chat_cannot_show_as_it_is_comes_as_a_file(
+    pieces: Callable[..., tuple[Styled | CodeFile, ...]], code: str
+) -> None:
+    markdown = f"Look:\n\n````python\n{code}\n````\n\nThat is it."
+    files = [one for one in pieces(markdown, growing=False) if isinstance(one, CodeFile)]
+    assert [one.text for one in files] == [code + "\n"]
+    growing = [one for one in pieces(markdown, growing=True) if isinstance(one, Styled)]
+    assert not {char for one in growing for char in one.text if unicodedata.category(char) == "Cf"}
+    assert not any(isinstance(one, CodeFile) for one in telegram(markdown, growing=False)), "there it is a span"
 
 
 GROWING = [

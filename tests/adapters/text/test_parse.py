@@ -76,6 +76,9 @@ WHOLE: dict[str, tuple[Block, ...]] = {
         Paragraph((Text("a "), Link("http://c.de", (Text("b"),)))),
         Paragraph((Text("[^1]: "), Link("http://d.de", (Text("http://d.de"),)))),
     ),
+    "2*3*4 and a**2 + b**2, (a+b)*c*(d), x[1]*y*z": (para("2*3*4 and a**2 + b**2, (a+b)*c*(d), x[1]*y*z"),),
+    "**2*3*4** and *one*s": (Paragraph((Bold((Text("2*3*4"),)), Text(" and "), Italic((Text("one"),)), Text("s"))),),
+    "这是*重点*的": (Paragraph((Text("这是"), Italic((Text("重点"),)), Text("的"))),),
     "a\ud800b": (para("a\ufffdb"),),
     "a\x00b\x07c\r\nd": (Paragraph((Text("abc"), SoftBreak(), Text("d"))),),
 }
@@ -116,6 +119,8 @@ GROWING: dict[str, tuple[Block, ...]] = {
     "> ": (),
     "Hello!": (para("Hello!"),),
     "2*3": (para("2*3"),),
+    "2*3*4": (para("2*3*4"),),
+    "**2*3": (Paragraph((Bold((Text("2*3"),)),)),),
     "# a [b]\n": (Heading(1, (Text("a [b]"),)),),
     "**over\n\nnext *one": (para("**over"), Paragraph((Text("next "), Italic((Text("one"),))))),
 }

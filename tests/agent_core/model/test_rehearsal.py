@@ -192,3 +192,10 @@ def test_a_tool_that_takes_one_text_is_given_the_words_behind_its_name():
     schema: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
     asked = replace(conversation("call shout Hello, there!", tools=frozenset({"shout"})), schemas={"shout": schema})
     assert plan(asked)[0] == PlayedCall("shout", '{"input": "Hello, there!"}')
+
+
+@pytest.mark.parametrize(
+    "words", ["rehearse stall in tool call", "write notes.txt: buy milk", "todo: a, b", "help", "continue"]
+)
+def test_in_a_group_the_speakers_name_does_not_spoil_what_is_asked_for(words: str) -> None:
+    assert plan(conversation(f"Ada Lovelace: {words}")) == plan(conversation(words))
