@@ -310,7 +310,8 @@ class DiscordAdapter:
 
     def _whose(self, told: Mapping[str, Any], me: int) -> None:
         """What appears by our account, and was sent by another gateway: each marks its messages in the same way."""
-        nonce, author = str(told.get("nonce") or ""), told.get("author")
+        nonce: str = str(told.get("nonce") or "")
+        author: Any = told.get("author")
         ours = _is_table(author) and str(author.get("id")) == str(me)
         if ours and NONCE.fullmatch(nonce) and self._twin.heard(nonce, self._clock.monotonic()):
             log.error("discord.two_gateways", account=self.account, chat=str(told.get("channel_id")))

@@ -85,13 +85,18 @@ class Messages:
 
     async def submit(
         self, inbound: FromChat, key: str, text: str, busy: SessionPolicy | None, *, foreign: str = ""
-    ) -> None:
-        """Take in words that a command or a button stands for; `foreign` says whose they may be, if they are not the person's."""
+    ) -> bool:
+        """Take in words that a command or a button stands for; `foreign` says whose they may be, if they are not the person's.
+
+        False if they were taken in before, under the same key.
+        """
         rules = self._members.rules_of(inbound.chat.address)
         said = replace(
             inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules), foreign=foreign),)
         )
-        await self._met(said, await self._accepting.accept(said, busy=busy), None)
+        ticket = await self._accepting.accept(said, busy=busy)
+        await self._met(said, ticket, None)
+        return not ticket.duplicate
 
     async def _met(self, inbound: FromChat, ticket: Ticket, cursor: Cursor) -> None:
         if not ticket.duplicate:

@@ -210,6 +210,20 @@ async def test_the_continue_button_goes_on(platform: Harness) -> None:
         await answer(platform, chat, "You said: continue")
 
 
+async def test_a_button_that_is_pressed_twice_is_one_wish(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform):
+        platform.say(chat, ada, "empty")
+        notice = await answer(platform, chat, "⚠️", 30)
+        before = len(platform.model.requests)
+        platform.press(chat, ada, notice.id, "Continue")
+        platform.press(chat, ada, notice.id, "Continue")
+        await answer(platform, chat, "already")
+        await quiet(platform, chat)
+        assert len(platform.model.requests) - before == 1
+
+
 async def test_the_retry_button_answers_again_without_what_failed(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
@@ -617,7 +618,7 @@ async def test_a_second_gateway_with_the_same_token_is_told(
         await quiet(slack, chat)
         await asyncio.sleep(1)
         assert (await status(up.url))["adapters"][0]["state"] == "up", "what we sent ourselves is ours"
-        web = AsyncWebClient(token=slack.fake.bot_token, base_url=slack.fake.base_url)
+        web: Any = AsyncWebClient(token=slack.fake.bot_token, base_url=slack.fake.base_url)
         metadata = {"event_type": "outspoken_part", "event_payload": {"key": "a part of another gateway"}}
         await web.chat_postMessage(channel=slack.chat_of(chat), text="two", metadata=metadata)
         told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
