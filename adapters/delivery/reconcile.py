@@ -91,7 +91,14 @@ class Part:
         return self.row.state in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)
 
     @property
+    def over(self) -> bool:
+        """It is a status that is not true any more: its message goes first, so that nobody reads “waiting” beneath an answer."""
+        return self.content.kind is ContentKind.STATUS and self.row.gone
+
+    @property
     def urgency(self) -> Urgency:
+        if self.over:
+            return Urgency.FINAL
         if self.content.kind is ContentKind.STATUS or self.row.gone:
             return Urgency.STATUS
         if self.row.final:
@@ -318,7 +325,7 @@ def next_step(
     """
     every = list(parts)
     todo = sorted((part for part in every if part.open), key=lambda part: part.order)
-    found: list[tuple[int, tuple[int, tuple[int, ...]], Step]] = []
+    found: list[tuple[tuple[int, bool, tuple[int, tuple[int, ...]]], Step]] = []
     shortest: int | None = None
     blocked = False
     for part in todo:
@@ -333,13 +340,13 @@ def next_step(
         if (ordered and blocked) or (isinstance(step, Delete) and not step.leave and _replaced_later(part, todo)):
             continue
         if wait <= 0:
-            found.append((-part.urgency, part.order, step))
+            found.append(((-part.urgency, not part.over, part.order), step))
         else:
             shortest = wait if shortest is None else min(shortest, wait)
         keeps_back = pause is None or not pause.late or left <= 0
         blocked = blocked or (ordered and keeps_back)
     if found:
-        return min(found, key=lambda one: one[:2])[2]
+        return min(found, key=lambda one: one[0])[1]
     return LookLater(shortest)
 
 

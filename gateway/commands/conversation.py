@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adapters.contract.base import FromChat, Inbound, SessionKey
+from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
 from adapters.contract.chat import ChatKind, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.failures.notices import say
@@ -124,7 +124,10 @@ class ConversationCommands:
         for message in waiting:  # before the running one: the next would begin when that ends
             if queue is not None and await self._dropped(queue, message, request):
                 dropped += 1
-        words = await self._stopped(request)
+        here = queue is not None and queue.running is not None and queue.running.same_chat(request.inbound)
+        came = await self._stopped(request)
+        # A turn that is shown here says itself that it was stopped, and what it had done.
+        words = "" if here and came.stopped else came.words
         if dropped:
             taken = speak("{count} waiting messages were taken out of the queue.", count=dropped)
             words = f"{words}\n{taken}".strip()
@@ -132,7 +135,7 @@ class ConversationCommands:
         if left:
             goes_on = speak_many("{count} message waits and runs now.", "{count} messages wait and run now.", left)
             words += f"\n{goes_on}"
-        return CommandReply(words.strip() or speak("Nothing is running here."))
+        return CommandReply(words.strip() or ("" if came.words else speak("Nothing is running here.")))
 
     async def _dropped(self, queue: SessionQueue, message: Waiting, request: Request) -> bool:
         """Take a waiting message out; who wrote it in another chat is told there."""
@@ -276,14 +279,14 @@ class ConversationCommands:
                 return row
         return None
 
-    async def _stopped(self, request: Request) -> str:
+    async def _stopped(self, request: Request) -> StopOutcome:
         """Stop what runs or is just about to; what it did, in words, or nothing."""
         queue = self._queues.known(request.key)
         if queue is None or (queue.running is None and not queue.waiting):
-            return ""
+            return StopOutcome(stopped=False, words="")
         if queue.running is None:
-            return (await self._stopping.stop_message(queue.ticket_of(queue.waiting[0]))).words
-        return (await self._stopping.stop(request.inbound.session)).words
+            return await self._stopping.stop_message(queue.ticket_of(queue.waiting[0]))
+        return await self._stopping.stop(request.inbound.session)
 
     async def _set(self, request: Request, prefs: Prefs, words: str) -> CommandReply:
         queue = self._queues.known(request.key)

@@ -21,8 +21,9 @@ from agent_core.workers.pool import Job, Workers, WorkFailed
 
 log = structlog.get_logger("delivery")
 
-AT_ONCE_CHARS = 3_000
-"""Texts of up to so many characters take milliseconds, whatever is in them."""
+AT_ONCE_CHARS, AT_ONCE_MARKS = 3_000, 300
+"""Texts of up to so many characters, and so many marks among them, take milliseconds; a thousand open brackets take a hundred times as long."""
+_MARKS = "[*_~`<!"
 GROWING_CHARS = 60_000
 """A text on its way that is longer is shown again when it is there: nobody reads twenty messages as they grow."""
 AT_A_TIME = 8
@@ -30,6 +31,11 @@ AT_A_TIME = 8
 WORKERS = 2
 FINAL = Job("adapters.delivery.formjob:work", 8.0, 20_000_000)
 GROWING = Job("adapters.delivery.formjob:work", 3.0, 4_000_000)
+
+
+def at_once(markdown: str) -> bool:
+    """Whether a text can be formatted without holding the loop. Pure."""
+    return len(markdown) <= AT_ONCE_CHARS and sum(map(markdown.count, _MARKS)) <= AT_ONCE_MARKS
 
 
 class FormParts(Protocol):
@@ -46,7 +52,7 @@ class Forming:
 
     async def final(self, form: FormParts, markdown: str) -> tuple[Piece, ...]:
         """The pieces of a text that is whole; without form, if it cannot be formatted in time."""
-        if self._workers is None or len(markdown) <= AT_ONCE_CHARS or _name(form) is None:
+        if self._workers is None or at_once(markdown) or _name(form) is None:
             return form(markdown, growing=False)
         for plain in (False, True):
             try:
@@ -58,7 +64,7 @@ class Forming:
 
     async def growing(self, form: FormParts, markdown: str) -> tuple[Piece, ...] | None:
         """The pieces of a text that still grows; None if that takes too long."""
-        if self._workers is None or len(markdown) <= AT_ONCE_CHARS or _name(form) is None:
+        if self._workers is None or at_once(markdown) or _name(form) is None:
             return form(markdown, growing=True)
         if len(markdown) > GROWING_CHARS:
             return None
@@ -113,7 +119,7 @@ class Texts:
         asked: list[tuple[str, bool]] = []
 
         def note(markdown: str, growing: bool) -> tuple[Piece, ...]:
-            if len(markdown) > AT_ONCE_CHARS:
+            if not at_once(markdown):
                 asked.append((markdown, growing))
             return ()
 

@@ -26,6 +26,7 @@ from adapters.delivery.reconcile import (
     begun,
     finished,
     loaded,
+    new_part,
     next_step,
     plan,
     removed,
@@ -443,3 +444,11 @@ def test_a_final_waits_for_its_gate_and_cosmetics_do_not_slip_by() -> None:
     rig.want(wanted_of(["a"], final=True))
     step = next_step(rig.parts.values(), Ability.NONE, dict.fromkeys(Urgency, 700), 0)
     assert step == LookLater(700)
+
+
+def test_a_status_that_is_over_goes_before_what_is_said_instead() -> None:
+    status = new_part(WantedPart("status", 0, Content(ContentKind.STATUS, Styled("⏳")), final=False), "s", "t", 0)
+    status = replace(status, row=replace(status.row, platform_id="1", gone=True))
+    said = new_part(WantedPart("a", 0, Content(ContentKind.TEXT, Styled("It is done.")), final=True), "s", "t", 1)
+    waits = {Urgency.COSMETIC: 5_000, Urgency.STATUS: 5_000, Urgency.FINAL: 0}
+    assert isinstance(next_step([said, status], Ability.NONE, waits, 0), Delete)

@@ -214,7 +214,7 @@ async def test_a_button_that_is_pressed_twice_is_one_wish(platform: Harness) -> 
     ada = platform.person("Ada")
     chat = platform.private(ada)
     async with running(platform):
-        platform.say(chat, ada, "empty")
+        platform.say(chat, ada, "stall Well")
         notice = await answer(platform, chat, "⚠️", 30)
         before = len(platform.model.requests)
         platform.press(chat, ada, notice.id, "Continue")

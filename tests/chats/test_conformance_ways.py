@@ -262,6 +262,18 @@ async def test_stop_ends_the_turn_and_says_what_it_did(platform: Harness) -> Non
         await answer(platform, chat, "next")
 
 
+async def test_stop_says_one_thing(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform):
+        platform.say(chat, ada, "hold on")
+        await asyncio.wait_for(platform.model.holding.wait(), 60)
+        platform.command(chat, ada, "stop")
+        await answer(platform, chat, "topped")
+        await quiet(platform, chat)
+        assert len([text for text in texts(platform, chat) if "topped" in text]) == 1, texts(platform, chat)
+
+
 async def test_stop_does_not_eat_the_next_message(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)

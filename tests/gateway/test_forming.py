@@ -96,3 +96,17 @@ async def test_without_any_worker_the_text_still_comes_whole():
 @given(st.text(max_size=600), st.sampled_from([telegram, slack]))
 def test_the_plain_form_holds_every_letter(text: str, form: FormParts):
     assert letters(text_of(form(text, growing=False, plain=True))) == letters(text)
+
+
+@pytest.mark.parametrize(
+    "bomb", ["![" * 1_500, "[" * 3_000, "*a" * 1_500, "~~a" * 1_000, "`" * 3_000, "🇩" * 3_000, "*(a" * 1_000]
+)
+@pytest.mark.parametrize("form", FORMS)
+async def test_the_loop_formats_no_text_that_takes_it_long(form: FormParts, bomb: str):
+    """In processor time: how long others hold the machine is none of its business."""
+    async with Workers() as workers:
+        forming = Forming(workers)
+        form("a", growing=False)
+        began = time.thread_time()
+        assert letters(text_of(await forming.final(form, bomb))) == letters(text_of(form("", growing=False)) + bomb)
+        assert time.thread_time() - began < 0.05
