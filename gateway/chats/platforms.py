@@ -174,21 +174,18 @@ async def platforms(
         )
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)
-        built = [
-            (section.build(arrivals, clock), account_rules(section), amiss_words(name.name, section))
-            for name, section in config.chats()
-        ]
+        built = [(section.build(arrivals, clock), name, section) for name, section in config.chats()]
         for one, _, _ in built:
             await stack.enter_async_context(one.adapter.opened())
         await stack.enter_async_context(outbox)
         supervisors: list[Supervisor] = []
         states = AdapterLog(store)
-        for one, rules, amiss in built:
+        for one, name, section in built:
             platform, account = one.adapter.name.split("/")
-            members.add_account(one.adapter.name, rules)
+            members.add_account(one.adapter.name, account_rules(section))
             outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
             outbound = _outbound(outbox, platform, account)
-            noting = _noting(states, unread)
+            noting, amiss = _noting(states, unread), amiss_words(name.name, section)
             supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, noting, amiss)
             supervisors.append(supervisor)
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
