@@ -23,9 +23,6 @@ ELSEWHERE_WORDS = sentence(
     "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
 )
 
-CONTINUED_WORDS = "That was pressed already: I have gone on from there once."
-RETRIED_WORDS = "That was pressed already: I have tried it again once."
-
 
 class Buttons:
     """`press` is a command's handler."""
@@ -55,11 +52,11 @@ class Buttons:
             case "continue":
                 # By the turn, not by the press: pressed twice, or by two people, it is one wish.
                 new = await self._messages.submit(request.inbound, f"continue:{turn}", "continue", None)
-                return CommandReply("" if new else CONTINUED_WORDS)
+                return CommandReply("" if new else speak("That was decided already."))
             case "retry":
                 row = await self._store.turns.one(turn)
                 if row is not None and row.undone:
-                    return CommandReply(RETRIED_WORDS)
+                    return CommandReply(speak("That was decided already."))
                 return await self._conversation.retry(request)
             case "why":
                 return await self._telling.story(turn)
