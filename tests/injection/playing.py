@@ -243,8 +243,8 @@ async def play(
             {key: attack.text if value == "WORDS" else value for key, value in planting.items()},
         )
         page = replace(attack, door="page")
-        script = [call] if own else [("fetch_url", _reading("page")), call]
-        before = await _played(page, world, opened(page, world, policy, can_approve=can_approve), script)
+        planted: list[tuple[str, Mapping[str, Json]]] = [*([] if own else [("fetch_url", _reading("page"))]), call]
+        before = await _played(page, world, opened(page, world, policy, can_approve=can_approve), planted)
         assert not before.effects
     script = [*([(_READERS[attack.door], _reading(attack.door))] if attack.door in _READERS else ()), *attack.calls]
     return await _played(attack, world, opened(attack, world, policy, can_approve=can_approve), script)
