@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -362,3 +363,20 @@ def test_a_press_is_a_message_of_its_own() -> None:
     found = read({"update_id": 2, "callback_query": query})
     assert isinstance(found, Pressed)
     assert (found.message.key, found.message.command, found.message.text) == ("callback:q1", "press", "why:t_1")
+
+
+async def test_a_person_is_spoken_to_in_their_language(telegram: TelegramHarness) -> None:
+    ada = replace(telegram.person("Ada"), language_code="de")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        telegram.say(chat, ada, "/stop")
+        await telegram.until(lambda: "Hier läuft nichts." in texts(telegram, chat))
+        telegram.say(chat, ada, "/language fr")
+        await telegram.until(lambda: any("Désormais, je parle Français" in one for one in texts(telegram, chat)))
+        telegram.say(chat, ada, "/stop")
+        await telegram.until(lambda: "Rien n’est en cours ici." in texts(telegram, chat))
+        told = {call.params.get("language_code"): str(call.params) for call in telegram.fake.log.of("setMyCommands")}
+        assert "eine neue Unterhaltung" in told["de"]
+    async with running(telegram):  # another process, the same choice
+        telegram.say(chat, ada, "/undo")
+        await telegram.until(lambda: "Il n’y a rien à reprendre." in texts(telegram, chat))
