@@ -54,7 +54,14 @@ def test_what_is_not_marked_is_found() -> None:
     [{}, {"text_shown": True, "tools_unsure": ["send"], "attempts": 3, "retry_after_seconds": 600, "alone": True}],
 )
 def test_every_notice_is_of_sentences_of_the_catalogues(code: ExitCode, more: dict[str, object]) -> None:
-    facts = {**EXITS[code].example, **more, "pattern": "", "detail": "", "announced": "", "tried": []}
+    facts: dict[str, object] = {
+        **EXITS[code].example,
+        **more,
+        "pattern": "",
+        "detail": "",
+        "announced": "",
+        "tried": (),
+    }
     notice = read({"code": code.value, "facts": facts}).notice()
     assert notice is None or not _OURS.search(unmarked(notice.text)), notice.text
 
