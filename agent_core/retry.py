@@ -83,3 +83,5 @@ TOOLS_LEFT_OUT = Retry(60.0, 3600.0)
 """How long no tools are offered to a model that refused them: there it is the offer that is tried again."""
 SEARCH = Retry(1.0, 4.0, attempts=3)
 """A search of the web that failed in a way that passes."""
+SPEECH = Retry(1.0, 8.0, least=0.5, attempts=3)
+"""An endpoint that turns speech into text, or text into speech."""

@@ -169,7 +169,9 @@ async def serving(
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
-        voice = _voice(config, outbox, queues, store, lambda: _attachments(config, quotas, workers))
+        voice = _voice(
+            config, outbox, queues, store, lambda: _attachments(config, endpoints[0], quotas, workers, clock, stack)
+        )
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
         hub = Hub(
@@ -207,12 +209,28 @@ async def serving(
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 
 
-def _attachments(config: Config, quotas: Quotas, workers: Workers) -> Attachments:
-    """What takes files that people send."""
+def _attachments(
+    config: Config, endpoint: Endpoint, quotas: Quotas, workers: Workers, clock: Clock, stack: AsyncExitStack
+) -> Attachments:
+    """What takes files that people send. Made when somebody sends the first one."""
     from gateway.chats.attachments import Attachments
     from gateway.chats.readout import FileReaders
 
-    return Attachments(quotas, FileReaders(workers, sees_pictures=config.model.pictures))
+    ears = None
+    if (terms := config.hearing.terms(endpoint)) is not None:
+        from agent_core.model.speech.hearing import Transcriber
+
+        ears = Transcriber(terms, _programs(stack), clock)
+    return Attachments(quotas, FileReaders(workers, ears, sees_pictures=config.model.pictures))
+
+
+def _programs(stack: AsyncExitStack) -> Workers:
+    """Workers that may begin programs of the operator's; none is begun before it is needed."""
+    from agent_core.model.speech.program import CONFINES
+
+    programs = Workers(2, confines=CONFINES)
+    stack.push_async_callback(programs.aclose)
+    return programs
 
 
 def _prepared(config: Config, paths: Paths) -> Config:

@@ -8,6 +8,7 @@ calls. A port decides nothing: when, in which order, how often and whether again
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -71,6 +72,8 @@ class AttachmentKind(StrEnum):
 
     FILE = "file"
     IMAGE = "image"
+    VOICE = "voice"
+    """What the person said and recorded in the chat itself, as the platform has it: their own words."""
     OTHER = "other"
     """Something that cannot be fetched; its name says what it is."""
 
@@ -98,6 +101,21 @@ def attachment(ref: str, name: str, mime: str, size: int) -> Attachment:
     return Attachment(AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE, ref, name, mime, size)
 
 
+def recorded(one: Attachment) -> Attachment:
+    """The same as what the person said and recorded in the chat."""
+    return replace(one, kind=AttachmentKind.VOICE)
+
+
+def unfetched(what: str) -> Attachment:
+    """Something that came with a message and that nobody can fetch."""
+    return Attachment(AttachmentKind.OTHER, "", what)
+
+
+def not_own(one: Attachment) -> Attachment:
+    """The same in a message that only passes it on: nobody knows who speaks in it."""
+    return replace(one, kind=AttachmentKind.FILE) if one.kind is AttachmentKind.VOICE else one
+
+
 @dataclass(frozen=True, slots=True)
 class ChatOrigin:
     """Where a message came from, and where what follows from it is shown. Kept with the message."""
@@ -116,6 +134,11 @@ class ChatOrigin:
     """Words of others stand in its text that its person did not write: a forwarded message, a quotation."""
     root: str = ""
     """Answers are shown as replies to this message, although the chat as a whole is one conversation."""
+
+    @property
+    def brings_others(self) -> bool:
+        """What came with it may hold words of others: anything but the person's own voice."""
+        return any(one.kind is not AttachmentKind.VOICE for one in self.attachments)
 
     @property
     def reply_to(self) -> str:

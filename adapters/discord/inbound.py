@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from adapters.contract.chat import (
-    Attachment,
     ChatAddress,
     ChatKind,
     ChatMessage,
     ChatOrigin,
     ChatPerson,
-    attachment,
 )
 from adapters.contract.intake import Whence
+from adapters.discord.beside import beside, quoted
 from agent_core.records import dataclass
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ Happened: TypeAlias = Began | Complete | Brought
 
 
 PLATFORM = "discord"
-QUOTE_CHARS = 500
 NEARLY_FULL = 1_900
 """People cut a long text by hand at Discord's 2 000 characters."""
 
@@ -76,26 +74,35 @@ def read_message(
 
     if message.author.bot or message.type not in (discord.MessageType.default, discord.MessageType.reply):
         return None
-    attachments = tuple(_attachment(one) for one in message.attachments)
+    answered = message.reference.resolved if message.reference is not None else None
+    answered = answered if isinstance(answered, discord.Message) else None
+    to_us = answered is not None and answered.author.id == me
+    others = None if to_us else answered
+    brought = beside(message, others)
     for_us = any(user.id == me for user in message.mentions) and f"<@{me}>" in message.content.replace("<@!", "<@")
     text = re.sub(rf"<@!?{me}>[ ,:]*", "", message.content).strip() if for_us else message.content
     text = _readable(text, message)
-    if not text and not attachments:
+    if not (text or brought.words or brought.files):
         return None
     address, kind = address_of(message.channel, account)
-    answered = message.reference.resolved if message.reference is not None else None
-    to_us = isinstance(answered, discord.Message) and answered.author.id == me
     name, _, rest = text.partition(" ")
     command = name[1:].lower() if re.fullmatch(r"/[a-z]{2,32}", name) else ""
-    if isinstance(answered, discord.Message) and not to_us and answered.content and not command:
-        short = answered.content[:QUOTE_CHARS]
-        text = f"[In reply to {answered.author.display_name}: “{short}”]\n{text}"
+    before = quoted(others) if others is not None else ""
+    whole = "\n".join(piece for piece in (before, brought.words, text) if piece)
     cut = len(message.content) >= NEARLY_FULL
-    origin = ChatOrigin(address, kind, person_of(message.author), str(message.id), attachments, unfinished=cut)
+    origin = ChatOrigin(
+        address,
+        kind,
+        person_of(message.author),
+        str(message.id),
+        brought.files,
+        unfinished=cut,
+        foreign=brought.foreign,
+    )
     return ChatMessage(
         origin=origin,
         key=f"{message.channel.id}:{message.id}",
-        text=late + (rest.strip() if command else text),
+        text=late + (rest.strip() if command else whole),
         command=command,
         for_us=for_us,
         reply_to_us=to_us,
@@ -108,11 +115,6 @@ def _readable(text: str, message: discord.Message) -> str:
     for user in message.mentions:
         text = re.sub(rf"<@!?{user.id}>", f"@{user.display_name}", text)
     return text
-
-
-def _attachment(file: discord.Attachment) -> Attachment:
-    mime = (file.content_type or "").partition(";")[0]
-    return attachment(file.url, file.filename, mime, file.size)
 
 
 def whence(kind: str, data: Mapping[str, Any], me: int, account: str) -> Whence:

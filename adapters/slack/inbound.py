@@ -9,22 +9,20 @@ from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 from adapters.contract.chat import (
-    Attachment,
-    AttachmentKind,
     ChatAddress,
     ChatKind,
     ChatMessage,
     ChatOrigin,
     ChatPerson,
-    attachment,
 )
 from adapters.contract.intake import Whence, digest_of
+from adapters.slack.beside import beside, unescaped
 from adapters.slack.section import Direct
 from agent_core.records import dataclass
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900
-_PLAIN = {None, "file_share", "thread_broadcast"}
+_PLAIN = {None, "file_share", "thread_broadcast", "me_message"}
 _COMMAND = re.compile(r"!([a-z]{2,32})(?:\s+(.*))?", re.DOTALL)
 
 Table = dict[str, Any]
@@ -33,13 +31,6 @@ Table = dict[str, Any]
 def table(value: object) -> Table:
     """An object of a payload; an empty one if there is none."""
     return cast("Table", value) if isinstance(value, dict) else {}
-
-
-def unescaped(text: str) -> str:
-    """A text as the person wrote it: links without their brackets, entities resolved."""
-    text = re.sub(r"<((?:https?|mailto):[^|<>]+)(?:\|[^<>]*)?>", r"\1", text)
-    text = re.sub(r"<#\w+\|([^<>]*)>", r"#\1", text)
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def user_of(event: Table) -> str:
@@ -94,8 +85,8 @@ def read_message(
     raw = str(inner.get("text") or "")
     for_us = f"<@{me}>" in raw
     text = unescaped(re.sub(rf"(?<!\s)\s*<@{me}>[ ,:]*", " ", raw).strip())
-    attachments = tuple(_attachment(file) for file in inner.get("files") or ())
-    if not text and not attachments:
+    brought = beside(inner)
+    if not (text or brought.words or brought.files):
         return None
     address, kind, root = place_of(inner, account, direct)
     found = _COMMAND.fullmatch(text)
@@ -104,26 +95,18 @@ def read_message(
         kind,
         ChatPerson(str(inner["user"]), name),
         str(inner["ts"]),
-        attachments,
+        brought.files,
         unfinished=len(raw) >= NEARLY_FULL,
         root=root,
+        foreign=brought.foreign,
     )
     return ChatMessage(
         origin=origin,
         key=f"{address.chat}:{inner['ts']}",
-        text=late + ((found[2] or "").strip() if found else text),
+        text=late + ((found[2] or "").strip() if found else "\n".join(filter(None, (brought.words, text)))),
         command=found[1] if found else "",
         for_us=for_us,
         edited=edited,
-    )
-
-
-def _attachment(file: Table) -> Attachment:
-    mime = str(file.get("mimetype") or "")
-    if file.get("mode") == "external" or file.get("is_external"):
-        return Attachment(AttachmentKind.OTHER, "", "file that lies on another site")
-    return attachment(
-        str(file.get("url_private") or ""), str(file.get("name") or "file"), mime, int(file.get("size") or 0)
     )
 
 

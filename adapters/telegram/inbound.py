@@ -8,37 +8,23 @@ from __future__ import annotations
 from typing import TypeAlias, cast
 
 from adapters.contract.chat import (
-    Attachment,
-    AttachmentKind,
     ChatAddress,
     ChatKind,
     ChatMessage,
     ChatOrigin,
     ChatPerson,
+    not_own,
 )
 from adapters.contract.intake import Whence
+from adapters.telegram.beside import TelegramBeside, beside, is_forwarded, name_of, origin_of, string, table
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
-from agent_core.rules.taint import FORWARDED, QUOTED
+from agent_core.rules.taint import QUOTED
 
 PLATFORM = "telegram"
 QUOTE_CHARS = 500
 NEARLY_FULL = 3_800
 """A text at least so long (characters) was probably cut: clients cut at 4 096 UTF-16 units, some at the last space before."""
-_OTHER = (
-    "voice",
-    "audio",
-    "video",
-    "video_note",
-    "animation",
-    "sticker",
-    "location",
-    "contact",
-    "poll",
-    "dice",
-    "venue",
-)
-
 Table: TypeAlias = dict[str, Json]
 
 
@@ -80,14 +66,6 @@ def read_update(update: Table, me: Me) -> Update:
     return None
 
 
-def _table(value: Json) -> Table:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _number(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"a number was expected, not {type(value).__name__}")
@@ -95,17 +73,17 @@ def _number(value: Json) -> int:
 
 
 def _person(sender: Table) -> ChatPerson:
-    name = " ".join(part for part in (_text(sender.get("first_name")), _text(sender.get("last_name"))) if part)
+    name = " ".join(part for part in (string(sender.get("first_name")), string(sender.get("last_name"))) if part)
     return ChatPerson(
         str(_number(sender["id"])),
-        name or _text(sender.get("title")) or "somebody",
-        _text(sender.get("username")),
-        language=_text(sender.get("language_code"))[:35],
+        name or string(sender.get("title")) or "somebody",
+        string(sender.get("username")),
+        language=string(sender.get("language_code"))[:35],
     )
 
 
 def _address(message: Table, me: Me) -> tuple[ChatAddress, ChatKind]:
-    chat = _table(message["chat"])
+    chat = table(message["chat"])
     kind = ChatKind.PRIVATE if chat.get("type") == "private" else ChatKind.GROUP
     topic = message.get("message_thread_id") if message.get("is_topic_message") is True else None
     return ChatAddress(PLATFORM, me.id, str(_number(chat["id"])), str(topic) if topic is not None else ""), kind
@@ -115,31 +93,41 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
     address, kind = _address(message, me)
     if "migrate_to_chat_id" in message:
         return Moved(address.chat, str(_number(message["migrate_to_chat_id"])))
-    sender = _table(message.get("sender_chat")) or _table(message.get("from"))
-    if not sender or (_table(message.get("from")).get("is_bot") is True and not message.get("sender_chat")):
+    sender = table(message.get("sender_chat")) or table(message.get("from"))
+    if not sender or (table(message.get("from")).get("is_bot") is True and not message.get("sender_chat")):
         return None
-    text = _text(message.get("text")) or _text(message.get("caption"))
-    attachments = _attachments(message)
-    if not text and not attachments:
-        return None  # a service message
+    written = string(message.get("text")) or string(message.get("caption"))
+    if edited and not written:
+        return None  # a live location moves
+    brought = beside(message)
     number = _number(message["message_id"])
-    found = _addressed(text, message.get("entities") or message.get("caption_entities") or [], me)
-    reply = _table(message.get("reply_to_message"))
-    to_us = str(_table(reply.get("from")).get("id")) == me.id and "forum_topic_created" not in reply
+    forwarded = is_forwarded(message)
+    found = _addressed(written, message.get("entities") or message.get("caption_entities") or [], me)
+    if forwarded:
+        found = _Addressed(written)  # whoever wrote it did not talk to us
+    reply = table(message.get("reply_to_message"))
+    if "forum_topic_created" in reply:
+        reply = {}  # each message of a topic seems to answer its beginning
+    to_us = str(table(reply.get("from")).get("id")) == me.id
+    answered = beside(reply) if reply and not to_us and not found.command else TelegramBeside()
+    if not (written or brought.words or brought.files):
+        return None  # a service message
     origin = ChatOrigin(
         address,
         kind,
         _person(sender),
         str(number),
-        attachments,
-        _text(message.get("media_group_id")),
-        len(text) >= NEARLY_FULL,
-        foreign=_foreign(message, reply, to_us=to_us),
+        (*brought.files, *(not_own(one) for one in answered.files)),
+        string(message.get("media_group_id")),
+        len(written) >= NEARLY_FULL,
+        foreign=brought.foreign or _foreign(message, reply, to_us=to_us),
     )
+    head = f"[Forwarded from {origin_of(table(message.get('forward_origin')))}]" if forwarded else ""
+    quoted = "" if found.command else _quoted(reply, message, answered, to_us=to_us)
     return ChatMessage(
         origin=origin,
         key=f"{address.chat}:{number}",
-        text=found.text if found.command else _quoting(found.text, reply, message, to_us=to_us),
+        text="\n".join(piece for piece in (quoted, head, brought.words, found.text) if piece),
         command=found.command,
         for_us=found.for_us,
         for_others=found.for_others,
@@ -150,21 +138,29 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
 
 def _foreign(message: Table, reply: Table, *, to_us: bool) -> str:
     """Whose words stand in it beside its person's."""
-    if "forward_origin" in message or "forward_date" in message:
-        return FORWARDED
-    theirs = _table(reply.get("from")).get("id") == _table(message.get("from")).get("id")
+    theirs = table(reply.get("from")).get("id") == table(message.get("from")).get("id")
     return QUOTED if reply and not to_us and not theirs else QUOTED if "external_reply" in message else ""
 
 
-def _quoting(text: str, reply: Table, message: Table, *, to_us: bool) -> str:
-    """The text with what it answers to, if that is somebody else's, or only a piece of ours."""
-    quote = _text(_table(message.get("quote")).get("text"))
-    said = quote or ("" if to_us else _text(reply.get("text")) or _text(reply.get("caption")))
-    if not said:
-        return text
-    who = "you" if to_us else _person(_table(reply["from"])).name if isinstance(reply.get("from"), dict) else "somebody"
-    short = said if len(said) <= QUOTE_CHARS else said[:QUOTE_CHARS] + " …"
-    return f"[In reply to {who}: “{short}”]\n{text}"
+def _quoted(reply: Table, message: Table, answered: TelegramBeside, *, to_us: bool) -> str:
+    """What it answers to, if that is somebody else's, only a piece of ours, or stands elsewhere."""
+    elsewhere = table(message.get("external_reply"))
+    quote = string(table(message.get("quote")).get("text"))
+    words = "" if to_us else string(reply.get("text")) or string(reply.get("caption"))
+    said = quote or "\n".join(piece for piece in (answered.words, words) if piece)
+    if elsewhere:
+        who = origin_of(table(elsewhere.get("origin")))
+        told = beside(elsewhere)
+        said = quote or told.words or ", ".join(one.name for one in told.files)
+        return f"[In reply to {who}, in another chat: “{_short(said)}”]"
+    if not said and not answered.files:
+        return ""
+    who = "you" if to_us else name_of(table(reply.get("from")) or table(reply.get("sender_chat")))
+    return f"[In reply to {who}: “{_short(said)}”]" if said else f"[In reply to {who}, who sent what is attached]"
+
+
+def _short(said: str) -> str:
+    return said if len(said) <= QUOTE_CHARS else said[:QUOTE_CHARS] + " …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +174,7 @@ class _Addressed:
 def _addressed(text: str, entities: Json, me: Me) -> _Addressed:
     """Whether the text is a command or mentions us."""
     raw = text.encode("utf-16-le")
-    listed = [_table(entity) for entity in entities] if isinstance(entities, list) else []
+    listed = [table(entity) for entity in entities] if isinstance(entities, list) else []
     mentioned = False
     for entity in listed:
         offset, length = _number(entity["offset"]), _number(entity["length"])
@@ -190,48 +186,23 @@ def _addressed(text: str, entities: Json, me: Me) -> _Addressed:
             return _Addressed(rest, name.lower(), for_us=bool(target) and ours, for_others=not ours)
         mentioned = mentioned or (entity["type"] == "mention" and piece.lower() == f"@{me.username}".lower())
         mentioned = mentioned or (
-            entity["type"] == "text_mention" and str(_table(entity.get("user")).get("id")) == me.id
+            entity["type"] == "text_mention" and str(table(entity.get("user")).get("id")) == me.id
         )
     if mentioned and text.lower().startswith(f"@{me.username}".lower()):
         text = text[len(me.username) + 1 :].lstrip(" ,:")
     return _Addressed(text, for_us=mentioned)
 
 
-def _attachments(message: Table) -> tuple[Attachment, ...]:
-    if isinstance(photos := message.get("photo"), list) and photos:
-        best = _table(photos[-1])
-        name = f"photo-{_number(message['message_id'])}.jpg"
-        return (Attachment(AttachmentKind.IMAGE, _text(best["file_id"]), name, "image/jpeg", _size(best)),)
-    for field in _OTHER:
-        if field in message:
-            return (Attachment(AttachmentKind.OTHER, "", field.replace("_", " ")),)
-    if isinstance(document := message.get("document"), dict):
-        mime = _text(document.get("mime_type"))
-        kind = (
-            AttachmentKind.IMAGE
-            if mime in ("image/png", "image/jpeg", "image/webp", "image/gif")
-            else AttachmentKind.FILE
-        )
-        name = _text(document.get("file_name")) or "file"
-        return (Attachment(kind, _text(document["file_id"]), name, mime, _size(document)),)
-    return ()
-
-
-def _size(file: Table) -> int:
-    size = file.get("file_size")
-    return size if isinstance(size, int) else 0
-
-
 def _pressed(query: Table, me: Me) -> Update:
-    message = _table(query.get("message"))
-    data = _text(query.get("data"))
+    message = table(query.get("message"))
+    data = string(query.get("data"))
     if not message or not data:
         return None
     address, kind = _address(message, me)
     number = query["id"]
     if not isinstance(number, str | int) or number == "":
         raise TypeError("a press has an id")  # without it, two presses would pass for one
-    origin = ChatOrigin(address, kind, _person(_table(query["from"])), str(_number(message["message_id"])))
+    origin = ChatOrigin(address, kind, _person(table(query["from"])), str(_number(message["message_id"])))
     return Pressed(
         str(number), ChatMessage(origin=origin, key=f"callback:{number}", text=data, command="press", for_us=True)
     )
@@ -247,12 +218,12 @@ def id_of(update: object) -> int | None:
 
 def whence(update: Table, me: Me) -> Whence:
     """Whose an update is that cannot be read, as far as it says so. Raises whatever it wants."""
-    query = _table(update.get("callback_query"))
-    message = _table(update.get("message")) or _table(update.get("edited_message")) or _table(query.get("message"))
+    query = table(update.get("callback_query"))
+    message = table(update.get("message")) or table(update.get("edited_message")) or table(query.get("message"))
     address, kind = _address(message, me)
     private = kind is ChatKind.PRIVATE
-    person = address.chat if private else _person(_table((query or message).get("from"))).id
-    text = (_text(message.get("text")) or _text(message.get("caption"))).lower()
+    person = address.chat if private else _person(table((query or message).get("from"))).id
+    text = (string(message.get("text")) or string(message.get("caption"))).lower()
     for_us = private or bool(query) or (bool(me.username) and f"@{me.username}".lower() in text)
     return Whence(address, person, for_us)
 

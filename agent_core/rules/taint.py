@@ -51,6 +51,7 @@ FORWARDED = "a forwarded message"
 """An address in it was put before the model by the person."""
 QUOTED = "a quoted message"
 PLANTED = "what was set after words of others had been read"
+SHARED = "what was shared: a contact, a place, a preview of a page"
 
 _ADDRESS = re.compile(
     r"(?:[a-z][a-z0-9+.-]{1,20}:[/\\]{1,3}|(?:https?|ftp|mailto):|(?<![^\s\"'])[/\\]{2})[^\s\"'<>]+", re.IGNORECASE

@@ -150,6 +150,10 @@ class Outage:
         self._now.clear()
 
 
+ALBUMS = 100
+"""Of so many it is remembered that they are for us."""
+
+
 class Arrivals:
     """Implements `adapters.contract.chat.ChatIntake`."""
 
@@ -178,6 +182,8 @@ class Arrivals:
         self._outbox = outbox
         self._store = store
         self._outage = Outage(outbox, clock)
+        self._albums: dict[tuple[str, str, str], None] = {}
+        """Albums of which a piece was for us; the others say so no more."""
 
     def commands(self) -> tuple[CommandSpec, ...]:
         return menu(people=self._members.directory.allowed, agents=self._agents)
@@ -239,6 +245,8 @@ class Arrivals:
 
     async def _receive(self, message: ChatMessage, cursor: Cursor) -> None:
         origin = message.origin
+        album = (origin.address.text(), origin.person.id, origin.group)
+        message = replace(message, for_us=message.for_us or album in self._albums)
         account, rules = account_of(origin.address), self._members.rules_of(origin.address)
         own = session_of(origin, rules)
         takes_part = await self._store.sessions.by_key(own.text()) is not None if origin.address.thread else False
@@ -247,6 +255,10 @@ class Arrivals:
             log.debug("chat.ignored", account=account, why=said.why)
             await self._pass(account, cursor)
             return
+        if origin.group and origin.kind is ChatKind.GROUP:
+            self._albums[album] = None
+            if len(self._albums) > ALBUMS:
+                del self._albums[next(iter(self._albums))]
         try:
             await self._take(message, cursor, said, own)
         except (NotAccepted, StorageUnavailable) as error:

@@ -18,6 +18,7 @@ import structlog
 
 from adapters.contract.base import FromChat
 from adapters.contract.chat import Attachment, AttachmentKind, CallFailed, ChatPort, Fate
+from agent_core.documents.kinds import FileKind
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, text_of
 from agent_core.records import dataclass
@@ -31,6 +32,7 @@ log = structlog.get_logger("chat")
 FILE_BYTES = 20 * 1024 * 1024
 """The most that Telegram lets a bot download (https://core.telegram.org/bots/api#getfile)."""
 TRIES = 3
+RECORDED = (FileKind.SOUND, FileKind.VIDEO)
 NO_WORDS = "(sent without words)"
 
 Tell = Callable[[str], Awaitable[None]]
@@ -47,6 +49,10 @@ class TakenAttachment:
     """What is in it, if it is text."""
     beside: str = ""
     """The file of the workspace that holds this text."""
+    said: str = ""
+    """What the person says in it themselves: a voice message."""
+    deaf: str = ""
+    """Why nothing else of this message is listened to, either."""
     picture: str = ""
     """A data URL, if the model is to see it."""
     complaint: str = ""
@@ -63,18 +69,27 @@ class Attachments:
     async def fetched(self, inbound: FromChat, workspace: Path, port: ChatPort | None, tell: Tell) -> FromChat:
         """The message with its attachments, as the turn takes it. `tell` says to the person what was not taken."""
         space = UNLIMITED if self._quotas is None else self._quotas.space(inbound, workspace)
-        taken = [await self._take(port, one, workspace, space) for one in inbound.chat.attachments]
+        taken: list[TakenAttachment] = []
+        for one in inbound.chat.attachments:
+            deaf = next((before.deaf for before in taken if before.deaf), "")
+            taken.append(await self._take(port, one, workspace, space, deaf))
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):
             await tell(complaint)
-        own = [text_of(m.content) for m in inbound.input]
+        own = [*(text_of(m.content) for m in inbound.input), *(one.said for one in taken)]
         said = "\n".join(words for words in own if words.strip()) or NO_WORDS
         words = f"{said}\n\n{GATEWAY_PREFIX} {notes_of(taken)}"
         content = parts_of(words, [one.picture for one in taken if one.picture])
-        return replace(inbound, input=(InputMessage(content, foreign=inbound.chat.foreign or ATTACHED),))
+        foreign = inbound.chat.foreign or (ATTACHED if inbound.chat.brings_others else "")
+        return replace(inbound, input=(InputMessage(content, foreign=foreign),))
 
-    async def _take(self, port: ChatPort | None, one: Attachment, workspace: Path, space: Space) -> TakenAttachment:
+    async def _take(
+        self, port: ChatPort | None, one: Attachment, workspace: Path, space: Space, deaf: str
+    ) -> TakenAttachment:
         if one.kind is AttachmentKind.OTHER:
-            return TakenAttachment(f"[The person also sent a {one.name}, which you cannot get. They are told so.]")
+            return TakenAttachment(
+                f"[The person also sent a {one.name}, which you cannot get. They are told so.]",
+                complaint=f"I cannot take a {one.name} here.",
+            )
         if one.refused:
             return _no_room(one, one.refused)
         if one.size > FILE_BYTES:
@@ -86,7 +101,9 @@ class Attachments:
         except CallFailed as error:
             log.warning("attachment.not_fetched", name=one.name, words=error.words)
             return _not_taken(one, error.words)
-        found = await self._readers.read(data, one.name, one.mime, workspace)
+        found = await self._readers.read(data, one.name, one.mime, workspace, deaf)
+        if one.kind is AttachmentKind.VOICE and found.kind not in RECORDED:
+            found = replace(found, text="", seen=False, why="it is no recording")
         text = found.text.encode("utf-8", "replace") if found.text and not found.plain else b""
         adding = {QuotaKind.WORKSPACE: blocks(len(data)) + blocks(len(text)), QuotaKind.FILES: 2 if text else 1}
         try:
@@ -94,7 +111,8 @@ class Attachments:
                 path = await asyncio.to_thread(_save, workspace, one.name, data)
                 beside = await asyncio.to_thread(_save, workspace, f"{path}.txt", text) if text else path
         except NoRoom as error:
-            return _no_room(one, for_person(error.full))
+            said = _said(found) if one.kind is AttachmentKind.VOICE else ""
+            return replace(_no_room(one, for_person(error.full)), said=said)
         return _taken(one, found, data, path, beside)
 
     @staticmethod
@@ -115,13 +133,20 @@ def _taken(one: Attachment, found: Readout, data: bytes, path: str, beside: str)
     note = f"[The person attached {one.name} ({about}); it is in your workspace as {path}"
     if found.why:
         words = f"I have put {one.name} into the workspace, but I cannot tell what is in it: {found.why}."
-        return TakenAttachment(
-            f"{note}. You cannot see what is in it: {found.why}. They are told so.]", complaint=words
-        )
+        note = f"{note}. You cannot tell what is in it: {found.why}. They are told so.]"
+        return TakenAttachment(note, complaint=words, deaf=found.deaf)
     if found.seen:
         return TakenAttachment(f"{note}.]", picture=f"data:{found.mime};base64,{base64.b64encode(data).decode()}")
+    if one.kind is AttachmentKind.VOICE:
+        whose = "They recorded it themselves: the words of their message are what they say in it"
+        return TakenAttachment(f"{note}. {whose}.]", said=_said(found))
     where = "" if beside == path else f", its text as {beside}"
     return TakenAttachment(f"{note}{where}.]", name=one.name, text=found.text, beside=beside)
+
+
+def _said(found: Readout) -> str:
+    """What a person says, as their words."""
+    return found.text.replace(GATEWAY_PREFIX, "(outspoken)")
 
 
 def notes_of(taken: list[TakenAttachment]) -> str:

@@ -1,12 +1,13 @@
 """What a model is told of a file that came with a message, and its person where nobody here can tell what is in it.
 
 Whatever it is, there is a text for the model or a reason for the person: which of them, is decided here; reading is done by a worker
-(`agent_core.documents`), listening by `agent_core.model.hearing`.
+(`agent_core.documents`), listening by `agent_core.model.speech`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 import structlog
 
@@ -27,7 +28,16 @@ SHOWN_CHARS = 6_000
 """Of one file's text the model reads at once."""
 SHOWN_IN_ALL = 18_000
 """Of all files of one message."""
-NO_EARS = "it is a sound, and nothing here turns speech into text. Please write it"
+NO_EYES = "it is a video, and those cannot be watched here"
+NO_EARS = "it is a sound, and nobody has set up here what turns speech into text. Please write it"
+
+
+class Listener(Protocol):
+    """Turns speech into text."""
+
+    async def heard(self, data: bytes, mime: str) -> str:
+        """What is said; empty if nothing is. Raises `agent_core.model.speech.terms.SpeechFailed`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ class Readout:
     """The file itself is that text."""
     why: str = ""
     """Why the model is shown nothing of it, for the person."""
+    deaf: str = ""
+    """Why nothing can be listened to just now."""
     seen: bool = False
     """It is a picture for the model's eyes."""
 
@@ -50,12 +62,13 @@ class Readout:
 class FileReaders:
     """Of the gateway."""
 
-    def __init__(self, workers: Workers, *, sees_pictures: bool) -> None:
+    def __init__(self, workers: Workers, ears: Listener | None = None, *, sees_pictures: bool) -> None:
         self._workers = workers
+        self._ears = ears
         self._sees = sees_pictures
 
-    async def read(self, data: bytes, name: str, claimed: str, owner: object) -> Readout:
-        """What is in a file. Never raises for what the file holds."""
+    async def read(self, data: bytes, name: str, claimed: str, owner: object, deaf: str = "") -> Readout:
+        """What is in a file. Never raises for what the file holds. `deaf`: why it is not listened to, as the one before it could not be."""
         kind, mime = kind_of(data, claimed)
         bare = Readout(kind, mime)
         match kind:
@@ -63,9 +76,9 @@ class FileReaders:
                 why = self._not_seen(mime, len(data))
                 return replace(bare, about=mime, seen=not why, why=why)
             case FileKind.SOUND:
-                return replace(bare, about="a sound", why=NO_EARS)
+                return await self._heard(replace(bare, about="a sound"), data, deaf, NO_EARS)
             case FileKind.VIDEO:
-                return replace(bare, about="a video", why="it is a video, and those cannot be watched here")
+                return await self._heard(replace(bare, about="a video"), data, deaf, NO_EYES)
             case _:
                 return await self._told(bare, data, name, owner)
 
@@ -77,6 +90,19 @@ class FileReaders:
                 f"models do not take pictures of this kind ({mime.partition('/')[2].upper()}); as JPEG or PNG they do"
             )
         return f"it is a picture of more than {PICTURE_BYTES // 2**20} MB" if size > PICTURE_BYTES else ""
+
+    async def _heard(self, bare: Readout, data: bytes, deaf: str, nobody: str) -> Readout:
+        if self._ears is None or deaf:
+            return replace(bare, why=deaf or nobody)
+        from agent_core.model.speech.terms import SpeechFailed
+
+        try:
+            text = await self._ears.heard(data, bare.mime)
+        except SpeechFailed as error:
+            why = f"{bare.about} has to be listened to, and that failed: {error}"
+            return replace(bare, why=why, deaf=why if error.lasts else "")
+        about = f"{bare.about}; this is what is said in it, transcribed by a machine"
+        return replace(bare, about=about, text=text, why="" if text else "no words were heard in it")
 
     async def _told(self, bare: Readout, data: bytes, name: str, owner: object) -> Readout:
         try:

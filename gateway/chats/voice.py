@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,8 @@ from gateway.queues.languages import Languages
 if TYPE_CHECKING:
     from gateway.chats.attachments import Attachments
 
+READING_SECONDS = 5.0
+READING = sentence("⏳ I am looking through what you sent, or listening to it …")
 PUT_ASIDE = sentence(
     "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another way, and tell whoever runs the gateway."
 )
@@ -47,7 +51,7 @@ class ChatVoice:
     async def load_words(self, owner: Owner, waiting: Sequence[int]) -> None:
         await self._outbox.parts.load_words(owner, waiting)
 
-    async def attached(self, inbound: Inbound, workspace: Path, owner: Owner) -> Inbound:
+    async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
         if not isinstance(inbound, FromChat) or not inbound.chat.attachments:
             return inbound
         address = inbound.chat.address
@@ -59,7 +63,26 @@ class ChatVoice:
 
         port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
         with speaking(self._languages.at_once(inbound)):
-            return await self._attachments().fetched(inbound, workspace, port, tell)
+            async with self._waiting(address, owner, inbox_id):
+                return await self._attachments().fetched(inbound, workspace, port, tell)
+
+    @asynccontextmanager
+    async def _waiting(self, address: ChatAddress, owner: Owner, inbox_id: int) -> AsyncGenerator[None]:
+        """Who waits for long until what they sent is read reads so, until their turn begins."""
+        origin = queue_origin(inbox_id)
+
+        async def told() -> None:
+            await asyncio.sleep(READING_SECONDS)
+            await self._outbox.words.say(
+                address, owner, origin, Content(ContentKind.ASIDE, Styled(speak(READING)), silent=True)
+            )
+
+        telling = asyncio.create_task(told(), name="what is being read")
+        try:
+            yield
+        finally:
+            telling.cancel()
+            await asyncio.wait([telling])
 
     def begun(self, inbound: Inbound, inbox_id: int) -> None:
         if isinstance(inbound, FromChat):

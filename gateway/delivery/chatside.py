@@ -25,7 +25,7 @@ class ChatSide(Restoring, Protocol):
         """Where a turn is shown that answers a message of this chat."""
         ...
 
-    async def attached(self, inbound: Inbound, workspace: Path, owner: Owner) -> Inbound:
+    async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
         """The message with what came with it, fetched into its workspace."""
         ...
 
@@ -54,7 +54,7 @@ class NoChats:
     def outlet(self, chat: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
         return None
 
-    async def attached(self, inbound: Inbound, workspace: Path, owner: Owner) -> Inbound:
+    async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
         return inbound
 
     def begun(self, inbound: Inbound, inbox_id: int) -> None:

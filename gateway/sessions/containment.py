@@ -41,7 +41,7 @@ def foreign_at_first(
 ) -> tuple[str, ...]:
     """Where words of others stand that the model reads with its first call. Pure."""
     asked = [message for inbound in inbounds for message in inbound.input]
-    attached = any(isinstance(one, FromChat) and one.chat.attachments for one in inbounds)
+    attached = any(isinstance(one, FromChat) and one.chat.brings_others for one in inbounds)
     shown = any(isinstance(m.content, list) and any(is_beside_text(part) for part in m.content) for m in asked)
     brought = any(m.role == "tool" for m in asked) or any(m.get("role") == "tool" for m in history or ())
     found = {

@@ -312,7 +312,9 @@ class TurnOpener:
         if not routes:
             raise NoWay(f"none of the models of {standing.name or standing.key} is there any more")
         owner = Owner(session, epoch)
-        inbounds = [await self.chats.attached(m.inbound, self._workspace(m.inbound), owner) for m in messages]
+        inbounds = [
+            await self.chats.attached(m.inbound, m.inbox_id, self._workspace(m.inbound), owner) for m in messages
+        ]
         known = await self.learning.known(first, session, epoch)
         inbounds = [unsaid(inbound, queue.memory.standing) for inbound in inbounds]
         now, seed = self.world.clock.now_ms(), self.world.ids.seed()

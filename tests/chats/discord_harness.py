@@ -107,6 +107,10 @@ class DiscordHarness:
     def attach(self, place: Channel, person: User, name: str, data: bytes, mime: str, caption: str) -> None:
         self.fake.people.say(place, person, caption, files=[Upload("", name, mime, data)])
 
+    def voice(self, place: Channel, person: User, data: bytes) -> None:
+        upload = Upload("", "voice-message.ogg", "audio/ogg", data)
+        self.fake.people.say(place, person, files=[upload], voice=True)
+
     def album(self, place: Channel, person: User, pictures: Sequence[bytes], caption: str) -> None:
         files = [Upload("", f"p{n}.png", "image/png", data) for n, data in enumerate(pictures)]
         self.fake.people.say(place, person, caption, files=files)

@@ -56,6 +56,12 @@ class ScriptedModel:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     holding: asyncio.Event = field(default_factory=asyncio.Event)
     failing: bool = False
+    spoken: str = "say I heard you"
+    """What it hears in every sound."""
+    sounds: list[tuple[str, str, bytes]] = field(default_factory=list[tuple[str, str, bytes]])
+    """What it was given to hear: the file's name, its type, its bytes."""
+    deaf: list[str] = field(default_factory=list[str])
+    """What happens to the next sounds instead: a status, or ``stall``."""
     begins: asyncio.Event = field(default_factory=asyncio.Event)
     """No answer begins before it is set."""
 
@@ -88,6 +94,21 @@ class ScriptedModel:
     def last(messages: Messages) -> str:
         said = [said_by_the_person(text_of(m["content"])) for m in messages if m["role"] == "user"]
         return next(words for words in reversed(said) if words)
+
+    async def listen(self, request: web.Request) -> web.StreamResponse:
+        form = await request.post()
+        file = form["file"]
+        assert isinstance(file, web.FileField)
+        with file.file as sound:
+            self.sounds.append((file.filename, file.content_type, sound.read()))
+        match self.deaf.pop(0) if self.deaf else "":
+            case "":
+                return web.json_response({"text": self.spoken})
+            case "stall":
+                await asyncio.sleep(60)
+                return web.Response()
+            case status:
+                return web.json_response({"error": {"message": "not now"}}, status=int(status))
 
     async def _reply(self, messages: Messages, response: web.StreamResponse) -> None:
         if messages[-1]["role"] == "tool":
@@ -200,6 +221,7 @@ async def scripted_model() -> AsyncGenerator[ScriptedModel]:
     model = ScriptedModel()
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post("/v1/chat/completions", model.handle)
+    app.router.add_post("/v1/audio/transcriptions", model.listen)
     async with listening(app) as url:
         model.url = f"{url}/v1"
         try:

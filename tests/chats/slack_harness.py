@@ -163,6 +163,11 @@ class SlackHarness:
     def attach(self, place: Where, person: User, name: str, data: bytes, mime: str, caption: str) -> None:
         self.fake.people.upload(place.channel, person, name, data, text=caption, mime_type=mime)
 
+    def voice(self, place: Where, person: User, data: bytes) -> None:
+        self.fake.people.upload(
+            place.channel, person, "audio_message.m4a", data, mime_type="audio/mp4", subtype="slack_audio"
+        )
+
     def album(self, place: Where, person: User, pictures: Sequence[bytes], caption: str) -> None:
         pytest.skip("people send pictures one by one")
 

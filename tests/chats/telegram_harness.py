@@ -97,6 +97,9 @@ class TelegramHarness:
     def attach(self, place: Where, person: User, name: str, data: bytes, mime: str, caption: str) -> None:
         self.fake.people.document(place.chat, person, name, data, mime_type=mime, caption=caption)
 
+    def voice(self, place: Where, person: User, data: bytes) -> None:
+        self.fake.people.records(place.chat, person, data)
+
     def album(self, place: Where, person: User, pictures: Sequence[bytes], caption: str) -> None:
         self.fake.people.album(place.chat, person, pictures, caption=caption)
 

@@ -65,16 +65,16 @@ async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness)
         assert "hello?" not in texts(telegram, chat)
 
 
-async def test_a_voice_message_alone_starts_no_turn_and_is_told(telegram: TelegramHarness) -> None:
+async def test_what_no_bot_is_given_starts_no_turn_and_is_told(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
     async with running(telegram):
-        voice: JsonObject = {"voice": {"file_id": "v", "file_unique_id": "v", "duration": 1}}
-        body: JsonObject = {"message_id": 900, "date": 1, "chat": chat.chat.to_json(), "from": ada.to_json(), **voice}
+        story: JsonObject = {"story": {"id": 1, "chat": {"id": 1, "type": "private"}}}
+        body: JsonObject = {"message_id": 900, "date": 1, "chat": chat.chat.to_json(), "from": ada.to_json(), **story}
         chat.chat.started = True
         telegram.fake.world.tell("message", body, chat.chat)
         telegram.fake.bell.ring()
-        await answer(telegram, chat, "I cannot take a voice")
+        await answer(telegram, chat, "I cannot take a story")
         assert telegram.model.requests == []
 
 

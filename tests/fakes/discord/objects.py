@@ -44,6 +44,7 @@ class Flag(IntFlag):
     EPHEMERAL = 1 << 6
     LOADING = 1 << 7
     SUPPRESS_NOTIFICATIONS = 1 << 12
+    VOICE = 1 << 13
 
 
 NO_FLAGS = Flag(0)
@@ -253,6 +254,8 @@ class Message:
     """The thread that was opened from it."""
     interaction: Interaction | None = None
     """What it answers, if it answers an interaction."""
+    more: JsonObject = field(default_factory=dict[str, "Json"])
+    """Further fields of a person's message: a poll, stickers, what is forwarded."""
 
     @property
     def ephemeral(self) -> bool:

@@ -13,11 +13,13 @@ from tests.fakes.discord import wire
 from tests.fakes.discord.forms import OCTETS, Upload
 from tests.fakes.discord.mentions import ALL, Allowed
 from tests.fakes.discord.objects import (
+    NO_FLAGS,
     NO_PERMISSION,
     USUAL,
     Attachment,
     Channel,
     ChannelKind,
+    Flag,
     Guild,
     Member,
     Message,
@@ -107,12 +109,14 @@ class People(Using):
         ping: bool = True,
         files: Sequence[Upload | tuple[str, bytes]] = (),
         claimed_bytes: int | None = None,
+        voice: bool = False,
+        more: JsonObject | None = None,
     ) -> Message:
         """A person writes, maybe with files (name and bytes). `ping` is the switch beside an answer; `claimed_bytes` makes the server
-        say another size of the files than they have."""
+        say another size of the files than they have. `voice`: it was recorded here; `more` are further fields of the message."""
         self._may_act(channel, user)
         assert not channel.locked, "the thread is locked"
-        assert text.strip() or files, "nothing to send"
+        assert text.strip() or files or more, "nothing to send"
         assert reply_to is None or reply_to.channel is channel, "an answer is in the same channel"
         uploads: list[Attachment] = []
         for file in files:
@@ -124,6 +128,8 @@ class People(Using):
             reply_to,
             uploads,
             allowed=ALL if ping else Allowed(replied_user=False),
+            flags=Flag.VOICE if voice else NO_FLAGS,
+            more=more or {},
         )
         return self._world.post(channel, user, draft)
 

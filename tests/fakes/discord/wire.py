@@ -287,6 +287,11 @@ def message_json(
         "pinned": False,
         "flags": int(message.flags),
     }
+    if Flag.VOICE in message.flags:
+        body["attachments"] = [
+            {**attachment_json(one, origin), "duration_secs": 1.5, "waveform": "AAAA"} for one in message.attachments
+        ]
+    body.update(message.more)
     if with_nonce and message.nonce is not None:
         body["nonce"] = message.nonce
     if message.reactions:

@@ -69,6 +69,7 @@ class Draft:
     tts: bool = False
     allowed: Allowed = ALL
     interaction: Interaction | None = None
+    more: JsonObject = field(default_factory=dict[str, "Json"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +268,7 @@ class World:
             mentions,
             frozenset() if silent else pinged(mentions, channel, author),
             interaction=draft.interaction,
+            more=draft.more,
         )
         channel.messages[message.id] = message
         if channel.is_thread:

@@ -17,11 +17,13 @@ from tests.fakes.slack.shapes import as_objects, as_text
 from tests.fakes.slack.world import World
 
 
-def store(world: World, name: str, data: bytes, user: str, *, mime_type: str = "", size_bytes: int = -1) -> StoredFile:
+def store(
+    world: World, name: str, data: bytes, user: str, *, mime_type: str = "", size_bytes: int = -1, subtype: str = ""
+) -> StoredFile:
     """Keep a file."""
     kind = mime_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
     size = len(data) if size_bytes < 0 else size_bytes
-    file = StoredFile(world.new_id("F"), name, name, kind, data, user, world.unix(), size)
+    file = StoredFile(world.new_id("F"), name, name, kind, data, user, world.unix(), size, subtype)
     world.files[file.id] = file
     return file
 

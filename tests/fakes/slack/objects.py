@@ -65,6 +65,7 @@ class StoredFile:
     created: int
     size_bytes: int
     """What the server says; a test may claim more than is there."""
+    subtype: str = ""
 
     @property
     def filetype(self) -> str:

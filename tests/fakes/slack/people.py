@@ -187,12 +187,23 @@ class People:
         mime_type: str = "",
         claimed_bytes: int = -1,
         thread: Thread = None,
+        subtype: str = "",
     ) -> Message:
         """A person sends a file; `claimed_bytes` makes the server say another size than it has."""
         self._may_act(channel, user)
-        file = files.store(self._world, name, data, user.id, mime_type=mime_type, size_bytes=claimed_bytes)
+        file = files.store(
+            self._world, name, data, user.id, mime_type=mime_type, size_bytes=claimed_bytes, subtype=subtype
+        )
         ts, root = self._world.new_ts(), root_of(thread)
         message = self._world.add(Message(channel, ts, user, escaped(text), thread_ts=root, files=[file]))
+        self._tell_mention(message)
+        return message
+
+    def shares(self, channel: Channel, user: User, attachments: list[Json], text: str = "") -> Message:
+        """A person passes on a message of another one, or a client of theirs adds something to what they write."""
+        self._may_act(channel, user)
+        message = Message(channel, self._world.new_ts(), user, escaped(text), attachments=attachments)
+        self._world.add(message)
         self._tell_mention(message)
         return message
 

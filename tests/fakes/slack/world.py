@@ -290,6 +290,7 @@ class World:
             "url_private": f"{address}/{file.name}",
             "url_private_download": f"{address}/download/{file.name}",
             "permalink": f"{self.origin()}/files/{file.user}/{file.id}/{file.name}",
+            **({"subtype": file.subtype} if file.subtype else {}),
         }
 
     # --- rights that run out ---

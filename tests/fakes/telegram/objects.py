@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tests.fakes.common import JsonObject
+from tests.fakes.common import Json, JsonObject
 from tests.fakes.telegram.entities import Entity
 from tests.fakes.telegram.keyboards import Keyboard
 
@@ -70,6 +70,10 @@ class MediaKind(StrEnum):
 
     DOCUMENT = "document"
     PHOTO = "photo"
+    VOICE = "voice"
+    AUDIO = "audio"
+    VIDEO = "video"
+    VIDEO_NOTE = "video_note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,10 @@ class Media:
         match self.kind:
             case MediaKind.DOCUMENT:
                 return {**body, "file_name": file.name, "mime_type": file.mime_type}
+            case MediaKind.VOICE | MediaKind.VIDEO_NOTE:  # these have no names
+                return {**body, "duration": 1, "mime_type": file.mime_type}
+            case MediaKind.AUDIO | MediaKind.VIDEO:
+                return {**body, "duration": 1, "file_name": file.name, "mime_type": file.mime_type}
             case MediaKind.PHOTO:
                 whole: JsonObject = {**body, "width": self.width, "height": self.height}
                 small: JsonObject = {**body, "file_unique_id": f"{file.unique_id}s", "width": 90, "height": 90}
@@ -128,6 +136,8 @@ class Message:
     album: str | None = None
     service: JsonObject | None = None
     """The fields of a service message, such as `{"new_chat_title": "…"}`."""
+    more: JsonObject = field(default_factory=dict[str, "Json"])
+    """Further fields of a person's message: a location, a contact, where it was forwarded from."""
     edited_at: int | None = None
     """Unix seconds of the last edit that people see as one; a change of buttons alone is none."""
     earlier: list[str] = field(default_factory=list[str])

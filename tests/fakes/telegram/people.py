@@ -145,6 +145,22 @@ class People:
         file = self._world.store("photo.jpg", "image/jpeg", data, MediaKind.PHOTO)
         return self._with_file(chat, user, photo_of(file), caption, thread=thread, reply_to=reply_to, album=album)
 
+    def records(
+        self, chat: Chat, user: User, data: bytes, kind: MediaKind = MediaKind.VOICE, *, more: JsonObject | None = None
+    ) -> Message:
+        """A person records something in the chat, or passes it on (`more` has a `forward_origin`)."""
+        self._may_act(chat, user)
+        mime, name = ("video/mp4", "note.mp4") if kind is MediaKind.VIDEO_NOTE else ("audio/ogg", "voice.oga")
+        file = self._world.store(name, mime, data, kind)
+        return self._world.add_message(chat, user, media=Media(kind, file), more=more)
+
+    def shares(
+        self, chat: Chat, user: User, more: JsonObject, text: str = "", *, reply_to: Message | None = None
+    ) -> Message:
+        """A person sends something that is neither text nor file, or more than that: fields of the Message object."""
+        self._may_act(chat, user)
+        return self._world.add_message(chat, user, text, found(text), reply_to=reply_to, more=more)
+
     def album(
         self, chat: Chat, user: User, pictures: Sequence[bytes], *, caption: str = "", thread: int | None = None
     ) -> list[Message]:

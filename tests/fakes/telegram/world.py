@@ -136,6 +136,7 @@ class World:
         media: Media | None = None,
         album: str | None = None,
         service: JsonObject | None = None,
+        more: JsonObject | None = None,
         opens_topic: bool = False,
         silent: bool = False,
     ) -> Message:
@@ -159,6 +160,7 @@ class World:
             media=media,
             album=album,
             service=service,
+            more=more or {},
             silent=silent,
         )
         chat.messages[message.id] = message
@@ -241,7 +243,10 @@ class World:
             body.update(message.service)
             return body
         entities: list[Json] = [to_json(entity, self.user_json) for entity in message.entities]
-        if message.media is None:
+        body.update(message.more)
+        if message.media is None and message.more and not message.text:
+            pass
+        elif message.media is None:
             body["text"] = message.text
             if entities:
                 body["entities"] = entities

@@ -1,0 +1,126 @@
+"""One request to an endpoint for sound, and another if it failed in a way that passes.
+
+Whatever an endpoint does, this ends within `SpeechTerms.seconds`, and each try when nothing has come for `stall_seconds`: as with a model, a
+connection that is open says nothing. What is said of the last failure is for a person; what the server said goes to the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from random import random
+
+import structlog
+
+from agent_core.causes import BreakCause, cause_words
+from agent_core.jsonvalue import Json
+from agent_core.model.failures import rejection
+from agent_core.model.pauses import asked_pause
+from agent_core.model.reach import TransportBroke, reason, theirs
+from agent_core.model.speech.terms import SpeechFailed, SpeechTerms
+from agent_core.model.transport import ModelLine, RequestNotTaken
+from agent_core.patience import Limit
+from agent_core.ports import Clock
+from agent_core.retry import SPEECH
+
+log = structlog.get_logger("speech")
+
+_PASSES = frozenset(
+    {
+        BreakCause.NO_CONTENT,
+        BreakCause.SERVER_ERROR,
+        BreakCause.RATE_LIMITED,
+        BreakCause.DROPPED,
+        BreakCause.NOT_CONNECTED,
+        BreakCause.CONNECTION_REFUSED,
+        BreakCause.UNREACHABLE,
+        BreakCause.GARBAGE,
+    }
+)
+"""What may be otherwise in a moment."""
+
+
+class SpeechBroke(Exception):
+    """A try that came to nothing."""
+
+    def __init__(self, cause: BreakCause, *, pause: float = 0.0, detail: str = "", **facts: float) -> None:
+        super().__init__(cause.value)
+        self.words = cause_words(cause, seconds=facts.get("seconds", 0), status=int(facts.get("status", 0)))
+        self.passes = cause in _PASSES
+        self.pause = pause
+        """Seconds that it asks to wait."""
+        self.detail = detail
+        """For the log."""
+
+
+async def asked(
+    terms: SpeechTerms, path: str, body: bytes, kind: str, clock: Clock, most_bytes: int
+) -> tuple[bytes, str]:
+    """What the endpoint answers, and of what type it says that it is. Raises `SpeechFailed`, within `terms.seconds`."""
+    until = clock.monotonic() + terms.seconds
+    for attempt in range(1, SPEECH.attempts + 1):
+        left = until - clock.monotonic()
+        try:
+            return await _tried(terms, path, body, kind, min(terms.stall_seconds, left), left, most_bytes, clock.now_ms)
+        except SpeechBroke as broke:
+            pause = max(broke.pause, SPEECH.seconds(attempt, random()))  # noqa: S311 - nothing secret
+            log.warning("speech.failed", path=path, attempt=attempt, words=broke.words, error=broke.detail)
+            if not broke.passes or SPEECH.over(attempt) or clock.monotonic() + pause + 1 > until:
+                tries = f" (tried {attempt} times)" if attempt > 1 else ""
+                raise SpeechFailed(f"{broke.words}{tries}") from broke
+        await asyncio.sleep(pause)
+    raise AssertionError
+
+
+async def _tried(
+    terms: SpeechTerms,
+    path: str,
+    body: bytes,
+    kind: str,
+    stall: float,
+    left: float,
+    most_bytes: int,
+    now_ms: Callable[[], int],
+) -> tuple[bytes, str]:
+    try:
+        return await _once(terms, path, body, kind, stall, left, most_bytes, now_ms)
+    except TransportBroke as error:
+        cause, detail = reason(error.__cause__ or error)
+        raise SpeechBroke(cause, detail=detail) from error
+
+
+async def _once(
+    terms: SpeechTerms,
+    path: str,
+    body: bytes,
+    kind: str,
+    stall: float,
+    left: float,
+    most_bytes: int,
+    now_ms: Callable[[], int],
+) -> tuple[bytes, str]:
+    headers = {"User-Agent": "outspoken", **({"Authorization": f"Bearer {terms.key}"} if terms.key else {})}
+    headers |= {**terms.headers, "Content-Type": kind, "Accept-Encoding": "identity"}
+    with theirs():
+        line = ModelLine(f"{terms.url}{path}", headers)
+    found, over = bytearray(), asyncio.get_running_loop().time() + left
+    try:
+        async with Limit(stall) as limit, line.asked(body, terms.connect_seconds) as answer:
+            while (piece := await answer.next()) is not None:
+                limit.move(min(terms.stall_seconds, over - asyncio.get_running_loop().time()))
+                found += piece
+                if len(found) > most_bytes:
+                    raise SpeechBroke(BreakCause.TOO_LONG)
+            return bytes(found), answer.headers.get("content-type", "")
+    except TimeoutError as error:
+        raise SpeechBroke(BreakCause.NO_CONTENT, seconds=stall) from error
+    except RequestNotTaken as error:
+        raise _refused(error.status, error.body, error.headers, now_ms()) from error
+    finally:
+        await line.aclose()
+
+
+def _refused(status: int, body: Json, headers: Mapping[str, str], now_ms: int) -> SpeechBroke:
+    said = rejection(status, body)
+    pause = asked_pause({name.lower(): value for name, value in headers.items()}, body, now_ms)
+    return SpeechBroke(said.cause, pause=pause, detail=said.detail, status=status)
