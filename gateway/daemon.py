@@ -11,7 +11,7 @@ import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,8 +85,11 @@ from gateway.warming import warmed
 from gateway.webhooks.telling import HookTelling
 
 if TYPE_CHECKING:
+    from agent_core.model.speech.speaking import Speaker
+    from agent_core.tools.base import Tool
     from agent_core.tools.mcp.servers import McpServers
     from gateway.chats.attachments import Attachments
+    from gateway.chats.enclosed import EnclosedFiles
     from gateway.webhooks.sender import HookSender
 
 log = structlog.get_logger("gateway")
@@ -163,14 +166,14 @@ async def serving(
         client = _client(endpoints, clock, redactor, stack)
         workers = await stack.enter_async_context(Workers())
         follow_ups, tasks = _later(config, store, clock)
-        tools, shell = await _tools(config, store, paths, workers, clock, stack, follow_ups, tasks)
+        tools, shell = await _tools(config, endpoints[0], store, paths, workers, clock, stack, follow_ups, tasks)
         servers = await _mcp_servers(config, paths, tools, clock, stack)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
         voice = _voice(
-            config, outbox, queues, store, lambda: _attachments(config, endpoints[0], quotas, workers, clock, stack)
+            config, outbox, queues, store, lambda: _files(config, endpoints[0], quotas, workers, clock, stack)
         )
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
@@ -209,11 +212,13 @@ async def serving(
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 
 
-def _attachments(
+def _files(
     config: Config, endpoint: Endpoint, quotas: Quotas, workers: Workers, clock: Clock, stack: AsyncExitStack
-) -> Attachments:
+) -> tuple[Attachments, EnclosedFiles]:
     """What takes files that people send. Made when somebody sends the first one."""
+    from agent_core.documents.kinds import FileKind
     from gateway.chats.attachments import Attachments
+    from gateway.chats.enclosed import EnclosedFiles
     from gateway.chats.readout import FileReaders
 
     ears = None
@@ -221,7 +226,28 @@ def _attachments(
         from agent_core.model.speech.hearing import Transcriber
 
         ears = Transcriber(terms, _programs(stack), clock)
-    return Attachments(quotas, FileReaders(workers, ears, sees_pictures=config.model.pictures))
+    given = {
+        FileKind.PICTURE: config.model.pictures,
+        FileKind.PDF: config.model.pdf,
+        FileKind.SOUND: config.model.audio,
+    }
+    readers = FileReaders(workers, ears, takes=frozenset(kind for kind, takes in given.items() if takes))
+    return Attachments(quotas, readers), EnclosedFiles(quotas, readers)
+
+
+def _speaking(config: Config, endpoint: Endpoint, spool: Path, clock: Clock, stack: AsyncExitStack) -> Sequence[Tool]:
+    """The tool that says something aloud, if somebody speaks. What speaks is loaded with the first words."""
+    if not config.speaking.on or (terms := config.speaking.terms(endpoint)) is None:
+        return ()
+    from agent_core.tools.speak import Speak
+
+    @cache
+    def voice() -> Speaker:
+        from agent_core.model.speech.speaking import Speaker
+
+        return Speaker(terms, cache(partial(_programs, stack)), clock)
+
+    return (Speak(voice, spool, terms.seconds),)
 
 
 def _programs(stack: AsyncExitStack) -> Workers:
@@ -348,6 +374,7 @@ def _later(config: Config, store: Store, clock: Clock) -> tuple[FollowUpsHere, T
 
 async def _tools(
     config: Config,
+    endpoint: Endpoint,
     store: Store,
     paths: Paths,
     workers: Workers,
@@ -360,7 +387,7 @@ async def _tools(
         await shell_tools_here(config.shell, paths.state_dir, store, clock, follow_ups),
         paths.state_dir / "outbox",
     )
-    later = time_tools(follow_ups.later, tasks, config.send.chats)
+    later = (*time_tools(follow_ups.later, tasks, config.send.chats), *_speaking(config, endpoint, spool, clock, stack))
     try:
         found = await toolset(config, store.memory, spool, workers, stack, follow_ups, later, shell)
         return found, shell
@@ -386,9 +413,9 @@ async def _mcp_servers(
 
 
 def _voice(
-    config: Config, outbox: Outbox, queues: Queues, store: Store, attachments: Callable[[], Attachments]
+    config: Config, outbox: Outbox, queues: Queues, store: Store, files: Callable[[], tuple[Attachments, EnclosedFiles]]
 ) -> ChatVoice:
-    return ChatVoice(outbox, attachments, Languages(language_rules(config), queues, store))
+    return ChatVoice(outbox, files, Languages(language_rules(config), queues, store))
 
 
 def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: McpServers | None) -> HubSettings:

@@ -19,6 +19,7 @@ from yarl import URL
 
 from adapters.contract.chat import CallFailed, Cause, Content, Fate
 from agent_core.records import dataclass
+from agent_core.tools.speak import STEM
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ MIB = 1024 * 1024
 MOST_TEXT_BYTES = 32 * 1024
 """A file with more in it is no text for a chat: that would be a wall of messages."""
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+def is_voice(name: str) -> bool:
+    """Whether a file that is sent is a voice message: see `agent_core.tools.speak`."""
+    return name.rpartition(".")[0] == STEM
 
 
 async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:

@@ -7,6 +7,7 @@ stored; the page keeps it until then, and sends it again under the same id.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey
 from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import CALLER, Problem, caller_of, problem_response, refusal
+from adapters.http.enclosing import content_of, digest_of, most_bytes
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
 from adapters.http.routes import HttpRoute
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from adapters.http.openapi.shapes import PageBubble, PageFigures, PageMessage
 
 MAX_TEXT_CHARS = 200_000
-MAX_BODY_BYTES = 1_000_000
 HOLDS_SECONDS = 2.0
 """How often it is looked whether the key of an open page is still good."""
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -104,6 +105,7 @@ class WebChat:
                 "models": [name for name in about.models if request[CALLER].terms.may_ask_for(name)],
                 "rehearsal": about.rehearsal,
                 "notice": REHEARSAL_WORDS if about.rehearsal else "",
+                "file_bytes": most_bytes(request.client_max_size),
             }
         )
 
@@ -146,8 +148,8 @@ class WebChat:
     async def _body(self, request: web.Request) -> dict[str, Json]:
         if request.content_type != "application/json":
             raise _Refused(415, "The body must be JSON (Content-Type: application/json).")
-        if (request.content_length or 0) > MAX_BODY_BYTES:
-            raise _Refused(413, f"The message is larger than {MAX_BODY_BYTES} bytes.")
+        if (request.content_length or 0) > request.client_max_size:
+            raise _Refused(413, f"The message is larger than {request.client_max_size} bytes.")
         try:
             value = json_of(await request.read())
         except NotJson as error:
@@ -164,23 +166,26 @@ class WebChat:
             raise _Refused(400, "id must be 8 to 64 letters, digits, - or _.", param="id")
         if not isinstance(browser, str) or (browser and not _SESSION.fullmatch(browser)):
             raise _Refused(400, "browser must be 8 to 64 letters, digits, - or _.", param="browser")
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str):
             raise _Refused(400, "text must be text that is not empty.", param="text")
         if len(text) > MAX_TEXT_CHARS:
             raise _Refused(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text")
+        content = await asyncio.to_thread(content_of, text, body.get("files"))
+        if isinstance(content, Problem):
+            raise _Refused(content.status, content.message, param=content.param)
         caller = request[CALLER]
         ticket = await self._gateway.accept(
             FromApi(
                 account="web",
                 platform_key=f"{key.chat}:{message}{f':{caller.realm}' if caller.realm else ''}",
                 session=key,
-                input=(InputMessage(text),),
+                input=(InputMessage(content),),
                 surface="web",
                 memory_scope=scope_of(caller.person) if caller.person else "web",
                 key=caller.key,
                 can_approve=True,
                 browser=browser,
-                digest=text,
+                digest=digest_of(content),
                 language=accepted(request.headers.get("Accept-Language", "")),
             )
         )

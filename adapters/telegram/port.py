@@ -19,7 +19,7 @@ from adapters.contract.chat import (
     id_of,
     not_by_edit,
 )
-from adapters.contract.files import bytes_of
+from adapters.contract.files import bytes_of, is_voice
 from adapters.contract.pacing import Rate
 from adapters.telegram.errors import failure
 from adapters.telegram.pieces import entities, pieces, shorter
@@ -33,6 +33,8 @@ T = TypeVar("T")
 CAPTION_UNITS = 1024
 UPLOAD_BYTES = 50 * 1024 * 1024
 PHOTO_BYTES = 10 * 1024 * 1024
+_SPOKEN = (".ogg", ".mp3", ".m4a")
+"""What Telegram takes as a voice message (https://core.telegram.org/bots/api#sendvoice)."""
 _PICTURES = (".png", ".jpg", ".jpeg")
 
 ACCOUNT_RATE = Rate(burst=10, interval_ms=50)
@@ -101,6 +103,20 @@ class TelegramPort(ChatPort):
             except CallFailed as error:
                 if error.fate is not Fate.REFUSED or error.cause not in (Cause.FORM, Cause.OTHER):
                     raise  # what is refused as a picture may still go as a file
+        if is_voice(name) and name.endswith(_SPOKEN):
+            spoken = self._bot.send_voice(
+                chat, data, caption=caption, caption_entities=marks, message_thread_id=thread, filename=name
+            )
+            try:
+                return id_of((await self.asked(spoken)).message_id)
+            except CallFailed as error:
+                if error.fate is not Fate.REFUSED or error.cause in (
+                    Cause.BLOCKED,
+                    Cause.NO_CHAT,
+                    Cause.NO_THREAD,
+                    Cause.MOVED,
+                ):
+                    raise  # whoever wants no voice messages gets the sound as a file
         document = self._bot.send_document(
             chat, data, caption, filename=name, caption_entities=marks, message_thread_id=thread
         )

@@ -7,7 +7,6 @@ fetched again, and what lies in the workspace already is not put there twice.
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import re
 from collections.abc import Awaitable, Callable
@@ -19,12 +18,13 @@ import structlog
 from adapters.contract.base import FromChat
 from adapters.contract.chat import Attachment, AttachmentKind, CallFailed, ChatPort, Fate
 from agent_core.documents.kinds import FileKind
+from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, text_of
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
-from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, parts_of, quoted
+from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, part_of, parts_of, quoted
 from gateway.limits.quotas import Quotas
 
 log = structlog.get_logger("chat")
@@ -53,8 +53,8 @@ class TakenAttachment:
     """What the person says in it themselves: a voice message."""
     deaf: str = ""
     """Why nothing else of this message is listened to, either."""
-    picture: str = ""
-    """A data URL, if the model is to see it."""
+    part: Json = None
+    """For the model's own eyes or ears, if it has them."""
     complaint: str = ""
     """For the person, if it was not taken, or if nobody here can tell what is in it."""
 
@@ -78,7 +78,7 @@ class Attachments:
         own = [*(text_of(m.content) for m in inbound.input), *(one.said for one in taken)]
         said = "\n".join(words for words in own if words.strip()) or NO_WORDS
         words = f"{said}\n\n{GATEWAY_PREFIX} {notes_of(taken)}"
-        content = parts_of(words, [one.picture for one in taken if one.picture])
+        content = parts_of(words, [one.part for one in taken if one.part is not None])
         foreign = inbound.chat.foreign or (ATTACHED if inbound.chat.brings_others else "")
         return replace(inbound, input=(InputMessage(content, foreign=foreign),))
 
@@ -103,13 +103,13 @@ class Attachments:
             return _not_taken(one, error.words)
         found = await self._readers.read(data, one.name, one.mime, workspace, deaf)
         if one.kind is AttachmentKind.VOICE and found.kind not in RECORDED:
-            found = replace(found, text="", seen=False, why="it is no recording")
+            found = replace(found, text="", native=False, why="it is no recording")
         text = found.text.encode("utf-8", "replace") if found.text and not found.plain else b""
         adding = {QuotaKind.WORKSPACE: blocks(len(data)) + blocks(len(text)), QuotaKind.FILES: 2 if text else 1}
         try:
             async with space.hold(adding):
-                path = await asyncio.to_thread(_save, workspace, one.name, data)
-                beside = await asyncio.to_thread(_save, workspace, f"{path}.txt", text) if text else path
+                path = await asyncio.to_thread(save, workspace, one.name, data)
+                beside = await asyncio.to_thread(save, workspace, f"{path}.txt", text) if text else path
         except NoRoom as error:
             said = _said(found) if one.kind is AttachmentKind.VOICE else ""
             return replace(_no_room(one, for_person(error.full)), said=said)
@@ -135,8 +135,8 @@ def _taken(one: Attachment, found: Readout, data: bytes, path: str, beside: str)
         words = f"I have put {one.name} into the workspace, but I cannot tell what is in it: {found.why}."
         note = f"{note}. You cannot tell what is in it: {found.why}. They are told so.]"
         return TakenAttachment(note, complaint=words, deaf=found.deaf)
-    if found.seen:
-        return TakenAttachment(f"{note}.]", picture=f"data:{found.mime};base64,{base64.b64encode(data).decode()}")
+    if found.native:
+        return TakenAttachment(f"{note}.]", part=part_of(found, path, data))
     if one.kind is AttachmentKind.VOICE:
         whose = "They recorded it themselves: the words of their message are what they say in it"
         return TakenAttachment(f"{note}. {whose}.]", said=_said(found))
@@ -180,7 +180,7 @@ def safe_name(name: str) -> str:
     return plain[-100:] or "file"
 
 
-def _save(workspace: Path, name: str, data: bytes) -> str:
+def save(workspace: Path, name: str, data: bytes) -> str:
     """Write a new file, unless the same is there already, under whatever name; an existing one is never overwritten."""
     workspace.mkdir(parents=True, exist_ok=True)
     same = _same(workspace, data)

@@ -6,6 +6,8 @@ Whatever it is, there is a text for the model or a reason for the person: which 
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Protocol
 
@@ -24,6 +26,10 @@ PICTURE_BYTES = 5 * 1024 * 1024
 """A larger one is kept as a file, and not put before the model."""
 PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 """Those that models take."""
+SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+"""Those that models take, and what they are called there."""
+NATIVE_BYTES = 10 * 1024 * 1024
+"""A larger PDF or sound is not put before the model as it is."""
 SHOWN_CHARS = 6_000
 """Of one file's text the model reads at once."""
 SHOWN_IN_ALL = 18_000
@@ -55,17 +61,17 @@ class Readout:
     """Why the model is shown nothing of it, for the person."""
     deaf: str = ""
     """Why nothing can be listened to just now."""
-    seen: bool = False
-    """It is a picture for the model's eyes."""
+    native: bool = False
+    """The model is given it as it is: a picture for its eyes, a sound for its ears."""
 
 
 class FileReaders:
     """Of the gateway."""
 
-    def __init__(self, workers: Workers, ears: Listener | None = None, *, sees_pictures: bool) -> None:
+    def __init__(self, workers: Workers, ears: Listener | None = None, *, takes: Collection[FileKind]) -> None:
         self._workers = workers
         self._ears = ears
-        self._sees = sees_pictures
+        self._takes = takes
 
     async def read(self, data: bytes, name: str, claimed: str, owner: object, deaf: str = "") -> Readout:
         """What is in a file. Never raises for what the file holds. `deaf`: why it is not listened to, as the one before it could not be."""
@@ -74,7 +80,11 @@ class FileReaders:
         match kind:
             case FileKind.PICTURE:
                 why = self._not_seen(mime, len(data))
-                return replace(bare, about=mime, seen=not why, why=why)
+                return replace(bare, about=mime, native=not why, why=why)
+            case FileKind.PDF if kind in self._takes and len(data) <= NATIVE_BYTES:
+                return replace(bare, about="PDF", native=True)
+            case FileKind.SOUND if kind in self._takes and mime in SOUNDS and len(data) <= NATIVE_BYTES:
+                return replace(bare, about="a sound", native=True)
             case FileKind.SOUND:
                 return await self._heard(replace(bare, about="a sound"), data, deaf, NO_EARS)
             case FileKind.VIDEO:
@@ -83,7 +93,7 @@ class FileReaders:
                 return await self._told(bare, data, name, owner)
 
     def _not_seen(self, mime: str, size: int) -> str:
-        if not self._sees:
+        if FileKind.PICTURE not in self._takes:
             return "the model here sees no pictures"
         if mime not in PICTURES:
             return (
@@ -138,11 +148,18 @@ def quoted(name: str, text: str, room: int, beside: str) -> str:
     return f"It begins like this:\n{clean[:room]}\n(only the first {room} of {len(clean)} characters; all of it is in {beside}: read_file)"
 
 
-def parts_of(words: str, pictures: list[str]) -> Json:
-    """A message's content: its words, and the pictures for the model's eyes. Pure."""
-    if not pictures:
-        return words
-    return [
-        {"type": "text", "text": words},
-        *({"type": "image_url", "image_url": {"url": one}} for one in pictures),
-    ]
+def part_of(found: Readout, name: str, data: bytes) -> Json:
+    """What the model is given as it is, as a part of a message. Pure."""
+    encoded = base64.b64encode(data).decode()
+    match found.kind:
+        case FileKind.SOUND:
+            return {"type": "input_audio", "input_audio": {"data": encoded, "format": SOUNDS[found.mime]}}
+        case FileKind.PDF:
+            return {"type": "file", "file": {"filename": name, "file_data": f"data:{found.mime};base64,{encoded}"}}
+        case _:
+            return {"type": "image_url", "image_url": {"url": f"data:{found.mime};base64,{encoded}"}}
+
+
+def parts_of(words: str, parts: list[Json]) -> Json:
+    """A message's content: its words, and what the model is given as it is. Pure."""
+    return [{"type": "text", "text": words}, *parts] if parts else words

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract.base import FromChat, Inbound, SessionKey
+from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.failures.notices import NotStarted
+from agent_core.jsonvalue import Json
 from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
@@ -25,6 +27,7 @@ from gateway.queues.languages import Languages
 
 if TYPE_CHECKING:
     from gateway.chats.attachments import Attachments
+    from gateway.chats.enclosed import EnclosedFiles
 
 READING_SECONDS = 5.0
 READING = sentence("⏳ I am looking through what you sent, or listening to it …")
@@ -33,14 +36,22 @@ PUT_ASIDE = sentence(
 )
 
 
+def contents_of(inbound: FromApi) -> Iterator[Json]:
+    """What its messages hold, and those that it brings along."""
+    yield from (message.content for message in inbound.input)
+    yield from (message.get("content") for message in inbound.own_history or ())
+
+
 class ChatVoice:
     """Says nothing for messages that are no chat's."""
 
-    def __init__(self, outbox: Outbox, attachments: Callable[[], Attachments], languages: Languages) -> None:
-        """`attachments`: made when somebody sends the first one."""
+    def __init__(
+        self, outbox: Outbox, files: Callable[[], tuple[Attachments, EnclosedFiles]], languages: Languages
+    ) -> None:
+        """`files`: made once, when somebody sends the first one."""
         self._languages = languages
         self._outbox = outbox
-        self._attachments = attachments
+        self._files = cache(files)
 
     def outlet(self, chat: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
         return self._outbox.outlet(chat, turn, session, epoch)
@@ -52,7 +63,11 @@ class ChatVoice:
         await self._outbox.parts.load_words(owner, waiting)
 
     async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
-        if not isinstance(inbound, FromChat) or not inbound.chat.attachments:
+        if isinstance(inbound, FromApi):
+            if any(isinstance(content, list) for content in contents_of(inbound)):
+                return await self._files()[1].told(inbound, workspace)
+            return inbound
+        if not inbound.chat.attachments:
             return inbound
         address = inbound.chat.address
 
@@ -64,7 +79,7 @@ class ChatVoice:
         port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
         with speaking(self._languages.at_once(inbound)):
             async with self._waiting(address, owner, inbox_id):
-                return await self._attachments().fetched(inbound, workspace, port, tell)
+                return await self._files()[0].fetched(inbound, workspace, port, tell)
 
     @asynccontextmanager
     async def _waiting(self, address: ChatAddress, owner: Owner, inbox_id: int) -> AsyncGenerator[None]:

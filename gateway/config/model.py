@@ -163,6 +163,10 @@ class Model(Section):
     JSON, or names separated by commas."""
     pictures: bool = True
     """The model sees pictures that people send; else they are only put into the workspace."""
+    pdf: bool = False
+    """The model is given PDF as they are, up to 10 MB; else their text."""
+    audio: bool = False
+    """The model is given sounds (WAV, MP3) as they are, up to 10 MB; else what is said in them, see [hearing]."""
     connect_seconds: float = Field(default=CONNECT_SECONDS, ge=0.1, le=300)
     """Seconds to wait for a connection."""
     first_content_seconds: Seconds = _TURN.first_content_seconds

@@ -33,7 +33,7 @@ from gateway.config.server import Server
 from gateway.config.tools.mcp import Mcp
 from gateway.config.tools.search import Search
 from gateway.config.tools.shell import Shell
-from gateway.config.tools.speech import Hearing
+from gateway.config.tools.speech import Hearing, Speaking
 from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
 from gateway.config.webhooks import HooksSection, Webhooks
 from gateway.limits.alerts import AlertLimits, AlertRules
@@ -293,6 +293,7 @@ class _First(BaseSettings):
     search: Search = Field(default_factory=Search)
     shell: Shell = Field(default_factory=Shell)
     hearing: Hearing = Field(default_factory=Hearing)
+    speaking: Speaking = Field(default_factory=Speaking)
     mcp: Mcp = Field(default_factory=Mcp)
     agents: Agents = Field(default_factory=Agents)
     budgets: BudgetsSection = Field(default_factory=BudgetsSection)

@@ -83,4 +83,4 @@ NEEDS_PLACE = frozenset({spec.name for spec in (*OF_TIME, START_TASK)})
 
 def later_names() -> tuple[str, ...]:
     """What they are called, those with them that only some configurations offer."""
-    return (*(spec.name for spec in OF_TIME), START_TASK.name, SEND_MESSAGE)
+    return (*(spec.name for spec in OF_TIME), START_TASK.name, SEND_MESSAGE, "speak")

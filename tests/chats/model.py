@@ -62,11 +62,19 @@ class ScriptedModel:
     """What it was given to hear: the file's name, its type, its bytes."""
     deaf: list[str] = field(default_factory=list[str])
     """What happens to the next sounds instead: a status, or ``stall``."""
+    said: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What it was to say aloud."""
+    mute: list[str] = field(default_factory=list[str])
+    """What happens to the next such wishes instead: a status."""
     begins: asyncio.Event = field(default_factory=asyncio.Event)
     """No answer begins before it is set."""
 
     def __post_init__(self) -> None:
         self.begins.set()
+
+    async def seen(self) -> None:
+        """A moment later."""
+        await asyncio.sleep(0.02)
 
     def release(self) -> None:
         """Let everything that holds go on."""
@@ -107,6 +115,14 @@ class ScriptedModel:
             case "stall":
                 await asyncio.sleep(60)
                 return web.Response()
+            case status:
+                return web.json_response({"error": {"message": "not now"}}, status=int(status))
+
+    async def speak(self, request: web.Request) -> web.StreamResponse:
+        self.said.append(await request.json())
+        match self.mute.pop(0) if self.mute else "":
+            case "":
+                return web.Response(body=b"OggS" + b"spoken" * 20, content_type="audio/ogg")
             case status:
                 return web.json_response({"error": {"message": "not now"}}, status=int(status))
 
@@ -222,6 +238,7 @@ async def scripted_model() -> AsyncGenerator[ScriptedModel]:
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post("/v1/chat/completions", model.handle)
     app.router.add_post("/v1/audio/transcriptions", model.listen)
+    app.router.add_post("/v1/audio/speech", model.speak)
     async with listening(app) as url:
         model.url = f"{url}/v1"
         try:

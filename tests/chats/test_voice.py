@@ -10,11 +10,13 @@ import pytest
 
 from agent_core.messages import said_by_the_gateway, said_by_the_person
 from agent_core.rules.taint import ATTACHED, FORWARDED
-from tests.chats.harness import Harness, answer, process, quiet, running, texts
+from tests.agent_core.oddfiles import WORDS, pdf
+from tests.chats.harness import Harness, answer, answers, process, quiet, running, texts
 from tests.chats.model import text_of
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_beside import whose
 from tests.fakes.common import JsonObject
+from tests.fakes.telegram import refusal
 
 EARS = {"OUTSPOKEN_HEARING__MODEL": "whisper-1"}
 SOUND = b"OggS" + bytes(range(200))
@@ -133,3 +135,71 @@ async def test_a_program_can_listen_in_the_endpoints_place(telegram: TelegramHar
     async with running(telegram, OUTSPOKEN_HEARING__COMMAND=command):
         telegram.voice(chat, ada, SOUND)
         await answer(telegram, chat, f"{len(SOUND)} bytes", 20)
+
+
+SPEAKS = {"OUTSPOKEN_SPEAKING__MODEL": "tts-1", "OUTSPOKEN_SPEAKING__VOICE": "echo"}
+
+
+async def test_what_the_agent_says_aloud_arrives(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, **SPEAKS):
+        platform.say(chat, ada, 'usetool speak {"text": "good morning"}')
+        await answer(platform, chat, "Done: It is on its way")
+        await platform.until(lambda: any(one.data.startswith(b"OggS") for one in answers(platform, chat)))
+        assert platform.model.said == [
+            {"model": "tts-1", "input": "good morning", "voice": "echo", "response_format": "opus"}
+        ]
+        platform.model.mute = ["401"]
+        platform.say(chat, ada, 'usetool speak {"text": "good night"}')
+        await answer(platform, chat, "It could not be said aloud: the provider did not accept the key (HTTP 401)")
+
+
+async def test_on_telegram_it_is_a_voice_message_or_a_file_for_who_wants_none(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram, **SPEAKS):
+        telegram.say(chat, ada, 'usetool speak {"text": "good morning"}')
+        await telegram.until(lambda: bool(telegram.fake.log.of("sendVoice")))
+        await answer(telegram, chat, "Done: It is on its way")
+        telegram.fake.script("sendVoice", refusal(400, "Bad Request: VOICE_MESSAGES_FORBIDDEN"))
+        telegram.say(chat, ada, 'usetool speak {"text": "good night"}')
+        await telegram.until(lambda: bool(telegram.fake.log.of("sendDocument")))
+
+
+async def test_a_program_can_speak_in_the_endpoints_place(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    script = telegram.folder / "mouth.py"
+    script.write_text(
+        "import sys, wave\nwith wave.open(sys.argv[1], 'wb') as file:\n    file.setparams((1, 2, 8000, 0, 'NONE', ''))\n"
+        "    file.writeframes(b'\\0\\1' * 100 * len(sys.stdin.read()))"
+    )
+    command = f'["{sys.executable}", "{script}", "{{out}}"]'
+    async with running(telegram, OUTSPOKEN_SPEAKING__COMMAND=command):
+        telegram.say(chat, ada, 'usetool speak {"text": "good morning"}')
+        await telegram.until(lambda: any(one.data for one in answers(telegram, chat)), 20)
+
+
+async def test_the_rehearsal_model_hears_speaks_and_tells_what_is_in_a_file(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    rehearsal = {
+        "OPENAI_BASE_URL": "",
+        "OPENAI_API_KEY": "",
+        "OUTSPOKEN_MODEL__NAME": "",
+        "OUTSPOKEN_SPEAKING__MODEL": "hum",
+    }
+    async with running(platform, **rehearsal):
+        platform.voice(chat, ada, SOUND)
+        await answer(
+            platform, chat, f"You wrote “This is what the rehearsal model hears: a sound of {len(SOUND)} bytes.”"
+        )
+        platform.attach(chat, ada, "talk.ogg", SOUND + b"2", "audio/ogg", "transcribe this")
+        await answer(platform, chat, f"a sound of {len(SOUND) + 1} bytes", 20)
+        platform.attach(chat, ada, "plan.pdf", pdf([WORDS]), "application/pdf", "what is in this PDF?")
+        await answer(platform, chat, WORDS, 20)
+        platform.say(chat, ada, "say aloud: good morning")
+        await platform.until(
+            lambda: any(one.data.startswith((b"RIFF", b"OggS")) for one in answers(platform, chat)), 20
+        )

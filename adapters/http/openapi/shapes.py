@@ -113,6 +113,8 @@ class AboutAnswer(TypedDict):
     rehearsal: bool
     """No model is configured: the rehearsal model answers."""
     notice: str
+    file_bytes: int
+    """How large the files of one message may be in all."""
 
 
 class PageBubble(TypedDict):
@@ -177,12 +179,23 @@ class PageMessage(TypedDict):
     """Null as long as the turn is not over."""
 
 
+class FileToSay(TypedDict):
+    """A file or a picture that comes with what a person says."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    data: Annotated[str, StringConstraints(pattern=r"^data:[^,]*;base64,.+")]
+    """Its type and its bytes."""
+
+
 class MessageToSay(TypedDict):
     """What a person says on the page."""
 
     id: PageName
     """8 to 64 letters, digits, - or _; the same again is the same message."""
-    text: Annotated[str, StringConstraints(pattern=r"\S", max_length=200_000)]
+    text: Annotated[str, StringConstraints(max_length=200_000)]
+    """Not empty, unless there are files."""
+    files: NotRequired[list[FileToSay]]
+    """At most ten."""
     browser: NotRequired[PageName]
     """Stands for the browser, whose memory it is where no key says whose."""
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from agent_core.jsonvalue import Json
-from agent_core.messages import said_by_the_gateway, said_by_the_person, text_of
+from agent_core.messages import GATEWAY_PREFIX, said_by_the_gateway, said_by_the_person, text_of
 from agent_core.records import dataclass
+
+ATTACHED = "[The person attached"
+"""How the gateway says that a file came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class RehearsalRequest:
     """Counts the requests with the same conversation, from 1."""
     asked: int
     """Counts the requests for the same words of the person, from 1."""
+    attached: str = ""
+    """What the gateway said of the latest files that came with a message of the person's."""
     schemas: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What each tool takes."""
     choice: Json = None
@@ -54,6 +59,7 @@ def read(
         results=tuple(said_by_the_person(text_of(m.get("content"))) for m in since if m.get("role") == "tool"),
         said=said,
         advice=" ".join(advice).lower(),
+        attached=next((said for said in map(_attached, reversed(plain)) if said), ""),
         tools=frozenset(_schemas(tools)),
         attempt=attempt,
         asked=asked,
@@ -61,6 +67,11 @@ def read(
         choice=choice,
         form=form,
     )
+
+
+def _attached(message: Mapping[str, Json]) -> str:
+    said = said_by_the_gateway(text_of(message.get("content"))) if message.get("role") == "user" else ""
+    return said.removeprefix(GATEWAY_PREFIX).strip() if ATTACHED in said else ""
 
 
 def key_of(messages: Sequence[Json]) -> str:

@@ -16,6 +16,7 @@ PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools
 CAN = """\
 - `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
 - `list files`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
+- `transcribe this`, `what is in this PDF` (of a file that you attach), `say aloud: good morning` (if it is set up to speak)
 - `run: python3 --version`, `run the tests in this archive`, `make a chart of this CSV` (where commands can be run)
 - `remember that my dog is called Rex`, `remember as tea: milk, no sugar`, `forget tea`, `what do you remember (about tea)`
 - `remember for this chat: we meet on Mondays`, `remember for everybody as hours: 9 to 5` (if you may), `todo: tidy up, write home`
@@ -84,12 +85,17 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?send to ([\w-]+)\s*:\s+(.+)$", lambda m: ("send_message", {"to": m[1], "text": m[2].strip()}, "I'll send it.")),
         (r"^(?:please )?my time ?zone is ([\w/+-]+)\W*$", lambda m: ("set_timezone", {"zone": m[1]}, "I'll keep that.")),
         (r"^todo\s*:\s*(.+)$", lambda m: ("todo", {"items": [{"text": t.strip(), "state": "pending"} for t in m[1].split(",") if t.strip()]}, "I'll write the list.")),
+        (r"^(?:please )?(?:say aloud|speak)\s*:\s*(.+)$", lambda m: ("speak", {"text": m[1].strip()}, "I'll say it.")),
         (r"^(?:please )?run\s*:\s*(.+)$", lambda m: ("run_command", {"script": m[1].strip()}, "I'll run that.")),
         (r"^(?:please )?(?:run|start) (?:all )?the tests in (?:this|the|that|my) archive\b.*$", lambda _: ("run_command", {"script": RUN_TESTS, "wait_seconds": 2}, "I'll unpack it and run its tests.")),
         (r"^(?:please )?(?:make|draw) (?:me )?a chart of (?:this|the|that|my) (?:csv|table)\b.*$", lambda _: ("run_command", {"argv": ["python3", "-c", DRAW_CHART]}, "I'll draw it.")),
 )  # fmt: skip
 
 
+_ABOUT_FILES = re.compile(
+    r"^(?:please )?(?:transcribe (?:this|it)|what (?:is|does it say) in (?:this|the|that|my) (?:pdf|file|document|sheet|recording|sound))\W*",
+    re.IGNORECASE,
+)
 _HEAD = re.compile(r"^\[[^\]]*\]\s+")
 """What the gateway says before a prompt of which nobody wrote anything just now."""
 
@@ -129,6 +135,8 @@ def plan(conversation: RehearsalRequest) -> Script:
         tasks.append(("send_file", {"path": "chart.svg"}, "Here it is."))
     if tasks:
         return _work(conversation, tasks)
+    if _ABOUT_FILES.match(words.strip()):
+        return _told_of_files(conversation.attached)
     return _talk(conversation)
 
 
@@ -190,6 +198,17 @@ def _followed(words: str) -> Script:
     _, _, came = rest.partition("\n\n")
     shown = "\n".join(line for line in came.strip().splitlines() if not line.startswith("----- "))[-3000:].strip()
     return (Say(f"{title}." + (f"\n\n```\n{shown}\n```" if shown else "")), EndReply("stop"))
+
+
+def _told_of_files(attached: str) -> Script:
+    """What the gateway has read in them, as a model would say it."""
+    if not attached:
+        return (Say("There is no file in this conversation that I could look into."), EndReply("stop"))
+    begins = next((mark for mark in ("This is its text:\n", "It begins like this:\n") if mark in attached), "")
+    if not begins:
+        return (Say(f"This is what I was told of it:\n\n{attached}"), EndReply("stop"))
+    shown = attached.partition(begins)[2].rpartition("\n(")[0].strip()[:1500]
+    return (Say("This is in it:\n\n" + "\n".join(f"> {line}" for line in shown.splitlines())), EndReply("stop"))
 
 
 def _talk(conversation: RehearsalRequest) -> Script:

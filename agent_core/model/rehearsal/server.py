@@ -14,6 +14,7 @@ from aiohttp import web
 from agent_core.jsonvalue import Json
 from agent_core.model.rehearsal.conversation import RehearsalRequest, key_of, read
 from agent_core.model.rehearsal.script import plan, told_to_its_end
+from agent_core.model.rehearsal.sound import heard, hummed
 from agent_core.model.rehearsal.wire import (
     BreakOff,
     EndReply,
@@ -49,6 +50,7 @@ class RehearsalServer:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=256 * 1024 * 1024)
         app.add_routes([web.post("/v1/chat/completions", self._chat), web.get("/v1/models", self._models)])
+        app.add_routes([web.post("/v1/audio/transcriptions", self._listen), web.post("/v1/audio/speech", self._speak)])
         return app
 
     def _count(self, key: str) -> int:
@@ -68,6 +70,24 @@ class RehearsalServer:
         return self._refused(request) or web.json_response(
             {"object": "list", "data": [{"id": "rehearsal", "object": "model"}]}
         )
+
+    async def _listen(self, request: web.Request) -> web.Response:
+        if refused := self._refused(request):
+            return refused
+        file = (await request.post()).get("file")
+        if not isinstance(file, web.FileField):
+            return _error(Refuse(400, "file is missing"))
+        with file.file as sound:
+            return web.json_response({"text": heard(sound.read())})
+
+    async def _speak(self, request: web.Request) -> web.Response:
+        if refused := self._refused(request):
+            return refused
+        body: Json = orjson.loads(await request.read())
+        text = body.get("input") if isinstance(body, dict) else None
+        if not isinstance(text, str) or not text:
+            return _error(Refuse(400, "input is missing"))
+        return web.Response(body=hummed(text), content_type="audio/wav")
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         refused = self._refused(request)

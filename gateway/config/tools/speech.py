@@ -73,3 +73,26 @@ class Hearing(_Speech):
     def terms(self, endpoint: Endpoint) -> SpeechTerms | None:
         """Who listens; None: nobody. `endpoint` is the first model's."""
         return self._terms(endpoint, "gpt-4o-mini-transcribe", self.language, "")
+
+
+class Speaking(_Speech):
+    """Text to speech: the tool speak; see docs/voice.md."""
+
+    model: str = Field(default="", examples=["gpt-4o-mini-tts"])
+    """Model that speaks. Empty: nobody speaks, unless there is a command."""
+    base_url: Url = Field(default="", examples=["http://127.0.0.1:8880/v1"])
+    """Address of the API that has /audio/speech. Empty: as in [model]."""
+    voice: str = Field(default="alloy", min_length=1, max_length=100)
+    """Its voice."""
+    command: Texts = Field(default=(), examples=[["piper", "-m", "en_GB-alba-medium.onnx", "-f", "{out}"]])
+    """Program that speaks in the endpoint's place, with its arguments. It reads the text from its standard input, and writes the sound to
+    {out}, or to its standard output."""
+
+    @property
+    def on(self) -> bool:
+        """Somebody speaks."""
+        return bool(self.command) or self.model not in ("", NOBODY)
+
+    def terms(self, endpoint: Endpoint) -> SpeechTerms | None:
+        """Who speaks; None: nobody. `endpoint` is the first model's."""
+        return self._terms(endpoint, "", "", self.voice)

@@ -32,4 +32,5 @@ def known_names(config: Config) -> Sequence[str]:
     more = ((READ_SKILL, config.tools.skills), (SEARCH_WEB, config.search.engine))
     shell = SHELL_TOOLS if config.shell.on else ()
     everybodys = (FOR_EVERYBODY,) if config.tools.memory_writers else ()
-    return (*tool_names(), *later_names(), *everybodys, *shell, *(name for name, there in more if there))
+    spoken = ("speak",) if config.speaking.on else ()
+    return (*tool_names(), *spoken, *later_names(), *everybodys, *shell, *(name for name, there in more if there))

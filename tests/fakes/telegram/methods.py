@@ -31,6 +31,7 @@ METHODS: Mapping[str, Method] = {
     "sendMessage": sending.send_message,
     "sendMessageDraft": sending.send_message_draft,
     "sendDocument": sending.send_document,
+    "sendVoice": sending.send_voice,
     "sendPhoto": sending.send_photo,
     "sendMediaGroup": sending.send_media_group,
     "editMessageText": sending.edit_message_text,

@@ -225,6 +225,11 @@ def send_document(world: World, params: Params) -> Json:
     return _send_media(world, params, MediaKind.DOCUMENT)
 
 
+def send_voice(world: World, params: Params) -> Json:
+    """https://core.telegram.org/bots/api#sendvoice"""
+    return _send_media(world, params, MediaKind.VOICE)
+
+
 def send_photo(world: World, params: Params) -> Json:
     """https://core.telegram.org/bots/api#sendphoto"""
     return _send_media(world, params, MediaKind.PHOTO)

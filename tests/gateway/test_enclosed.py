@@ -1,0 +1,127 @@
+"""Files that come within requests of the API, and from the web page."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+
+from agent_core.messages import said_by_the_gateway, said_by_the_person
+from tests.agent_core.oddfiles import WORDS, encrypted_pdf, pdf
+from tests.chats.model import ScriptedModel, scripted_model, text_of
+from tests.serving import served
+
+Parts = list[dict[str, Any]]
+
+
+def encoded(data: bytes, mime: str = "application/pdf") -> str:
+    return f"data:{mime};base64,{base64.b64encode(data).decode()}"
+
+
+def env(model: ScriptedModel, **more: str) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1", **more}
+
+
+def client(url: str) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+
+
+def file(data: bytes, name: str = "plan.pdf") -> dict[str, Any]:
+    return {"type": "file", "file": {"filename": name, "file_data": encoded(data)}}
+
+
+def words(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+async def ask(url: str, *contents: Any) -> str:
+    messages: Any = []
+    for number, content in enumerate(contents):
+        messages += [{"role": "assistant", "content": "Yes."}] if number else []
+        messages.append({"role": "user", "content": content})
+    async with client(url) as sdk:
+        reply = await sdk.chat.completions.create(model="m1", messages=messages, user="ada")
+    return reply.choices[0].message.content or ""
+
+
+async def test_what_is_in_a_file_of_a_request_is_before_the_model_and_in_the_workspace(tmp_path: Path) -> None:
+    async with scripted_model() as model, served(tmp_path, env(model)) as up:
+        assert await ask(up.url, [words("say I have read it"), file(pdf([WORDS]))]) == "I have read it"
+        asked = text_of(model.requests[0][-1]["content"])
+        assert said_by_the_person(asked) == "say I have read it"
+        assert WORDS in said_by_the_gateway(asked)
+    assert {one.name for one in tmp_path.rglob("plan.pdf*")} == {"plan.pdf", "plan.pdf.txt"}
+
+
+async def test_a_file_that_a_client_brings_along_each_time_is_read_each_time_and_once(tmp_path: Path) -> None:
+    async with scripted_model() as model, served(tmp_path, env(model)) as up:
+        for _ in range(2):
+            assert await ask(up.url, [words("look"), file(pdf([WORDS]))], "say and now") == "and now"
+        assert all(WORDS in text_of(request[-3]["content"]) for request in model.requests)
+
+
+async def test_what_nobody_here_can_read_is_left_to_the_model(tmp_path: Path) -> None:
+    async with scripted_model() as model, served(tmp_path, env(model)) as up:
+        await ask(up.url, [words("say hm"), file(encrypted_pdf("secret"))])
+        assert [part["type"] for part in model.requests[0][-1]["content"]] == ["text", "file"]
+
+
+async def test_a_model_that_reads_pdf_is_given_them_as_they_are(tmp_path: Path) -> None:
+    async with scripted_model() as model, served(tmp_path, env(model, OUTSPOKEN_MODEL__PDF="true")) as up:
+        await ask(up.url, [words("say hm"), file(pdf([WORDS]))])
+        assert [part["type"] for part in model.requests[0][-1]["content"]] == ["text", "file"]
+
+
+@pytest.mark.parametrize("heard", [True, False])
+async def test_sound_of_a_request_is_heard_or_left_to_the_model(tmp_path: Path, heard: bool) -> None:
+    more = {"OUTSPOKEN_HEARING__MODEL": "whisper-1"} if heard else {}
+    sound = base64.b64encode(b"RIFF\0\0\0\0WAVEfmt " + b"\0" * 100).decode()
+    part = {"type": "input_audio", "input_audio": {"data": sound, "format": "wav"}}
+    async with scripted_model() as model, served(tmp_path, env(model, **more)) as up:
+        await ask(up.url, [words("say hm"), part])
+        asked = model.requests[0][-1]["content"]
+        if heard:
+            assert "say I heard you" in said_by_the_gateway(text_of(asked))
+        else:
+            assert [one["type"] for one in asked] == ["text", "input_audio"]
+
+
+async def test_files_of_responses_are_read_likewise(tmp_path: Path) -> None:
+    async with scripted_model() as model, served(tmp_path, env(model)) as up, client(up.url) as sdk:
+        content: Any = [
+            {"type": "input_text", "text": "say I have read it"},
+            {"type": "input_file", "filename": "plan.pdf", "file_data": encoded(pdf([WORDS]))},
+        ]
+        reply = await sdk.responses.create(model="m1", input=[{"role": "user", "content": content}])
+        assert reply.output_text == "I have read it"
+        assert WORDS in said_by_the_gateway(text_of(model.requests[0][-1]["content"]))
+
+
+async def test_the_page_sends_files_and_pictures(tmp_path: Path) -> None:
+    png = b"\x89PNG\r\n\x1a\n" + b"\0" * 64
+    files: Parts = [
+        {"name": "plan.pdf", "data": encoded(pdf([WORDS]))},
+        {"name": "cat.png", "data": encoded(png, "image/png")},
+        {"name": "locked.pdf", "data": encoded(encrypted_pdf("secret"))},
+    ]
+    async with scripted_model() as model, served(tmp_path, env(model)) as up, aiohttp.ClientSession() as http:
+        place = f"{up.url}/api/sessions/{'s' * 16}/messages"
+        async with http.post(place, json={"id": "m" * 16, "text": "say hm", "files": files}) as response:
+            assert response.status == 202, await response.text()
+        async with http.post(place, json={"id": "n" * 16, "text": "", "files": files[:1]}) as response:
+            assert response.status == 202, await response.text()
+        async with http.post(place, json={"id": "o" * 16, "text": "x", "files": [{"name": "x", "data": "no"}]}) as bad:
+            assert bad.status == 400
+            assert "files[0]" in await bad.text()
+        while len(model.requests) < 2:
+            await model.seen()
+        content = model.requests[0][-1]["content"]
+        asked = text_of(content)
+        assert [part["type"] for part in content if part["type"] != "text"] == ["image_url"]
+        assert WORDS in asked
+        assert "You cannot tell what is in it: it is encrypted" in asked
+        assert "📎 plan.pdf" in said_by_the_person(asked)
