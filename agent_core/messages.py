@@ -21,6 +21,8 @@ NO_LONGER_KEPT = "[no longer kept]"
 """What is read where something was that was removed, because it was old or a person wanted it."""
 
 
+VOICE_STEM = "voice-message"
+"""By this name of its file, before the dot, platforms know a voice message that is sent."""
 THOUGHTS = "_thoughts"
 """Under which an assistant's message carries what its model thought (see `model.thinking`); no request ever has it."""
 ANY_MODEL = "*"
@@ -124,6 +126,13 @@ def text_of(content: Json) -> str:
             text = part.get("text")
             pieces.append(text if isinstance(text, str) else f"[{part.get('type', 'part')}]")
     return "\n".join(pieces)
+
+
+def words_of(content: Json) -> str:
+    """What a person wrote in a message, as they see it again: without what came beside it, if there are words, and without what the gateway added."""
+    parts = content if isinstance(content, list) else []
+    texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return said_by_the_person("\n".join(map(str, texts)) or text_of(content))
 
 
 def said_by_the_person(text: str) -> str:

@@ -86,7 +86,7 @@ from gateway.webhooks.telling import HookTelling
 
 if TYPE_CHECKING:
     from agent_core.model.speech.speaking import Speaker
-    from agent_core.tools.base import Tool
+    from agent_core.model.speech.tool import Speak
     from agent_core.tools.mcp.servers import McpServers
     from gateway.chats.attachments import Attachments
     from gateway.chats.enclosed import EnclosedFiles
@@ -172,9 +172,7 @@ async def serving(
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
-        voice = _voice(
-            config, outbox, queues, store, lambda: _files(config, endpoints[0], quotas, workers, clock, stack)
-        )
+        voice = _voice(config, endpoints[0], outbox, queues, store, quotas, workers, clock, stack)
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
         hub = Hub(
@@ -235,11 +233,11 @@ def _files(
     return Attachments(quotas, readers), EnclosedFiles(quotas, readers)
 
 
-def _speaking(config: Config, endpoint: Endpoint, spool: Path, clock: Clock, stack: AsyncExitStack) -> Sequence[Tool]:
+def _speaking(config: Config, endpoint: Endpoint, spool: Path, clock: Clock, stack: AsyncExitStack) -> Sequence[Speak]:
     """The tool that says something aloud, if somebody speaks. What speaks is loaded with the first words."""
     if not config.speaking.on or (terms := config.speaking.terms(endpoint)) is None:
         return ()
-    from agent_core.tools.speak import Speak
+    from agent_core.model.speech.tool import Speak
 
     @cache
     def voice() -> Speaker:
@@ -413,8 +411,17 @@ async def _mcp_servers(
 
 
 def _voice(
-    config: Config, outbox: Outbox, queues: Queues, store: Store, files: Callable[[], tuple[Attachments, EnclosedFiles]]
+    config: Config,
+    endpoint: Endpoint,
+    outbox: Outbox,
+    queues: Queues,
+    store: Store,
+    quotas: Quotas,
+    workers: Workers,
+    clock: Clock,
+    stack: AsyncExitStack,
 ) -> ChatVoice:
+    files = partial(_files, config, endpoint, quotas, workers, clock, stack)
     return ChatVoice(outbox, files, Languages(language_rules(config), queues, store))
 
 

@@ -95,6 +95,7 @@ WORDS: Mapping[str, str] = {
     "Text arrived": "agent_core.turn.events.TextArrived",
     "Tool arguments arrived": "agent_core.turn.events.ToolArgumentsArrived",
     "Tool call named": "agent_core.turn.events.ToolCallNamed",
+    "Tool context": "agent_core.tools.base.ToolContext",
     "Tool registry": "agent_core.tools.registry.ToolRegistry",
     "Tool status": "agent_core.tools.base.ToolStatus",
     "Traits": "adapters.contract.chat.Traits",

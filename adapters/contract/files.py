@@ -18,8 +18,8 @@ import aiohttp
 from yarl import URL
 
 from adapters.contract.chat import CallFailed, Cause, Content, Fate
+from agent_core.messages import VOICE_STEM
 from agent_core.records import dataclass
-from agent_core.tools.speak import STEM
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ _NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def is_voice(name: str) -> bool:
-    """Whether a file that is sent is a voice message: see `agent_core.tools.speak`."""
-    return name.rpartition(".")[0] == STEM
+    """Whether a file that is sent is a voice message: see `agent_core.model.speech.tool`."""
+    return name.rpartition(".")[0] == VOICE_STEM
 
 
 async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:

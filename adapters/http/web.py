@@ -19,7 +19,6 @@ from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey
 from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import CALLER, Problem, caller_of, problem_response, refusal
-from adapters.http.enclosing import content_of, digest_of, most_bytes
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
 from adapters.http.routes import HttpRoute
@@ -37,7 +36,9 @@ MAX_TEXT_CHARS = 200_000
 HOLDS_SECONDS = 2.0
 """How often it is looked whether the key of an open page is still good."""
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
-PAGE = PageFiles("adapters.http.webpage", frozenset({"index.html", "page.css", "page.js", "markdown.js", "icon.svg"}))
+PAGE = PageFiles(
+    "adapters.http.webpage", frozenset({"index.html", "page.css", "page.js", "attach.js", "markdown.js", "icon.svg"})
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ class WebChat:
     # ------------------------------------------------------------------ its API
 
     async def _about(self, request: web.Request) -> web.StreamResponse:
+        from adapters.http.enclosing import most_bytes
+
         about = self._gateway.about()
         return _json(
             {
@@ -159,6 +162,8 @@ class WebChat:
         return value
 
     async def _message(self, request: web.Request) -> web.StreamResponse:
+        from adapters.http.enclosing import content_of, digest_of
+
         key = self._key(request)
         body = await self._body(request)
         message, text, browser = body.get("id"), body.get("text"), body.get("browser", "")

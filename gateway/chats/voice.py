@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,6 @@ from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.failures.notices import NotStarted
-from agent_core.jsonvalue import Json
 from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
@@ -30,16 +29,21 @@ if TYPE_CHECKING:
     from gateway.chats.enclosed import EnclosedFiles
 
 READING_SECONDS = 5.0
-READING = sentence("⏳ I am looking through what you sent, or listening to it …")
+READING = "⏳ I am looking through what you sent, or listening to it …"
 PUT_ASIDE = sentence(
     "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another way, and tell whoever runs the gateway."
 )
 
 
-def contents_of(inbound: FromApi) -> Iterator[Json]:
-    """What its messages hold, and those that it brings along."""
-    yield from (message.content for message in inbound.input)
-    yield from (message.get("content") for message in inbound.own_history or ())
+def has_parts(inbound: FromApi) -> bool:
+    """Whether there may be files in its messages, or in those that it brings along."""
+    for message in inbound.input:
+        if isinstance(message.content, list):
+            return True
+    for message in inbound.own_history or ():  # noqa: SIM110 - each turn comes here
+        if isinstance(message.get("content"), list):
+            return True
+    return False
 
 
 class ChatVoice:
@@ -64,7 +68,7 @@ class ChatVoice:
 
     async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
         if isinstance(inbound, FromApi):
-            if any(isinstance(content, list) for content in contents_of(inbound)):
+            if has_parts(inbound):
                 return await self._files()[1].told(inbound, workspace)
             return inbound
         if not inbound.chat.attachments:
@@ -89,7 +93,7 @@ class ChatVoice:
         async def told() -> None:
             await asyncio.sleep(READING_SECONDS)
             await self._outbox.words.say(
-                address, owner, origin, Content(ContentKind.ASIDE, Styled(speak(READING)), silent=True)
+                address, owner, origin, Content(ContentKind.ASIDE, Styled(READING), silent=True)
             )
 
         telling = asyncio.create_task(told(), name="what is being read")

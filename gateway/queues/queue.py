@@ -17,7 +17,7 @@ from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
-from agent_core.messages import text_of
+from agent_core.messages import words_of
 from agent_core.records import dataclass
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
@@ -96,7 +96,7 @@ def piece_of(message: Waiting, steady: float) -> MessagePiece:
 
 def person_words(inbound: Inbound) -> str:
     """What the person said, as text."""
-    return "\n\n".join(text_of(message.content) for message in inbound.input if message.role == "user")
+    return "\n\n".join(words_of(message.content) for message in inbound.input if message.role == "user")
 
 
 @dataclass(eq=False, slots=True)
@@ -207,7 +207,7 @@ def said_in(turn: Turn) -> str:
     """What a person said in a turn, as its journal has it: where it began, and while it ran."""
     began = turn.opened.input if turn.opened is not None else ()
     later = [item.input for item in turn.items if isinstance(item, PersonItem)]
-    return "\n\n".join(text_of(message.content) for message in (*began, *later) if message.role == "user")
+    return "\n\n".join(words_of(message.content) for message in (*began, *later) if message.role == "user")
 
 
 def told_sight(row: TurnRow, turn: Turn, before: int) -> TurnSight:

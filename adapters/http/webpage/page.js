@@ -1,5 +1,6 @@
 // The web chat. The server sends whole messages as they are now; this page makes the screen equal to the latest.
 
+import { attaching } from "./attach.js";
 import { markdown, plain, words } from "./markdown.js";
 
 const $ = (id) => document.getElementById(id);
@@ -19,6 +20,7 @@ let session = store.get("outspoken.session", null) ?? fresh();
 store.set("outspoken.session", session);
 const browser = store.get("outspoken.browser", null) ?? fresh(); // whose memory it is; nobody else knows it
 store.set("outspoken.browser", browser);
+const files = attaching($("composer"), $("text"), () => renderSoon());
 let unsent = store.get("outspoken.unsent", []).filter((m) => m.session === session);
 let turns = new Map();
 let nodes = new Map();
@@ -112,7 +114,8 @@ function keepUnsent() {
 }
 
 function say(text) {
-  unsent.push({ id: fresh(), session, text, at: Date.now(), accepted: false });
+  const id = fresh();
+  unsent.push({ id, session, text, at: Date.now(), accepted: false, files: files.take(id) });
   keepUnsent();
   render();
   toEnd();
@@ -126,8 +129,12 @@ async function deliver() {
     for (;;) {
       const message = unsent.find((m) => !m.accepted);
       if (!message) return;
-      const body = JSON.stringify({ id: message.id, text: message.text, browser });
-      const response = await call(`/api/sessions/${message.session}/messages`, { method: "POST", body });
+      const path = `/api/sessions/${message.session}/messages`;
+      const body = { id: message.id, text: message.text, browser };
+      const response = message.files?.length
+        ? await files.post(path, body, { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) }, message.id)
+        : await call(path, { method: "POST", body: JSON.stringify(body) });
+      if (response.status === 401) { await askKey(); continue; }
       if (response.ok) {
         message.accepted = true;
       } else if (response.status < 500) {
@@ -137,6 +144,7 @@ async function deliver() {
       } else {
         throw new Error(`HTTP ${response.status}`);
       }
+      files.forget(message.id);
       keepUnsent();
       render();
     }
@@ -204,7 +212,7 @@ function render() {
   const began = performance.now();
   const follows = following || atEnd();
   const ordered = [...turns.entries()].sort(([, a], [, b]) => a.order - b.order);
-  const all = [...ordered.map(([id, turn]) => [id, turn, () => turnNode(turn)]), ...unsent.map((m) => [m.id, JSON.stringify(m), () => unsentNode(m)])];
+  const all = [...ordered.map(([id, turn]) => [id, turn, () => turnNode(turn)]), ...unsent.map((m) => [m.id, JSON.stringify(m) + files.progress(m.id), () => unsentNode(m)])];
   const wanted = new Set(all.map(([id]) => id));
   for (const [id, entry] of nodes) if (!wanted.has(id)) { entry.node.remove(); nodes.delete(id); }
   const rest = all.findIndex(([id, state, make]) => performance.now() - began > FRAME_MS || (place(id, state, make), false));
@@ -213,7 +221,7 @@ function render() {
   const running = ordered.some(([, turn]) => turn.state !== "closed");
   $("welcome").hidden = wanted.size > 0;
   $("stop").hidden = !running;
-  $("send").hidden = running && !$("text").value.trim();
+  $("send").hidden = running && !$("text").value.trim() && !files.any();
   if (follows) toEnd(); else $("jump").hidden = false;
   notBefore = performance.now() + REST * (performance.now() - began);
 }
@@ -227,10 +235,10 @@ function place(id, state, make) {
 }
 
 function unsentNode(message) {
-  const words = message.refused ?? (message.accepted ? "Accepted" : "Sending …");
+  const words = message.refused ?? (message.accepted ? "Accepted" : `Sending … ${files.progress(message.id)}`);
   const hint = node("div", "hint", words);
   if (message.refused) hint.append(" ", button("Remove", () => { unsent = unsent.filter((m) => m !== message); keepUnsent(); render(); }));
-  return node("li", "turn unsent", node("div", "person", ...text(message.text)), hint);
+  return node("li", "turn unsent", node("div", "person", ...text([message.text, ...(message.files ?? []).map((name) => `📎 ${name}`)].filter(Boolean).join("\n"))), hint);
 }
 
 // A bubble that is as it was need not be made again while others of its turn grow.
@@ -322,7 +330,7 @@ function grow() {
 $("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = $("text").value.trim();
-  if (!text) return;
+  if (!text && !files.any()) return;
   $("text").value = "";
   store.set("outspoken.draft", "");
   grow();
@@ -362,6 +370,7 @@ async function begin() {
     const about = await (await call("/api/about")).json();
     $("banner").textContent = about.notice;
     $("banner").hidden = !about.notice;
+    files.limit(about.file_bytes);
   } catch { /* the connection's own state is shown in the header */ }
   $("text").focus();
 }

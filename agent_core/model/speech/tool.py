@@ -13,14 +13,14 @@ from typing import Protocol
 
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, QuotaKind, blocks
+from agent_core.messages import VOICE_STEM
+from agent_core.model.speech.terms import SpeechFailed
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.whole import write_whole
 
 SPEAK = "speak"
 MOST_CHARS = 4_000
 """OpenAI's own limit is 4 096 (https://platform.openai.com/docs/api-reference/audio/createSpeech)."""
-STEM = "voice-message"
-"""By this name of the file platforms know a voice message."""
 
 
 class Voice(Protocol):
@@ -63,17 +63,15 @@ class Speak:
         )
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
-        from agent_core.model.speech.terms import SpeechFailed
-
         place = self._spool / hashlib.blake2b(context.key.encode(), digest_size=12).hexdigest()
-        sent = next(place.glob(f"{STEM}.*"), None) if context.again else None
+        sent = next(place.glob(f"{VOICE_STEM}.*"), None) if context.again else None
         if sent is None:
             try:
                 data, ending = await self._voice().spoken(str(arguments["text"]))
             except SpeechFailed as error:
                 words = f"It could not be said aloud: {error}. Nothing was sent; write it in its place."
                 return ToolOutcome(ToolStatus.FAILED, words)
-            sent = place / f"{STEM}{ending}"
+            sent = place / f"{VOICE_STEM}{ending}"
             async with context.space.hold({QuotaKind.SPOOL: blocks(len(data)) + BLOCK}, place):
                 await asyncio.to_thread(write_whole, sent, data)
         text = "It is on its way to the person, as a voice message. If it cannot be delivered, they are told so."

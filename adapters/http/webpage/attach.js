@@ -1,0 +1,119 @@
+// Files that go along with a message: chosen, pasted or dropped; shown with their sizes, and removable until the message is sent.
+
+const MB = 1024 * 1024;
+const MOST = 10;
+
+const made = (name, className, text = "") => {
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  node.textContent = text;
+  return node;
+};
+
+const size = (bytes) => (bytes < 1024 ? `${bytes} bytes` : bytes < MB ? `${Math.round(bytes / 1024)} KB` : `${(bytes / MB).toFixed(1)} MB`);
+
+const encoded = (file) => new Promise((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onerror = () => reject(new Error(`${file.name} cannot be read any more.`));
+  reader.onload = () => resolve({ name: file.name, data: reader.result.replace(/^data:(;base64)?,/, "data:application/octet-stream;base64,") });
+  reader.readAsDataURL(file);
+});
+
+/** Puts the button before the message's box, and the list of files above it. `changed` is told when there are others. */
+export function attaching(form, box, changed) {
+  let most = 10 * MB;
+  let pending = [];
+  const sent = new Map();
+  const progress = new Map();
+  const shown = made("ul", "files");
+  const trouble = made("div", "trouble");
+  trouble.setAttribute("role", "alert");
+  shown.setAttribute("aria-label", "Files of your message");
+  shown.hidden = true;
+  const input = made("input");
+  input.type = "file";
+  input.multiple = true;
+  input.hidden = true;
+  const button = made("button", "attach", "📎");
+  button.type = "button";
+  const told = () => { button.title = `Attach files: ${size(most)} in all`; button.setAttribute("aria-label", button.title); };
+  told();
+  form.prepend(button, input);
+  form.before(trouble, shown);
+
+  function render() {
+    shown.replaceChildren(...pending.map((file) => {
+      const item = made("li", "", `${file.name} (${size(file.size)}) `);
+      const remove = made("button", "", "×");
+      remove.type = "button";
+      remove.setAttribute("aria-label", `Remove ${file.name}`);
+      remove.addEventListener("click", () => { pending = pending.filter((one) => one !== file); trouble.textContent = ""; render(); box.focus(); });
+      item.append(remove);
+      return item;
+    }));
+    shown.hidden = pending.length === 0;
+    changed();
+  }
+
+  function add(files) {
+    trouble.textContent = "";
+    for (const file of files) {
+      const all = pending.reduce((sum, one) => sum + one.size, file.size);
+      if (file.size === 0) trouble.textContent = `${file.name} is empty, or a folder.`;
+      else if (all > most) trouble.textContent = `${file.name} (${size(file.size)}) is too large: the files of one message may have ${size(most)} in all.`;
+      else if (pending.length >= MOST) trouble.textContent = `A message takes ${MOST} files.`;
+      else pending.push(file);
+    }
+    render();
+  }
+
+  button.addEventListener("click", () => input.click());
+  input.addEventListener("change", () => { add(input.files); input.value = ""; box.focus(); });
+  box.addEventListener("paste", (event) => {
+    const files = event.clipboardData?.files;
+    if (!files?.length) return;
+    event.preventDefault();
+    add(files);
+  });
+  const carries = (event) => event.dataTransfer?.types.includes("Files");
+  for (const name of ["dragover", "dragleave", "drop"]) {
+    document.addEventListener(name, (event) => {
+      if (!carries(event)) return;
+      event.preventDefault();
+      document.body.classList.toggle("dropping", name === "dragover");
+      if (name === "drop") { add(event.dataTransfer.files); box.focus(); }
+    });
+  }
+
+  return {
+    limit(bytes) { if (bytes > 0) { most = bytes; told(); } },
+    any: () => pending.length > 0,
+    /** The names of the files, which are the message's from now on. */
+    take(id) {
+      const names = pending.map((file) => file.name);
+      if (names.length) sent.set(id, pending);
+      pending = [];
+      trouble.textContent = "";
+      render();
+      return names;
+    },
+    /** How much of a message's files has been sent, in words. */
+    progress: (id) => progress.get(id) ?? "",
+    forget(id) { sent.delete(id); progress.delete(id); },
+    /** Like `fetch`; raises if the connection breaks. */
+    async post(path, message, headers, id) {
+      const files = sent.get(id);
+      if (!files) return new Response(JSON.stringify({ error: { message: "Its files were lost when the page was loaded again. Attach them once more." } }), { status: 410 });
+      const body = JSON.stringify({ ...message, files: await Promise.all(files.map(encoded)) });
+      return new Promise((resolve, reject) => {
+        const request = new XMLHttpRequest();
+        request.open("POST", path);
+        for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+        request.upload.onprogress = (event) => { progress.set(id, `${Math.round((100 * event.loaded) / event.total)} %`); changed(); };
+        request.onload = () => { progress.delete(id); resolve(new Response(request.responseText, { status: request.status })); };
+        request.onerror = () => { progress.delete(id); reject(new Error("the connection broke")); };
+        request.send(body);
+      });
+    },
+  };
+}

@@ -1,0 +1,70 @@
+"""Files on the page: chosen, pasted, dropped, removed, sent and read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.async_api import Browser, Page, expect
+
+from gateway.daemon import Serving
+from tests.agent_core.oddfiles import WORDS, pdf
+from tests.browser.test_page import finished, opened, pytestmark, say
+
+__all__ = ["pytestmark"]
+
+BROUGHT = """([kind, name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name, { type: "text/plain" }));
+  const target = document.getElementById("text");
+  const event = kind === "paste" ? new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })
+    : new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+  target.dispatchEvent(event);
+}"""
+
+
+async def chosen(page: Page, *files: Path) -> None:
+    async with page.expect_file_chooser() as waiting:
+        await page.get_by_role("button", name="Attach files").press("Enter")
+    await (await waiting.value).set_files([str(file) for file in files])
+
+
+async def test_files_are_chosen_removed_and_sent_and_what_is_in_them_is_read(
+    browser: Browser, up: Serving, tmp_path: Path
+):
+    page = await opened(browser, up.url)
+    plan, other = tmp_path / "plan.pdf", tmp_path / "other.txt"
+    plan.write_bytes(pdf([WORDS]))
+    other.write_text("nothing of it")
+    await chosen(page, plan, other)
+    await expect(page.locator(".files li")).to_have_count(2)
+    await page.get_by_role("button", name="Remove other.txt").press("Enter")
+    await expect(page.locator(".files li")).to_have_text(["plan.pdf (600 bytes) ×"])
+    await say(page, "what is in this PDF?")
+    await finished(page)
+    await expect(page.locator(".files li")).to_have_count(0)
+    await expect(page.locator(".person")).to_have_text("what is in this PDF?\n📎 plan.pdf")
+    await expect(page.locator(".answer")).to_contain_text(WORDS)
+    await page.reload()
+    await finished(page)
+    await expect(page.locator(".person")).to_have_text("what is in this PDF?\n📎 plan.pdf")
+
+
+async def test_files_are_pasted_and_dropped_and_go_without_words(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.evaluate(BROUGHT, ["paste", "pasted.txt", "one"])
+    await page.evaluate(BROUGHT, ["drop", "dropped.txt", "two"])
+    await expect(page.locator(".files li")).to_have_count(2)
+    await page.focus("#text")
+    await page.keyboard.press("Enter")
+    await finished(page)
+    await expect(page.locator(".person")).to_have_text("📎 pasted.txt\n📎 dropped.txt")
+
+
+async def test_what_is_too_large_is_said_before_it_is_sent(browser: Browser, up: Serving, tmp_path: Path):
+    page = await opened(browser, up.url)
+    await expect(page.get_by_role("button", name="Attach files: 11.3 MB in all")).to_be_visible()
+    large = tmp_path / "large.bin"
+    large.write_bytes(b"x" * 12_000_000)
+    await chosen(page, large)
+    await expect(page.get_by_role("alert").filter(has_text="large.bin")).to_contain_text("is too large")
+    await expect(page.locator(".files li")).to_have_count(0)
