@@ -21,6 +21,8 @@ NAMED = "key"
 """The account of conversations that have a name of their client's."""
 CHAINED = "response"
 """The account of those that have none: each goes on by the ids of its responses."""
+PAGES = "page"
+"""The account of the web page's."""
 METADATA_PAIRS, METADATA_NAME_CHARS, METADATA_CHARS = 16, 64, 512
 """As much a client may attach to a conversation."""
 
@@ -65,7 +67,7 @@ class SessionSight:
     @property
     def name(self) -> str:
         """By which its client names it."""
-        return self.key.chat if self.key.account == NAMED else self.session
+        return self.session if self.key.account == CHAINED else self.key.chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,10 @@ class SessionAccess(Protocol):
         self, realm: str, after: SessionSight | None, limit: int, *, newest_first: bool
     ) -> list[SessionSight]:
         """The next of the realm's conversations, in the order in which they were made."""
+        ...
+
+    async def latest(self, realm: str, limit: int) -> list[SessionSight]:
+        """Those of the realm's conversations in which something happened last, the latest first."""
         ...
 
     async def find(self, realm: str, name: str) -> SessionSight | None:

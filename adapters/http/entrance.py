@@ -36,7 +36,7 @@ def _proofs(of: tuple[Platform, ...]) -> Mapping[str, Proof]:
 USED = (
     "Host", "Origin", "Content-Type", "Idempotency-Key", "X-Client-Request-Id", "X-Request-Id", "X-Outspoken-Session",
     "X-Outspoken-Disconnect", "X-Outspoken-Errors", "X-Outspoken-Tools", "X-Outspoken-Approvals", "X-Outspoken-Task", "X-OpenWebUI-Task",
-    "Access-Control-Request-Headers", "Sec-Fetch-Site", "X-Forwarded-For", "Last-Event-ID",
+    "Access-Control-Request-Headers", "Sec-Fetch-Site", "X-Forwarded-For", "X-Outspoken-Browser", "Last-Event-ID",
 )  # fmt: skip
 _UNREADABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 """What no header holds: control characters, and bytes that are no UTF-8 (which the server gives as surrogates)."""

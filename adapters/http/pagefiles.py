@@ -9,7 +9,15 @@ from aiohttp import web
 
 from adapters.http.common import Problem, problem_response
 
-TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+TYPES = {
+    "html": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+    "webmanifest": "application/manifest+json",
+}
+WORKER = "worker.js"
+"""What keeps the files of a page that is installed; it looks after the whole address."""
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -38,6 +46,8 @@ class PageFiles:
         if name not in self._names:
             return problem_response(Problem(404, "There is no such file.", code="unknown_url"))
         headers = {**SECURITY, "Cache-Control": "no-cache"}
+        if name == WORKER:
+            headers["Service-Worker-Allowed"] = "/"
         kind = TYPES[name.rpartition(".")[2]]
         return web.Response(body=_read(self._package, name), content_type=kind, charset="utf-8", headers=headers)
 

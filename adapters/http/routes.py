@@ -73,6 +73,10 @@ class HttpRoute(Enum):
     SAY = ("POST", "/api/sessions/{session}/messages", Tag.PAGE, "Say something in it")
     STOP = ("POST", "/api/sessions/{session}/stop", Tag.PAGE, "Stop the turn that runs in it")
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
+    PAGE_LIST = ("GET", "/api/conversations", Tag.PAGE, "The page's conversations, the latest first")
+    PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, or pin it")
+    PAGE_DELETE = ("DELETE", "/api/conversations/{session}", Tag.PAGE, "Stop it, and remove all of it with its files")
+    PAGE_EXPORT = ("GET", "/api/conversations/{session}/export", Tag.PAGE, "All of it, as JSON or Markdown")
     WHY = ("GET", "/api/turns/{turn}/why", Tag.PAGE, "The story of a turn, in sentences")
 
     MCP = ("POST", "/mcp", Tag.TOOLS, "A message of the Model Context Protocol")

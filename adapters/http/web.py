@@ -8,8 +8,9 @@ stored; the page keeps it until then, and sends it again under the same id.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 import orjson
@@ -18,10 +19,11 @@ from aiohttp import web
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
 from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.sessions import PAGES
 from adapters.http.common import CALLER, Problem, caller_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
-from adapters.http.routes import HttpRoute
+from adapters.http.routes import Handler, HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
@@ -35,10 +37,18 @@ if TYPE_CHECKING:
 MAX_TEXT_CHARS = 200_000
 HOLDS_SECONDS = 2.0
 """How often it is looked whether the key of an open page is still good."""
+BROWSER = "X-Outspoken-Browser"
+"""Stands for the browser that has the page open; nobody else knows it."""
+OWN = "c-"
+"""How the names of conversations begin that belong to their browser alone, where no key says whose they are."""
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
 PAGE = PageFiles(
-    "adapters.http.webpage", frozenset({"index.html", "page.css", "page.js", "attach.js", "markdown.js", "icon.svg"})
-)
+    "adapters.http.webpage",
+    frozenset({
+        "index.html", "page.css", "page.js", "attach.js", "dom.js", "list.js", "markdown.js", "net.js", "store.js", "turns.js", "words.js",
+        "icon.svg", "app.webmanifest", "worker.js",
+    }),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,11 @@ class _Refused(Exception):
 class WebChat:
     """Serves the page and its API."""
 
-    def __init__(self, gateway: Gateway, settings: WebSettings, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, gateway: Gateway, settings: WebSettings, clock: Clock, ids: Ids, listed: Mapping[HttpRoute, Handler]
+    ) -> None:
+        """`listed` serves the list of conversations."""
+        self._listed = listed
         self._gateway = gateway
         self._settings = settings
         self._clock = clock
@@ -77,6 +91,7 @@ class WebChat:
             HttpRoute.STOP.served(self._guarded(self._stop)),
             HttpRoute.APPROVE.served(self._guarded(self._approve)),
             HttpRoute.WHY.served(self._guarded(self._why)),
+            *(route.served(self._guarded(handler)) for route, handler in self._listed.items()),
         ]
 
     def _guarded(
@@ -116,7 +131,10 @@ class WebChat:
         session = request.match_info["session"]
         if not _SESSION.fullmatch(session):
             raise _Refused(400, "A session's name has 8 to 64 letters, digits, - or _.", param="session")
-        return SessionKey("web", "page", session, person=request[CALLER].realm)
+        realm = page_realm(request, session)
+        if realm is None:
+            raise _Refused(400, f"{BROWSER} must be 8 to 64 letters, digits, - or _.", param="browser")
+        return SessionKey("web", PAGES, session, person=realm)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
@@ -166,7 +184,7 @@ class WebChat:
 
         key = self._key(request)
         body = await self._body(request)
-        message, text, browser = body.get("id"), body.get("text"), body.get("browser", "")
+        message, text, browser = body.get("id"), body.get("text"), body.get("browser", request.headers.get(BROWSER, ""))
         if not isinstance(message, str) or not _SESSION.fullmatch(message):
             raise _Refused(400, "id must be 8 to 64 letters, digits, - or _.", param="id")
         if not isinstance(browser, str) or (browser and not _SESSION.fullmatch(browser)):
@@ -175,19 +193,22 @@ class WebChat:
             raise _Refused(400, "text must be text that is not empty.", param="text")
         if len(text) > MAX_TEXT_CHARS:
             raise _Refused(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text")
+        caller, model = request[CALLER], body.get("model", "")
+        if not isinstance(model, str) or (model and not caller.terms.may_ask_for(model)):
+            raise _Refused(404, "There is no such model or agent for this key.", param="model")
         content = await asyncio.to_thread(content_of, text, body.get("files"))
         if isinstance(content, Problem):
             raise _Refused(content.status, content.message, param=content.param)
-        caller = request[CALLER]
         ticket = await self._gateway.accept(
             FromApi(
                 account="web",
-                platform_key=f"{key.chat}:{message}{f':{caller.realm}' if caller.realm else ''}",
+                platform_key=f"{key.chat}:{message}{f':{key.person}' if key.person else ''}",
                 session=key,
                 input=(InputMessage(content),),
                 surface="web",
                 memory_scope=scope_of(caller.person) if caller.person else "web",
                 key=caller.key,
+                model=model,
                 can_approve=True,
                 browser=browser,
                 digest=digest_of(content),
@@ -212,6 +233,21 @@ class WebChat:
 
     async def _why(self, request: web.Request) -> web.StreamResponse:
         return _json({"lines": list(await self._gateway.why(request.match_info["turn"]))})
+
+
+def page_realm(request: web.Request, session: str) -> str | None:
+    """Whose conversations of the page the request means, where it names this one: the key's person's, or the browser's own. None if it
+    does not say which browser's.
+
+    Where one key opens the page for all, or none is needed, nobody sees what was said in another browser.
+    """
+    realm = request[CALLER].realm
+    if realm or not session.startswith(OWN):
+        return realm
+    browser = request.headers.get(BROWSER, "")
+    if not _SESSION.fullmatch(browser):
+        return None
+    return f"browser:{hashlib.blake2b(browser.encode(), digest_size=12).hexdigest()}"
 
 
 def wire(sight: TurnSight) -> PageMessage:

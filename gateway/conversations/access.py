@@ -16,6 +16,7 @@ from adapters.contract.base import SessionKey
 from adapters.contract.sessions import (
     CHAINED,
     NAMED,
+    PAGES,
     BusyElsewhere,
     Decision,
     OpenApproval,
@@ -39,7 +40,25 @@ from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
 
-API = "api"
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Which conversations are looked after: those of these accounts of a platform. The first account's have names."""
+
+    platform: str
+    accounts: tuple[str, ...]
+
+    def named(self, realm: str, name: str) -> SessionKey:
+        """The key of the realm's conversation of this name."""
+        return SessionKey(self.platform, self.accounts[0], name, person=realm)
+
+    def ends(self, realm: str) -> tuple[list[str], str]:
+        """How the keys of a realm's begin and end."""
+        ending = SessionKey("", "", "", person=realm).text()[len("//") :]
+        return [f"{self.platform}/{account}/" for account in self.accounts], ending
+
+
+OF_API, OF_PAGE = Shelf("api", (NAMED, CHAINED)), Shelf("web", (PAGES,))
 MOST_FILES = 10_000
 OVER_LOOKS, OVER_SECONDS = 100, 0.1
 """How often it is looked whether a turn that was stopped is over, and how long apart."""
@@ -57,31 +76,34 @@ class GatewaySessions:
     deciding: Deciding
     ids: Ids
     workspaces: Path
+    shelf: Shelf = OF_API
 
     # ------------------------------------------------------------------ looking
 
     async def page(
         self, realm: str, after: SessionSight | None, limit: int, *, newest_first: bool
     ) -> list[SessionSight]:
-        ending = SessionKey("", "", "", person=realm).text()[len("//") :]
         behind = (after.created_at, after.session) if after is not None else None
-        prefixes = [f"{API}/{account}/" for account in (NAMED, CHAINED)]
+        prefixes, ending = self.shelf.ends(realm)
         rows = await self.store.sessions.named(prefixes, ending, limit, behind, newest_first=newest_first)
         return await self.sights.of(rows)
+
+    async def latest(self, realm: str, limit: int) -> list[SessionSight]:
+        return await self.sights.of(await self.store.sessions.latest(*self.shelf.ends(realm), limit))
 
     async def find(self, realm: str, name: str) -> SessionSight | None:
         row = await self._row(realm, name)
         return (await self.sights.of([row]))[0] if row is not None else None
 
     async def _row(self, realm: str, name: str) -> SessionRow | None:
-        row = await self.store.sessions.by_key(_named(realm, name).text())
+        row = await self.store.sessions.by_key(self.shelf.named(realm, name).text())
         if row is not None or not name.startswith("s_"):
             return row
         row = await self.store.sessions.one(name)
         if row is None or row.key.count("/") != 4:
             return None
         key = SessionKey.of(row.key)
-        theirs = key.platform == API and key.account in (NAMED, CHAINED) and key.person == realm
+        theirs = key.platform == self.shelf.platform and key.account in self.shelf.accounts and key.person == realm
         return row if theirs else None
 
     async def turns(self, sight: SessionSight, number: int, limit: int, *, newest_first: bool) -> list[SessionTurn]:
@@ -102,7 +124,7 @@ class GatewaySessions:
     async def make(self, realm: str, metadata: Mapping[str, str]) -> SessionSight:
         name = self.ids.new("conv")
         policy = Prefs(metadata=metadata).encode() if metadata else ""
-        await self.store.sessions.make(self.ids.new("s"), _named(realm, name).text(), policy)
+        await self.store.sessions.make(self.ids.new("s"), self.shelf.named(realm, name).text(), policy)
         found = await self.find(realm, name)
         assert found is not None
         return found
@@ -168,18 +190,16 @@ class GatewaySessions:
         return await self.deciding.decide(realm, turn, call, verdict, by)
 
 
-def access_of(accepting: Accepting, stopping: TurnStopping, forgetting: Forgetting) -> GatewaySessions:
+def access_of(
+    accepting: Accepting, stopping: TurnStopping, forgetting: Forgetting, shelf: Shelf = OF_API
+) -> GatewaySessions:
     """What programs do with the conversations of this gateway."""
     store = forgetting.store
     sights = SessionSights(store, stopping.queues, forgetting.clock)
     deciding = Deciding(store, stopping, sights)
     return GatewaySessions(
-        store, accepting, stopping, forgetting, sights, deciding, forgetting.ids, forgetting.workspaces
+        store, accepting, stopping, forgetting, sights, deciding, forgetting.ids, forgetting.workspaces, shelf
     )
-
-
-def _named(realm: str, name: str) -> SessionKey:
-    return SessionKey(API, NAMED, name, person=realm)
 
 
 def _files_in(root: Path) -> list[SessionFile]:

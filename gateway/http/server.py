@@ -89,7 +89,13 @@ async def open_doors(
         ids,
         Refusals(store, clock, ids, hub.tell),
     )
-    page = WebChat(hub, WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
+    page = WebChat(
+        hub,
+        WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds),
+        clock,
+        ids,
+        sessions.page_served(partial(_page_sessions, hub)),
+    )
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)
@@ -141,6 +147,13 @@ def _sessions(hub: Hub) -> SessionAccess:
     from gateway.conversations.access import access_of
 
     return access_of(hub.accepting, hub.stopping, hub.forgetting)
+
+
+def _page_sessions(hub: Hub) -> SessionAccess:
+    """The same of the web page's."""
+    from gateway.conversations.access import OF_PAGE, access_of
+
+    return access_of(hub.accepting, hub.stopping, hub.forgetting, OF_PAGE)
 
 
 def _described(served: Sequence[web.RouteDef]) -> Handler:

@@ -30,6 +30,9 @@ The `data` of both is a JSON list of messages. Each message is whole, as it is n
 to date after the first event, and one that was slow skips what is over. A line that begins with `:` only keeps the connection. When the stream ends, connect again; 401 or 403 then says
 why not.
 
+Names that begin with `c-` belong to one browser where no key says whose they are: each request for them has the header `X-Outspoken-Browser`, 8 to 64 letters, digits, - or _, which the browser makes up
+and tells nobody else. `GET /api/conversations` lists those of the key's person or of this browser.
+
 To say something: `POST /api/sessions/SESSION/messages` with `{"id": …, "text": …}`; 202 is said when it is stored, and the same `id` again is the same message. `POST …/stop` stops the turn that runs,
 `POST …/approvals` with `{"turn": …, "call": …, "approve": true}` answers a bubble of the kind `approval`, and `GET /api/turns/TURN/why` tells the story of a turn. Their shapes are in
 `/openapi.json`.

@@ -24,6 +24,7 @@ class Media(StrEnum):
     JSON = "application/json"
     EVENTS = "text/event-stream"
     HTML = "text/html"
+    MARKDOWN = "text/markdown"
     ANY = "*/*"
     METRICS = "text/plain"
 
@@ -178,10 +179,23 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         )},
     ),
     R.SAY: ApiOperation(
-        {"202": ApiAnswer("It is stored, and will be answered.", at.SaidMessage)}, ("413", "415", "422", "429", "507"), at.MessageToSay,
+        {"202": ApiAnswer("It is stored, and will be answered.", at.SaidMessage)}, ("404", "413", "415", "422", "429", "507"), at.MessageToSay,
     ),
     R.STOP: ApiOperation(_ok(at.StopAnswer)),
     R.APPROVE: ApiOperation(_ok(at.Done), ("413", "415"), at.PageDecision),
+    R.PAGE_LIST: ApiOperation(
+        _ok(at.PageList), query=(
+            QueryParameter("search", {"type": "string", "maxLength": 200}, "Only those in whose titles or texts all these words stand."),
+            QueryParameter("also", {"type": "string", "pattern": at.PAGE_NAME}, "One that was made before conversations had lists."),
+        ),
+    ),
+    R.PAGE_CHANGE: ApiOperation(_ok(at.PageConversation), ("404", "409", "413"), at.PageConversationChange),
+    R.PAGE_DELETE: ApiOperation(_ok(at.Done), ("404", "409")),
+    R.PAGE_EXPORT: ApiOperation(
+        _ok(its.Export, "All of it.", Media.JSON, Media.MARKDOWN), ("404",), query=(
+            QueryParameter("format", {"type": "string", "enum": ["json", "markdown"], "default": "json"}, "How it is written."),
+        ),
+    ),
     R.WHY: ApiOperation(_ok(at.Story)),
 
     R.MCP: ApiOperation(

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from adapters.contract.base import MessageState
-from adapters.contract.sessions import METADATA_CHARS, METADATA_NAME_CHARS, METADATA_PAIRS
+from adapters.contract.sessions import METADATA_CHARS, METADATA_NAME_CHARS, METADATA_PAIRS, SessionState
 from agent_core.failures.notices import Action
 from agent_core.turn.view import BubbleKind
 
@@ -198,6 +198,8 @@ class MessageToSay(TypedDict):
     """At most ten."""
     browser: NotRequired[PageName]
     """Stands for the browser, whose memory it is where no key says whose."""
+    model: NotRequired[str]
+    """A model or agent of `/api/about`; else the first."""
 
 
 class SaidMessage(TypedDict):
@@ -212,6 +214,41 @@ class StopAnswer(TypedDict):
 
     stopped: bool
     words: str
+
+
+class PageConversation(TypedDict):
+    """A conversation in the page's list."""
+
+    id: str
+    title: str
+    """As it was named, or how it begins; empty as long as nothing was said."""
+    named: bool
+    """Somebody gave it this title."""
+    pinned: bool
+    state: SessionState
+    turns: int
+    created_at: int
+    """In ms."""
+    last_at: int
+    """When something last happened in it, in ms, to the minute."""
+    found: str
+    """Where all words of a search stand in one message: the text around the first; else empty."""
+
+
+class PageList(TypedDict):
+    """The page's conversations, pinned ones first, then the latest first."""
+
+    conversations: list[PageConversation]
+    whole: bool
+    """Not if there are more than are listed, or than were searched through."""
+
+
+class PageConversationChange(TypedDict):
+    """What is to be other from now on."""
+
+    title: NotRequired[Annotated[str, StringConstraints(max_length=200)]]
+    """Empty: how it begins."""
+    pinned: NotRequired[bool]
 
 
 class PageDecision(TypedDict):

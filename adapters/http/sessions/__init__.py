@@ -19,6 +19,21 @@ ROUTES = (
 )  # fmt: skip
 
 
+OF_PAGE = (HttpRoute.PAGE_LIST, HttpRoute.PAGE_CHANGE, HttpRoute.PAGE_DELETE, HttpRoute.PAGE_EXPORT)
+
+
+def page_served(access: Callable[[], SessionAccess]) -> Mapping[HttpRoute, Handler]:
+    """What serves the list of the web page's conversations."""
+
+    @functools.cache
+    def handlers() -> Mapping[HttpRoute, Handler]:
+        from adapters.http.sessions.pagelist import PageConversations
+
+        return PageConversations(access()).routes()
+
+    return _later(handlers, OF_PAGE)
+
+
 def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[HttpRoute, Handler]:
     """What serves them. `thinking`: callers are shown what models think, where their key does not say otherwise."""
 
@@ -30,10 +45,16 @@ def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[Ht
         made = access()
         return ManagedSessions(made, Conversations(made, thinking)).routes()
 
+    return _later(handlers, ROUTES)
+
+
+def _later(
+    handlers: Callable[[], Mapping[HttpRoute, Handler]], routes: tuple[HttpRoute, ...]
+) -> Mapping[HttpRoute, Handler]:
     def later(route: HttpRoute) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             return await handlers()[route](request)
 
         return handle
 
-    return {route: later(route) for route in ROUTES}
+    return {route: later(route) for route in routes}

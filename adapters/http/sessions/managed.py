@@ -10,7 +10,7 @@ from aiohttp import web
 
 from adapters.contract.base import Ended
 from adapters.contract.callers import CONFIGURED, Caller
-from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, SessionAccess, SessionTurn
+from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, SessionAccess, SessionSight, SessionTurn
 from adapters.delivery.parts import call_mark
 from adapters.http.common import CALLER, HEADERS, Problem
 from adapters.http.routes import Handler, HttpRoute
@@ -71,35 +71,8 @@ class ManagedSessions:
         return answer(conversation_object(await self.access.reset(sight)))
 
     async def _export(self, request: web.Request) -> web.StreamResponse:
-        """Written turn by turn: a long conversation is never in memory as a whole."""
-        sight, thinking = await self.conversations.sight(request), self.conversations.shows_thinking(request)
-        head: dict[str, Json] = {
-            "object": "outspoken.export",
-            "version": 1,
-            "id": sight.name,
-            "session": sight.session,
-            "created_at": sight.created_at // 1000,
-            "metadata": {**sight.metadata},
-            "remembered": {**await self.access.remembered(sight)},
-            "files": [dict(ExportedFile(path=one.path, size=one.size)) for one in await self.access.files(sight)],  # pyright: ignore[reportAssignmentType]
-        }
-        turns = await self.access.turns(sight, 0, TURNS_AT_ONCE, newest_first=False)
-        name = f"{sight.session}.json"
-        response = web.StreamResponse(
-            headers={"Content-Type": "application/json", "Content-Disposition": f'attachment; filename="{name}"'}
-        )
-        response.headers.update(request.get(HEADERS, {}))
-        await response.prepare(request)
-        await response.write(orjson.dumps(head).removesuffix(b"}") + b',"turns":[')
-        comma = b""
-        while turns:
-            told = [orjson.dumps(exported_turn(turn, thinking=thinking)) for turn in turns]
-            await response.write(comma + b",".join(told))
-            comma, last = b",", turns[-1].number
-            turns = await self.access.turns(sight, last, TURNS_AT_ONCE, newest_first=False)
-        await response.write(b"]}")
-        await response.write_eof()
-        return response
+        sight = await self.conversations.sight(request)
+        return await write_export(self.access, request, sight, thinking=self.conversations.shows_thinking(request))
 
     # ------------------------------------------------------------------ approvals
 
@@ -120,6 +93,39 @@ class ManagedSessions:
         if (problem := refusal_of(decision)) is not None:
             raise NotServed(problem)
         return answer(decided_approval(name, found[1], decision))
+
+
+async def write_export(
+    access: SessionAccess, request: web.Request, sight: SessionSight, *, thinking: bool
+) -> web.StreamResponse:
+    """Written turn by turn: a long conversation is never in memory as a whole."""
+    head: dict[str, Json] = {
+        "object": "outspoken.export",
+        "version": 1,
+        "id": sight.name,
+        "session": sight.session,
+        "created_at": sight.created_at // 1000,
+        "metadata": {**sight.metadata},
+        "remembered": {**await access.remembered(sight)},
+        "files": [dict(ExportedFile(path=one.path, size=one.size)) for one in await access.files(sight)],  # pyright: ignore[reportAssignmentType]
+    }
+    turns = await access.turns(sight, 0, TURNS_AT_ONCE, newest_first=False)
+    name = f"{sight.session}.json"
+    response = web.StreamResponse(
+        headers={"Content-Type": "application/json", "Content-Disposition": f'attachment; filename="{name}"'}
+    )
+    response.headers.update(request.get(HEADERS, {}))
+    await response.prepare(request)
+    await response.write(orjson.dumps(head).removesuffix(b"}") + b',"turns":[')
+    comma = b""
+    while turns:
+        told = [orjson.dumps(exported_turn(turn, thinking=thinking)) for turn in turns]
+        await response.write(comma + b",".join(told))
+        comma, last = b",", turns[-1].number
+        turns = await access.turns(sight, last, TURNS_AT_ONCE, newest_first=False)
+    await response.write(b"]}")
+    await response.write_eof()
+    return response
 
 
 def decider(caller: Caller) -> str:

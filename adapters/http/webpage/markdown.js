@@ -3,6 +3,9 @@
 // A model may write anything, so the work has an end. Every scan goes forward only (what is not found once is not looked for again), nesting is
 // bounded, and each text has so many units of work; what is left then is shown as it was written.
 
+import { copy } from "./dom.js";
+import { say } from "./words.js";
+
 const SAFE = /^(https?:|mailto:)/i;
 const WORK = 60_000; // characters that are looked at, and more for each node
 const NODE = 12;
@@ -146,16 +149,19 @@ function lines(rows, work) {
   return nodes;
 }
 
-function codeBlock(text) {
-  const copy = el("button", "Copy");
-  copy.type = "button";
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(text);
-    copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-  });
-  const code = el("code", ...(text.length > CHUNK ? [plain(text)] : words(text)));
-  return el("pre", code, copy);
+function codeBlock(text, language) {
+  const shown = el("code", ...(text.length > CHUNK ? [plain(text)] : words(text)));
+  const box = el("pre", shown);
+  box.tabIndex = 0; // it scrolls, also by keys
+  box.dir = "ltr";
+  const copies = el("button", say("copy"));
+  copies.type = "button";
+  copies.addEventListener("click", () => copy(text, copies, shown));
+  const head = el("div", el("span", language), copies);
+  head.className = "codehead";
+  const whole = el("div", head, box);
+  whole.className = "code";
+  return whole;
 }
 
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+([^]*)$/;
@@ -223,7 +229,7 @@ function take(rows, from) {
   const fence = fenceOf(row);
   if (fence) {
     while (i < rows.length && !rows[i].trim().startsWith(fence[1])) i += 1;
-    return ["code", rows.slice(from + 1, i), i + 1];
+    return ["code", rows.slice(from, i), i + 1];
   }
   if (!row.trim()) return ["nothing", [], i];
   if (/^#{1,6}\s/.test(row)) return ["heading", [row], i];
@@ -248,7 +254,7 @@ function block(kind, rows, work, depth) {
   switch (kind) {
     case "code":
       work.left -= 5 * NODE;
-      return [codeBlock(rows.join("\n"))];
+      return [codeBlock(rows.slice(1).join("\n"), /^\s*[`~]+\s*([\w+#.-]{1,30})/.exec(rows[0])?.[1] ?? "")];
     case "nothing": return [];
     case "heading": {
       const level = Math.min(4, rows[0].match(/^#+/)[0].length);

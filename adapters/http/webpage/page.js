@@ -1,58 +1,106 @@
 // The web chat. The server sends whole messages as they are now; this page makes the screen equal to the latest.
 
 import { attaching } from "./attach.js";
-import { markdown, plain, words } from "./markdown.js";
+import { $, announce, button, node, reconcile, toast } from "./dom.js";
+import * as list from "./list.js";
+import { NoKey, ask, askKey, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
+import * as store from "./store.js";
+import { lingers, sayNews, text, turnNode } from "./turns.js";
+import { fill, say } from "./words.js";
 
-const $ = (id) => document.getElementById(id);
-const store = {
-  get(name, fallback) { try { return JSON.parse(localStorage.getItem(name)) ?? fallback; } catch { return fallback; } },
-  set(name, value) { localStorage.setItem(name, JSON.stringify(value)); },
-};
-const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+/** @typedef {import("./turns.js").Turn} Turn */
+/** @typedef {{id: string, session: string, text: string, at: number, accepted: boolean, refused?: string, model?: string, files?: string[]}} Unsent */
+
 const SILENCE_MS = 25_000;
-const TRIES = [
-  ["list files", "Real tools, in a folder of this conversation."],
-  ["rehearse stall in tool call", "Watch a model stall, and what happens then."],
-  ["help", "Everything that can be tried."],
-];
+const NAME = /^[A-Za-z0-9_-]{8,64}$/;
+const newName = () => `c-${store.fresh()}`;
 
-let session = store.get("outspoken.session", null) ?? fresh();
-store.set("outspoken.session", session);
-const browser = store.get("outspoken.browser", null) ?? fresh(); // whose memory it is; nobody else knows it
-store.set("outspoken.browser", browser);
-const files = attaching($("composer"), $("text"), () => renderSoon());
-let unsent = store.get("outspoken.unsent", []).filter((m) => m.session === session);
+let session = "";
+/** @type {Map<string, Turn>} */
 let turns = new Map();
-let nodes = new Map();
+/** @type {AbortController | null} */
 let connection = null;
-let key = sessionStorage.getItem("outspoken.key") ?? localStorage.getItem("outspoken.key") ?? "";
 let sending = false;
 let failures = 0;
 let lostSince = 0;
+let lostSaid = false;
+let noKey = false;
 
-// ---------------------------------------------------------------- talking to the gateway
+const files = attaching($("composer"), $("text"), () => renderSoon());
 
-async function call(path, options = {}) {
-  const headers = { ...(options.body ? { "Content-Type": "application/json" } : {}), ...(key ? { Authorization: `Bearer ${key}` } : {}) };
-  const response = await fetch(path, { ...options, headers });
-  if (response.status === 401) { await askKey(); return call(path, options); }
-  return response;
+// ---------------------------------------------------------------- what is not sent yet
+
+const UNSENT = "unsent.";
+
+/** @returns {Unsent[]} */
+function unsent() {
+  const kept = store.names(UNSENT).map((name) => store.get(name, null)).filter((one) => one?.id && one.session);
+  return kept.sort((a, b) => a.at - b.at);
 }
 
-let asking = null;
-function askKey() {
-  asking ??= new Promise((resolve) => {
-    $("keywrong").hidden = !key;
-    $("keydialog").showModal();
-    $("keyform").onsubmit = () => {
-      key = $("key").value.trim();
-      ($("keep").checked ? localStorage : sessionStorage).setItem("outspoken.key", key);
-      asking = null;
-      resolve();
-    };
-  });
-  return asking;
+/** @param {Unsent} message */
+const keep = (message) => store.set(UNSENT + message.id, message);
+/** @param {string} id */
+const drop = (id) => store.set(UNSENT + id, null);
+
+/** What an older page kept in one list. */
+function moveOld() {
+  const old = store.get("unsent", null);
+  if (Array.isArray(old)) for (const message of old) keep(message);
+  if (old !== null) store.set("unsent", null);
+  const draft = store.get("draft", "");
+  if (draft) store.set(`draft.${session}`, draft);
+  store.set("draft", null);
 }
+
+/** @param {string} words */
+function speak(words) {
+  const model = $("model").value;
+  const id = store.fresh();
+  const names = files.take(id);
+  keep({ id, session, text: words, at: Date.now(), accepted: false, ...(model ? { model } : {}), ...(names.length ? { files: names } : {}) });
+  render();
+  toEnd();
+  deliver();
+}
+
+async function deliver() {
+  if (sending) return;
+  sending = true;
+  try {
+    for (;;) {
+      const message = unsent().find((m) => !m.accepted);
+      if (!message) return;
+      const body = { id: message.id, text: message.text, browser, ...(message.model ? { model: message.model } : {}) };
+      const path = `/api/sessions/${message.session}/messages`;
+      const response = message.files?.length
+        ? await files.post(path, body, headers(), message.id)
+        : await call(path, { method: "POST", body: JSON.stringify(body) });
+      if (response.status === 401) { await askKey(); continue; }
+      if (response.ok) {
+        message.accepted = true;
+        if (message.session !== session || turns.has(message.id)) drop(message.id);
+        else keep(message);
+        list.load();
+      } else if (response.status < 500) {
+        message.refused = await problem(response);
+        message.accepted = true;
+        keep(message);
+        announce(message.refused ?? "");
+      } else {
+        throw new Error(`HTTP ${response.status}`);
+      }
+      files.forget(message.id);
+      render();
+    }
+  } catch (error) {
+    if (!(error instanceof NoKey)) setTimeout(deliver, 2000);
+  } finally {
+    sending = false;
+  }
+}
+
+// ---------------------------------------------------------------- following
 
 async function follow() {
   const mine = new AbortController();
@@ -63,7 +111,8 @@ async function follow() {
   try {
     alive();
     const response = await call(`/api/sessions/${session}/events`, { signal: mine.signal });
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
+    if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);
+    noKey = false;
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let buffer = "";
     for (;;) {
@@ -79,6 +128,7 @@ async function follow() {
     }
   } catch (error) {
     if (connection !== mine) return;
+    if (error instanceof NoKey) { noKey = true; return; }
     failures += 1;
     lostSince ||= Date.now();
     showLink();
@@ -89,6 +139,7 @@ async function follow() {
   }
 }
 
+/** @param {string} block */
 function receive(block) {
   failures = 0;
   lostSince = 0;
@@ -97,93 +148,49 @@ function receive(block) {
   const data = /^data: (.*)$/m.exec(block)?.[1];
   if (!data) return;
   const before = turns;
-  if (event === "snapshot") turns = new Map();
-  for (const turn of JSON.parse(data)) {
-    const id = turn.key.split(":").pop();
-    const same = before.has(id) && JSON.stringify(before.get(id)) === JSON.stringify(turn);
-    turns.set(id, same ? before.get(id) : turn);
+  const first = event === "snapshot";
+  if (first) turns = new Map();
+  let ended = false;
+  for (const turn of /** @type {Turn[]} */ (JSON.parse(data))) {
+    const id = turn.key.split(":")[1] ?? turn.key;
+    const was = before.get(id);
+    const same = was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
+    turns.set(id, same ? was : turn);
+    if (!first || before.size) sayNews(turn, was);
+    if (turn.state === "closed" && was && was.state !== "closed") { ended = true; notify(turn); }
+    drop(id);
   }
-  unsent = unsent.filter((m) => !turns.has(m.id));
-  keepUnsent();
+  if (ended) list.load();
   renderSoon();
-}
-
-function keepUnsent() {
-  const others = store.get("outspoken.unsent", []).filter((m) => m.session !== session);
-  store.set("outspoken.unsent", [...others, ...unsent]);
-}
-
-function say(text) {
-  const id = fresh();
-  unsent.push({ id, session, text, at: Date.now(), accepted: false, files: files.take(id) });
-  keepUnsent();
-  render();
-  toEnd();
-  deliver();
-}
-
-async function deliver() {
-  if (sending) return;
-  sending = true;
-  try {
-    for (;;) {
-      const message = unsent.find((m) => !m.accepted);
-      if (!message) return;
-      const path = `/api/sessions/${message.session}/messages`;
-      const body = { id: message.id, text: message.text, browser };
-      const response = message.files?.length
-        ? await files.post(path, body, { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) }, message.id)
-        : await call(path, { method: "POST", body: JSON.stringify(body) });
-      if (response.status === 401) { await askKey(); continue; }
-      if (response.ok) {
-        message.accepted = true;
-      } else if (response.status < 500) {
-        const problem = await response.json().catch(() => ({}));
-        message.refused = problem.error?.message ?? `The gateway answered with HTTP ${response.status}.`;
-        message.accepted = true;
-      } else {
-        throw new Error(`HTTP ${response.status}`);
-      }
-      files.forget(message.id);
-      keepUnsent();
-      render();
-    }
-  } catch {
-    setTimeout(() => { sending = false; deliver(); }, 2000);
-    return;
-  } finally {
-    sending = false;
-  }
 }
 
 async function stop() {
   $("stop").disabled = true;
-  try { await call(`/api/sessions/${session}/stop`, { method: "POST" }); } finally { $("stop").disabled = false; }
-}
-
-// ---------------------------------------------------------------- showing
-
-const node = (name, className, ...children) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  made.append(...children.filter((child) => child !== null));
-  return made;
-};
-
-const text = (said) => (said.length > 4000 ? [plain(said)] : words(said));
-
-function button(label, action) {
-  const made = node("button", "", label);
-  made.type = "button";
-  made.addEventListener("click", action);
-  return made;
+  try {
+    await ask(`/api/sessions/${session}/stop`, { method: "POST" });
+  } catch (error) {
+    toast(say("failed", { why: /** @type {Error} */ (error).message }));
+  } finally { $("stop").disabled = false; }
 }
 
 function showLink() {
-  const lost = failures > 1 || (lostSince && Date.now() - lostSince > 1500);
-  $("link").textContent = lost ? `Connection lost ${Math.max(1, Math.round((Date.now() - lostSince) / 1000))} s ago; reconnecting …` : "";
-  $("link").classList.toggle("lost", Boolean(lost));
+  const lost = failures > 1 || (lostSince > 0 && Date.now() - lostSince > 1500);
+  $("link").textContent = lost ? say("link.lost", { seconds: Math.max(1, Math.round((Date.now() - lostSince) / 1000)) }) : "";
+  $("link").classList.toggle("lost", lost);
+  document.body.classList.toggle("lost", lost);
+  if (lost !== lostSaid) announce(say(lost ? "link.lost.said" : "link.back"));
+  lostSaid = lost;
 }
+
+/** @param {Turn} turn */
+function notify(turn) {
+  if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+  const words = turn.bubbles.filter((b) => ["answer", "notice"].includes(b.kind)).map((b) => b.text).join(" ");
+  const shown = { body: words.slice(0, 200), icon: "/static/icon.svg", tag: session };
+  navigator.serviceWorker?.ready.then((ready) => ready.showNotification(list.title() || "outspoken", shown)).catch(() => {});
+}
+
+// ---------------------------------------------------------------- showing
 
 function atEnd() {
   const box = $("scroll");
@@ -208,170 +215,191 @@ function renderSoon() {
   setTimeout(() => requestAnimationFrame(() => { waiting = false; render(); }), Math.max(0, notBefore - performance.now()));
 }
 
+const doing = {
+  say: speak,
+  /** @param {string} words */
+  edit: (words) => {
+    $("text").value = words;
+    typed();
+    $("text").focus();
+  },
+  /** @param {string} turn @param {string} callId @param {boolean} approve */
+  decide: (turn, callId, approve) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, approve }) }),
+  again: renderSoon,
+};
+
+/** Each turn as it was when it was last shown, and where. @type {Map<string, {turn: Turn, item: HTMLElement}>} */
+const items = new Map();
+
 function render() {
   const began = performance.now();
   const follows = following || atEnd();
   const ordered = [...turns.entries()].sort(([, a], [, b]) => a.order - b.order);
-  const all = [...ordered.map(([id, turn]) => [id, turn, () => turnNode(turn)]), ...unsent.map((m) => [m.id, JSON.stringify(m) + files.progress(m.id), () => unsentNode(m)])];
-  const wanted = new Set(all.map(([id]) => id));
-  for (const [id, entry] of nodes) if (!wanted.has(id)) { entry.node.remove(); nodes.delete(id); }
-  const rest = all.findIndex(([id, state, make]) => performance.now() - began > FRAME_MS || (place(id, state, make), false));
-  following = follows && rest >= 0;
-  if (rest >= 0) renderSoon();
+  const mine = unsent().filter((m) => m.session === session && !turns.has(m.id));
+  const rows = [];
+  let late = false;
+  for (const [id, turn] of ordered) {
+    const was = items.get(id);
+    if (!was || was.turn !== turn || lingers(turn)) {
+      if (performance.now() - began > FRAME_MS) late = true;
+      else items.set(id, { turn, item: turnNode(turn, was?.item ?? null, doing) });
+    }
+    const item = items.get(id)?.item;
+    if (item) rows.push({ key: id, state: "", make: () => item });
+  }
+  for (const id of items.keys()) if (!turns.has(id)) items.delete(id);
+  reconcile($("turns"), [...rows, ...mine.map((m) => ({ key: m.id, state: JSON.stringify(m) + files.progress(m.id), make: () => unsentNode(m) }))]);
+  following = follows && late;
+  if (late) renderSoon();
   const running = ordered.some(([, turn]) => turn.state !== "closed");
-  $("welcome").hidden = wanted.size > 0;
+  $("welcome").hidden = ordered.length + mine.length > 0;
   $("stop").hidden = !running;
   $("send").hidden = running && !$("text").value.trim() && !files.any();
   if (follows) toEnd(); else $("jump").hidden = false;
+  $("storage").hidden = !store.blocked;
   notBefore = performance.now() + REST * (performance.now() - began);
 }
 
-function place(id, state, make) {
-  const entry = nodes.get(id);
-  if (entry?.state === state) return;
-  const made = make();
-  if (entry) entry.node.replaceWith(made); else $("turns").append(made);
-  nodes.set(id, { node: made, state });
-}
-
+/** @param {Unsent} message */
 function unsentNode(message) {
-  const words = message.refused ?? (message.accepted ? "Accepted" : `Sending … ${files.progress(message.id)}`);
-  const hint = node("div", "hint", words);
-  if (message.refused) hint.append(" ", button("Remove", () => { unsent = unsent.filter((m) => m !== message); keepUnsent(); render(); }));
-  return node("li", "turn unsent", node("div", "person", ...text([message.text, ...(message.files ?? []).map((name) => `📎 ${name}`)].filter(Boolean).join("\n"))), hint);
-}
-
-// A bubble that is as it was need not be made again while others of its turn grow.
-const made = new Map();
-function shownText(bubble, turn) {
-  const name = [turn.key, bubble.key, bubble.kind, bubble.text].join("\n");
-  const shown = made.get(name) ?? node("div", `bubble ${bubble.kind}`, markdown(bubble.text));
-  made.delete(name);
-  if (bubble.final) made.set(name, shown);
-  if (made.size > 100) made.delete(made.keys().next().value);
-  return shown;
-}
-
-function turnNode(turn) {
-  const item = node("li", "turn", node("div", "person", ...text(turn.person)));
-  if (turn.state === "queued") item.append(node("div", "hint", `Waiting, place ${turn.position} in the queue`));
-  let steps = [];
-  const flush = () => {
-    if (!steps.length) return;
-    item.append(stepsNode(steps, turn.state === "closed"));
-    steps = [];
-  };
-  for (const bubble of turn.bubbles) {
-    if (bubble.kind === "activity") { steps.push(bubble); continue; }
-    flush();
-    if (bubble.kind === "status") item.append(node("div", "status", bubble.text));
-    else if (bubble.kind === "mended") item.append(node("div", "mended", `✓ ${bubble.text}`));
-    else if (bubble.kind === "notice" || bubble.kind === "note") item.append(noticeNode(bubble, turn));
-    else if (bubble.kind === "approval") item.append(approvalNode(bubble, turn));
-    else item.append(shownText(bubble, turn));
+  const hint = node("div", "hint", message.refused ?? `${say(message.accepted ? "accepted" : "sending")} ${files.progress(message.id)}`.trim());
+  if (message.refused) {
+    hint.append(" ", button(say("edit"), () => { drop(message.id); doing.edit(message.text); render(); }),
+      " ", button(say("remove"), () => { drop(message.id); render(); }));
   }
-  flush();
-  if (turn.state === "open" && !turn.bubbles.some((b) => ["status", "approval"].includes(b.kind))) item.append(node("div", "status", "Working …"));
-  if (turn.summary) item.append(node("div", "figures", figures(turn.summary)));
-  return item;
-}
-
-const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-const figures = (s) => `${s.seconds.toFixed(1)} s · ${plural(s.steps, "step")} · ${plural(s.tool_calls, "tool call")}`;
-const MARKS = { waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" };
-const WORDS = { waiting: "waiting", approval: "waiting for approval", running: "running", done: "done", failed: "failed", not_run: "not run", unsure: "may or may not have run" };
-
-function stepsNode(bubbles, closed) {
-  const rows = bubbles.map((b) => {
-    const mark = node("span", "mark", MARKS[b.state] ?? "·");
-    mark.title = WORDS[b.state] ?? b.state;
-    const time = b.state === "running" ? `${b.seconds} s` : b.state === "done" ? "" : WORDS[b.state];
-    return node("div", `activity ${b.state}`, mark, node("strong", "", b.tool), node("span", "args", b.text.slice(b.tool.length)), node("span", "time", time));
-  });
-  if (!closed) return node("div", "steps open", ...rows);
-  const box = node("details", "steps", node("summary", "", `${plural(bubbles.length, "tool call")}: ${[...new Set(bubbles.map((b) => b.tool))].join(", ")}`), ...rows);
-  box.open = bubbles.some((b) => b.state !== "done");
-  return box;
-}
-
-function noticeNode(bubble, turn) {
-  const box = node("div", "notice", node("div", "who", "outspoken"), node("p", "", ...text(bubble.text)));
-  const buttons = node("div", "buttons");
-  if (bubble.actions.includes("continue")) buttons.append(button("Continue", () => say("continue")));
-  if (bubble.actions.includes("retry")) buttons.append(button("Retry", () => say(turn.person)));
-  if (bubble.actions.includes("why")) {
-    const why = button("Why?", async () => {
-      why.disabled = true;
-      const { lines } = await (await call(`/api/turns/${turn.turn}/why`)).json();
-      box.append(node("ul", "why", ...lines.map((line) => node("li", "", line))));
-    });
-    buttons.append(why);
-  }
-  box.append(buttons);
-  return box;
-}
-
-function approvalNode(bubble, turn) {
-  const answer = (approve) => call(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn: turn.turn, call: bubble.call, approve }) });
-  const all = bubble.whole ? node("details", "", node("summary", "", "Show all of it"), node("pre", "", plain(bubble.whole))) : null;
-  return node("div", "approval", node("p", "asked", bubble.text), all, node("div", "buttons", button("Approve", () => answer(true)), button("Deny", () => answer(false))));
+  const shown = [message.text, ...(message.files ?? []).map((name) => `📎 ${name}`)].filter(Boolean).join("\n");
+  return node("li", "turn unsent", node("div", "person", ...text(shown)), hint);
 }
 
 // ---------------------------------------------------------------- the person
 
-function grow() {
+function fit() {
   const box = $("text");
   box.style.height = "auto";
   box.style.height = `${box.scrollHeight + 2}px`;
-  const running = !$("stop").hidden;
-  $("send").hidden = running && !box.value.trim();
+  $("send").hidden = !$("stop").hidden && !box.value.trim() && !files.any();
 }
 
-$("composer").addEventListener("submit", (event) => {
+function typed() {
+  fit();
+  store.set(`draft.${session}`, $("text").value || null);
+}
+
+/** Shows another conversation. @param {string} name */
+function go(name) {
+  session = name;
+  store.set("session", session);
+  if (location.hash.slice(1) !== session) history.replaceState(null, "", `#${session}`);
+  turns = new Map();
+  items.clear();
+  $("text").value = store.get(`draft.${session}`, "");
+  $("model").value = store.get(`model.${session}`, "");
+  fit();
+  list.current(session);
+  render();
+  toEnd();
+  follow();
+  drawer(false);
+}
+
+/** @param {boolean} open */
+function drawer(open) {
+  document.body.classList.toggle("drawer", open);
+  $("drawer").setAttribute("aria-expanded", String(open));
+  $("drawer").setAttribute("aria-label", say(open ? "drawer.close" : "drawer.open"));
+}
+
+function begin() {
+  fill(document);
+  drawer(false);
+  const asked = location.hash.slice(1);
+  const last = store.get("session", "");
+  const first = NAME.test(asked) ? asked : NAME.test(last) ? last : newName();
+  session = first;
+  moveOld();
+  for (const one of unsent()) if (one.accepted && !one.refused && one.session !== session) drop(one.id);
+  list.begin((id) => { if (id === session) begun(); });
+  whenKeyIsGiven(connect);
+  go(first);
+  connect();
+  $("text").focus();
+}
+
+function begun() {
+  history.pushState(null, "", `#${newName()}`);
+  go(location.hash.slice(1));
+  $("text").focus();
+}
+
+async function connect() {
+  if (noKey) follow();
+  deliver();
+  list.load();
+  try {
+    const about = await ask("/api/about");
+    $("banner").textContent = about.notice;
+    $("banner").hidden = !about.notice;
+    $("tries").hidden = !about.rehearsal;
+    files.limit(about.file_bytes);
+    $("model").replaceChildren(.../** @type {string[]} */ (about.models).map((name, index) => {
+      const option = /** @type {HTMLOptionElement} */ (node("option", "", name));
+      option.value = index ? name : "";
+      return option;
+    }));
+    $("model").value = store.get(`model.${session}`, "");
+    if ($("model").selectedIndex < 0) $("model").value = "";
+    $("modelbox").hidden = about.models.length === 0 || about.rehearsal;
+  } catch (error) {
+    if (!(error instanceof NoKey)) setTimeout(connect, 5000); // the connection's own state is shown in the header
+  }
+}
+
+$("composer").addEventListener("submit", (/** @type {Event} */ event) => {
   event.preventDefault();
-  const text = $("text").value.trim();
-  if (!text && !files.any()) return;
+  const words = $("text").value.trim();
+  if (!words && !files.any()) return;
   $("text").value = "";
-  store.set("outspoken.draft", "");
-  grow();
-  say(text);
+  typed();
+  speak(words);
 });
-$("text").addEventListener("input", () => { grow(); store.set("outspoken.draft", $("text").value); });
-$("text").addEventListener("keydown", (event) => {
+$("text").addEventListener("input", typed);
+$("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("composer").requestSubmit(); }
 });
-document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !$("stop").hidden && !$("keydialog").open) stop(); });
-$("stop").addEventListener("click", stop);
-$("jump").addEventListener("click", toEnd);
-$("scroll").addEventListener("scroll", () => { if (atEnd()) $("jump").hidden = true; });
-$("new").addEventListener("click", () => {
-  session = fresh();
-  store.set("outspoken.session", session);
-  turns = new Map();
-  unsent = [];
-  render();
-  follow();
-  $("text").focus();
+$("model").addEventListener("change", () => store.set(`model.${session}`, $("model").value || null));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+  if (document.body.classList.contains("drawer")) { drawer(false); $("drawer").focus(); }
+  else if (!$("stop").hidden) stop();
 });
-for (const [words, hint] of TRIES) $("tries").append(button(words, () => say(words)));
-[...$("tries").children].forEach((made, index) => made.append(node("small", "", TRIES[index][1])));
+$("stop").addEventListener("click", stop);
+$("jump").addEventListener("click", () => { toEnd(); $("text").focus(); });
+$("scroll").addEventListener("scroll", () => { if (atEnd()) $("jump").hidden = true; });
+$("new").addEventListener("click", begun);
+$("drawer").addEventListener("click", () => { drawer(!document.body.classList.contains("drawer")); if (document.body.classList.contains("drawer")) $("search").focus(); });
+$("shade").addEventListener("click", () => drawer(false));
+$("settingscancel").addEventListener("click", () => $("settings").close());
+for (const name of ["hashchange", "popstate"]) {
+  addEventListener(name, () => { const asked = location.hash.slice(1); if (NAME.test(asked) && asked !== session) go(asked); });
+}
+for (const [words, hint] of [["try.files", "try.files.hint"], ["try.stall", "try.stall.hint"], ["try.help", "try.help.hint"]]) {
+  const made = button(say(words), () => speak(say(words)));
+  made.append(node("small", "", say(hint)));
+  $("tries").append(made);
+}
+addEventListener("storage", () => render());
 for (const name of ["online", "visibilitychange"]) {
   (name === "online" ? window : document).addEventListener(name, () => { if (lostSince && !document.hidden) { follow(); deliver(); } });
 }
 setInterval(showLink, 1000);
 
-async function begin() {
-  $("text").value = store.get("outspoken.draft", "");
-  grow();
-  render();
-  follow();
-  deliver();
-  try {
-    const about = await (await call("/api/about")).json();
-    $("banner").textContent = about.notice;
-    $("banner").hidden = !about.notice;
-    files.limit(about.file_bytes);
-  } catch { /* the connection's own state is shown in the header */ }
-  $("text").focus();
-}
+const bell = $("bell");
+bell.hidden = !("Notification" in window && "serviceWorker" in navigator) || Notification.permission === "granted";
+bell.addEventListener("click", async () => {
+  const answer = await Notification.requestPermission();
+  toast(say(answer === "granted" ? "notify.on" : "notify.off"));
+  bell.hidden = answer !== "default";
+});
+if ("serviceWorker" in navigator) navigator.serviceWorker.register("/static/worker.js", { scope: "/" }).catch(() => {});
+
 begin();

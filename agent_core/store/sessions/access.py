@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import and_, case, func, or_, select, tuple_
+from sqlalchemy import Select, and_, case, func, or_, select, tuple_
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
@@ -66,13 +67,23 @@ class SessionReads(StoreReading):
         """Sessions whose keys begin with one of `prefixes` and have this `ending`, in the order in which they were made, behind the one that
         was made then. What makes their order never changes, so that nobody who goes through them meets one twice."""
         c = t.sessions.c
-        ends = func.substr(c.key, func.length(c.key) - len(ending) + 1) == ending
-        query = t.SESSION.query.where(or_(*(self._asks.begins(c.key, one) for one in prefixes)), ends)
+        query = self._between(prefixes, ending)
         place = tuple_(c.created_at, c.session)
         if after is not None:
             query = query.where(place < tuple_(*after) if newest_first else place > tuple_(*after))
         order = (c.created_at.desc(), c.session.desc()) if newest_first else (c.created_at, c.session)
         return [t.SESSION.make(row) for row in await self._asks.all(query.order_by(*order).limit(limit))]
+
+    async def latest(self, prefixes: Sequence[str], ending: str, limit: int) -> list[SessionRow]:
+        """The same, in the order in which something happened last in them, the latest first."""
+        c = t.sessions.c
+        query = self._between(prefixes, ending).order_by(c.last_at.desc(), c.session.desc()).limit(limit)
+        return [t.SESSION.make(row) for row in await self._asks.all(query)]
+
+    def _between(self, prefixes: Sequence[str], ending: str) -> Select[*tuple[Any, ...]]:
+        c = t.sessions.c
+        ends = func.substr(c.key, func.length(c.key) - len(ending) + 1) == ending
+        return t.SESSION.query.where(or_(*(self._asks.begins(c.key, one) for one in prefixes)), ends)
 
     async def figures(self, sessions: Sequence[str]) -> dict[str, SessionFigures]:
         """What is known of each by its turns; a session without any is missing."""

@@ -1,0 +1,104 @@
+// Making and finding what is on the screen, and saying it aloud.
+
+import { say } from "./words.js";
+
+/** The element with this id. @param {string} id @returns {any} */
+export const $ = (id) => document.getElementById(id);
+
+/** An element with a class and children; null is no child.
+ * @param {string} name @param {string} className @param {...(Node | string | null)} children */
+export function node(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  for (const child of children) if (child !== null) made.append(child);
+  return made;
+}
+
+/** @param {string} label @param {(event: Event) => unknown} action @param {string} [hint] */
+export function button(label, action, hint = "") {
+  const made = /** @type {HTMLButtonElement} */ (node("button", "", label));
+  made.type = "button";
+  if (hint) made.title = hint;
+  made.addEventListener("click", action);
+  return made;
+}
+
+/** Says something to whoever listens to the page rather than looks at it. @param {string} words */
+export function announce(words) {
+  const live = $("live");
+  live.append(node("p", "", words));
+  while (live.childElementCount > 5) live.firstElementChild.remove();
+}
+
+let closing = 0;
+/** Shows a sentence at the foot for some seconds, and says it. @param {string} words */
+export function toast(words) {
+  $("toast").textContent = words;
+  $("toast").hidden = false;
+  announce(words);
+  clearTimeout(closing);
+  closing = setTimeout(() => { $("toast").hidden = true; }, 6000);
+}
+
+/** Copies text, also where the page came without HTTPS. @param {string} text @param {HTMLElement} from @param {Node} [shown] */
+export async function copy(text, from, shown) {
+  let done = false;
+  try {
+    await navigator.clipboard.writeText(text);
+    done = true;
+  } catch {
+    const box = /** @type {HTMLTextAreaElement} */ (node("textarea", "hidden"));
+    box.value = text;
+    (from.closest("dialog") ?? document.body).append(box);
+    box.select();
+    try { done = document.execCommand("copy"); } catch { done = false; }
+    box.remove();
+    from.focus();
+  }
+  if (!done) {
+    if (shown) getSelection()?.selectAllChildren(shown);
+    return toast(say("copy.failed"));
+  }
+  const label = from.textContent;
+  from.textContent = say("copied");
+  announce(say("copied"));
+  setTimeout(() => { from.textContent = label; }, 1500);
+}
+
+/** Makes the children of a box equal to what is wanted. What is the same stays, with its selection, its focus and what was opened in it.
+ * @param {HTMLElement} box
+ * @param {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} wanted */
+export function reconcile(box, wanted) {
+  /** @type {Map<string, HTMLElement>} */
+  const there = new Map();
+  for (const child of /** @type {HTMLElement[]} */ ([...box.children])) there.set(child.dataset.key ?? "", child);
+  let at = box.firstElementChild;
+  for (const { key, state, make } of wanted) {
+    const before = there.get(key) ?? null;
+    there.delete(key);
+    let shown = before;
+    if (before === null || before.dataset.state !== state) {
+      shown = make(before);
+      shown.dataset.key = key;
+      shown.dataset.state = state;
+    }
+    const made = /** @type {HTMLElement} */ (shown);
+    if (before && made !== before) {
+      if (at === before) at = made;
+      before.replaceWith(made);
+    }
+    if (made === at) at = made.nextElementSibling;
+    else box.insertBefore(made, at);
+  }
+  for (const left of there.values()) left.remove();
+}
+
+/** Puts new children into a box, but keeps those at its beginning that are the same: text that grows leaves what stands before it alone.
+ * @param {HTMLElement} box @param {DocumentFragment} fresh */
+export function grow(box, fresh) {
+  const wanted = [...fresh.childNodes];
+  let same = 0;
+  while (same < wanted.length && same < box.childNodes.length && box.childNodes[same].isEqualNode(wanted[same])) same += 1;
+  while (box.childNodes.length > same) box.lastChild?.remove();
+  box.append(...wanted.slice(same));
+}

@@ -1,0 +1,131 @@
+// The list of conversations: found, named, pinned, deleted, written out.
+
+import { $, announce, button, node, reconcile, toast } from "./dom.js";
+import { NoKey, ask, call, problem } from "./net.js";
+import * as store from "./store.js";
+import { say } from "./words.js";
+
+/** @typedef {{id: string, title: string, named: boolean, pinned: boolean, state: string, turns: number, created_at: number, last_at: number, found: string}} Listed */
+
+/** @type {Listed[]} */
+let listed = [];
+let whole = true;
+let trouble = "";
+let looks = 0;
+let shownId = "";
+/** @type {(id: string) => void} */
+let gone = () => {};
+
+/** @param {Listed} one */
+const titled = (one) => one.title || say("new.title");
+
+/** @param {(id: string) => void} whenGone Is told which conversation was deleted. */
+export function begin(whenGone) {
+  gone = whenGone;
+  let pause = 0;
+  $("search").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(load, 250); });
+  addEventListener("focus", () => load());
+}
+
+/** The conversation that is shown now. @param {string} id */
+export function current(id) {
+  shownId = id;
+  show();
+}
+
+export function title() {
+  const one = listed.find((each) => each.id === shownId);
+  return one ? titled(one) : "";
+}
+
+/** Asks the gateway for the list. */
+export async function load() {
+  const look = (looks += 1);
+  const search = $("search").value.trim();
+  const before = store.get("session", "");
+  const query = new URLSearchParams({ ...(search ? { search } : {}), ...(before && !before.startsWith("c-") ? { also: before } : {}) });
+  try {
+    const found = await ask(`/api/conversations?${query}`);
+    if (look !== looks) return;
+    listed = found.conversations;
+    whole = found.whole;
+    trouble = "";
+  } catch (error) {
+    if (look !== looks || error instanceof NoKey) return;
+    trouble = say("list.failed", { why: /** @type {Error} */ (error).message });
+  }
+  show(search);
+  if (search) announce($("listwords").textContent || listed.map(titled).join(", "));
+}
+
+function show(search = $("search").value.trim()) {
+  reconcile($("list"), listed.map((one) => ({ key: one.id, state: JSON.stringify([one, one.id === shownId]), make: () => row(one) })));
+  $("listwords").textContent = trouble || (listed.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
+  const name = title();
+  document.title = name ? `${name} – outspoken` : "outspoken";
+}
+
+/** @param {Listed} one */
+function row(one) {
+  const link = /** @type {HTMLAnchorElement} */ (node("a", "", node("span", "title", titled(one))));
+  link.href = `#${one.id}`;
+  link.dir = "auto";
+  const marks = [one.pinned ? say("list.pinned") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
+  if (marks.length) link.append(node("small", one.state === "idle" ? "" : "busy", marks.join(" · ")));
+  if (one.found) link.append(node("small", "", one.found));
+  if (one.id === shownId) link.setAttribute("aria-current", "page");
+  const more = button("⋯", () => settings(one), say("settings"));
+  more.className = "more";
+  more.setAttribute("aria-label", `${say("settings")}: ${titled(one)}`);
+  return node("li", one.id === shownId ? "current" : "", link, more);
+}
+
+/** @param {Listed} one */
+function settings(one) {
+  const dialog = $("settings");
+  const name = /** @type {HTMLInputElement} */ ($("settingstitle"));
+  name.value = one.named ? one.title : "";
+  name.placeholder = one.title;
+  $("settingsof").textContent = say("list.of", { title: titled(one) });
+  $("pin").textContent = say(one.pinned ? "unpin" : "pin");
+  $("sure").hidden = true;
+  $("delete").hidden = false;
+  $("settingswrong").textContent = "";
+  /** @param {() => Promise<unknown>} work */
+  const doing = async (work) => {
+    try {
+      await work();
+      dialog.close();
+      await load();
+    } catch (error) {
+      $("settingswrong").textContent = say("failed", { why: /** @type {Error} */ (error).message });
+      announce($("settingswrong").textContent);
+    }
+  };
+  /** @param {object} change */
+  const change = (change) => ask(`/api/conversations/${one.id}`, { method: "POST", body: JSON.stringify(change) });
+  $("settingsform").onsubmit = (/** @type {Event} */ event) => { event.preventDefault(); doing(() => change({ title: name.value.trim() })); };
+  $("pin").onclick = () => doing(() => change({ pinned: !one.pinned }));
+  $("asmarkdown").onclick = () => doing(() => download(one, "markdown"));
+  $("asjson").onclick = () => doing(() => download(one, "json"));
+  $("delete").onclick = () => { $("sure").hidden = false; $("delete").hidden = true; announce(say("delete.words")); $("really").focus(); };
+  $("really").onclick = () => doing(async () => {
+    await ask(`/api/conversations/${one.id}`, { method: "DELETE" });
+    toast(say("delete.done", { title: titled(one) }));
+    gone(one.id);
+  });
+  dialog.showModal();
+}
+
+/** @param {Listed} one @param {"json" | "markdown"} format */
+async function download(one, format) {
+  const response = await call(`/api/conversations/${one.id}/export?format=${format}`);
+  if (!response.ok) throw new Error(await problem(response));
+  const link = /** @type {HTMLAnchorElement} */ (node("a", "hidden"));
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = `${titled(one).replace(/[^\p{L}\p{N} _-]+/gu, " ").trim().slice(0, 60) || "conversation"}.${format === "json" ? "json" : "md"}`;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,96 @@
+// Talking to the gateway: with the key, if one is needed, and in the name of this browser.
+
+import { $, announce } from "./dom.js";
+import * as store from "./store.js";
+import { say } from "./words.js";
+
+let key = store.key();
+/** Whose conversations and whose memory it is where no key says so; nobody else knows it. */
+export const browser = store.get("browser", null) ?? store.fresh();
+store.set("browser", browser);
+
+/** The person has not given a key. */
+export class NoKey extends Error {}
+
+/** Who asks. @param {boolean} [json] whether it has a body @returns {Record<string, string>} */
+export const headers = (json = true) => ({
+  "X-Outspoken-Browser": browser,
+  ...(json ? { "Content-Type": "application/json" } : {}),
+  ...(key ? { Authorization: `Bearer ${key}` } : {}),
+});
+
+/** @param {string} path @param {RequestInit} [options] @returns {Promise<Response>} */
+export async function call(path, options = {}) {
+  const shown = key;
+  const response = await fetch(path, { ...options, headers: headers(Boolean(options.body)) });
+  if (response.status !== 401) return response;
+  if (shown === key) await askKey();
+  return call(path, options);
+}
+
+/** What went wrong, in words. @param {Response} response */
+export async function problem(response) {
+  const body = await response.json().catch(() => ({}));
+  return body.error?.message ?? say("failed.http", { status: response.status });
+}
+
+/** The answer as JSON; raises an error in words. @param {string} path @param {RequestInit} [options] */
+export async function ask(path, options = {}) {
+  let response;
+  try {
+    response = await call(path, options);
+  } catch (error) {
+    if (error instanceof NoKey) throw error;
+    throw new Error(say("failed.offline"), { cause: error });
+  }
+  if (!response.ok) throw new Error(await problem(response));
+  return response.json();
+}
+
+/** @type {Promise<void> | null} */
+let asking = null;
+let refused = false;
+
+/** Asks for a key; raises `NoKey` if the person does not want to give one now. */
+export function askKey() {
+  if (refused) return Promise.reject(new NoKey(say("key.needed")));
+  asking ??= new Promise((resolve, reject) => {
+    $("keywrong").hidden = !key;
+    if (key) announce(say("key.wrong"));
+    const dialog = $("keydialog");
+    const given = () => {
+      if (!$("key").value.trim()) { $("key").focus(); return; }
+      key = $("key").value.trim();
+      store.keepKey(key, $("keep").checked);
+      asking = null;
+      dialog.onclose = null;
+      dialog.close();
+      resolve();
+    };
+    $("keyform").onsubmit = (/** @type {Event} */ event) => { event.preventDefault(); given(); };
+    dialog.onclose = () => {
+      asking = null;
+      refused = true;
+      keyless(true);
+      reject(new NoKey(say("key.needed")));
+    };
+    dialog.showModal();
+  });
+  return asking;
+}
+
+/** @param {boolean} shown */
+function keyless(shown) {
+  $("keyless").hidden = !shown;
+  if (shown) announce(say("key.needed"));
+}
+
+$("keylater").addEventListener("click", () => $("keydialog").close());
+/** @param {() => void} again What is done once there is a key. */
+export function whenKeyIsGiven(again) {
+  $("keyagain").addEventListener("click", () => {
+    refused = false;
+    keyless(false);
+    again();
+  });
+}

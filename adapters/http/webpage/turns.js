@@ -1,0 +1,222 @@
+// A turn on the screen: what was said, what is done about it, what came of it.
+
+import { announce, button, copy, grow, node, reconcile } from "./dom.js";
+import { markdown, plain, words } from "./markdown.js";
+import { ask } from "./net.js";
+import { many, say } from "./words.js";
+
+/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[]}} Bubble */
+/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null}} Turn */
+/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean) => Promise<unknown>, again: () => void}} Doing */
+
+const STATUS_MS = 2000; // so long what is told of a stall can be read
+const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
+const TEXTS = ["answer", "interim", "partial"];
+
+/** @param {string} said @returns {(Node | string)[]} */
+export const text = (said) => (said.length > 4000 ? [plain(said)] : words(said));
+
+/** What was told of a stall, and until when it stays. @type {Map<string, {text: string, since: number}>} */
+const told = new Map();
+
+/** The item of a turn; `before` is made equal to it if there is one.
+ * @param {Turn} turn @param {HTMLElement | null} before @param {Doing} doing */
+export function turnNode(turn, before, doing) {
+  const item = before ?? node("li", "turn");
+  /** @type {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} */
+  const parts = [{ key: "person", state: turn.person, make: () => personNode(turn, doing) }];
+  if (turn.state === "queued") {
+    const place = say("queued", { n: turn.position });
+    parts.push({ key: "hint", state: place, make: () => node("div", "hint", place) });
+  }
+  /** @type {Bubble[]} */
+  let steps = [];
+  const flush = () => {
+    if (!steps.length) return;
+    const [mine, closed] = [steps, turn.state === "closed"];
+    parts.push({ key: `steps-${mine[0].key}`, state: JSON.stringify([mine, closed]), make: (was) => stepsNode(mine, closed, was) });
+    steps = [];
+  };
+  for (const bubble of turn.bubbles) {
+    if (bubble.kind === "activity") { steps.push(bubble); continue; }
+    flush();
+    if (bubble.kind === "status") continue;
+    const kind = TEXTS.includes(bubble.kind) ? "text" : bubble.kind;
+    const state = JSON.stringify([bubble.kind, bubble.text, bubble.whole, bubble.actions, TEXTS.includes(bubble.kind) || turn.turn]);
+    parts.push({ key: `${kind}-${bubble.key}`, state, make: (was) => bubbleNode(bubble, turn, was, doing) });
+  }
+  flush();
+  const status = statusOf(turn, doing);
+  if (status) parts.push({ key: "status", state: status, make: (was) => statusNode(status, was) });
+  const answer = turn.bubbles.filter((b) => b.kind === "answer").map((b) => b.text).join("\n\n");
+  if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer]), make: () => footNode(turn, answer, doing) });
+  reconcile(item, parts);
+  return item;
+}
+
+/** What is told of a turn that runs. What was told of a stall stays for a moment when it is over. @param {Turn} turn @param {Doing} doing */
+function statusOf(turn, doing) {
+  const status = turn.bubbles.find((b) => b.kind === "status")?.text ?? "";
+  const now = performance.now();
+  const before = told.get(turn.key);
+  if (status) {
+    if (!before) told.set(turn.key, { text: status, since: now });
+    else before.text = status;
+    return status;
+  }
+  if (before) {
+    const rest = STATUS_MS - (now - before.since);
+    if (rest > 0) {
+      setTimeout(doing.again, rest + 20);
+      return before.text;
+    }
+    told.delete(turn.key);
+  }
+  const waits = turn.state === "open" && !turn.bubbles.some((b) => b.kind === "approval");
+  return waits ? say("working") : "";
+}
+
+/** For how long still what is told of this turn has to stay, so that it is shown again. @param {Turn} turn */
+export const lingers = (turn) => told.has(turn.key);
+
+/** @param {string} status @param {HTMLElement | null} was */
+function statusNode(status, was) {
+  const made = was ?? node("div", "status");
+  made.textContent = status;
+  return made;
+}
+
+/** @param {Turn} turn @param {Doing} doing */
+function personNode(turn, doing) {
+  const said = node("div", "person", ...text(turn.person));
+  said.dir = "auto";
+  const acts = node("div", "acts",
+    button(say("copy"), (event) => copy(turn.person, /** @type {HTMLElement} */ (event.currentTarget), said)),
+    button(say("edit"), () => doing.edit(turn.person), say("edit.hint")));
+  return node("div", "mine", node("span", "hidden", say("said.you")), said, acts);
+}
+
+/** @param {Bubble} bubble @param {Turn} turn @param {HTMLElement | null} was @param {Doing} doing */
+function bubbleNode(bubble, turn, was, doing) {
+  if (bubble.kind === "mended") return mendedNode(bubble, turn);
+  if (bubble.kind === "notice" || bubble.kind === "note") return noticeNode(bubble, turn, doing);
+  if (bubble.kind === "approval") return approvalNode(bubble, turn, doing);
+  const box = was ?? node("div", "");
+  box.className = `bubble ${bubble.kind}`;
+  box.dir = "auto";
+  const fresh = document.createDocumentFragment();
+  fresh.append(markdown(bubble.text));
+  grow(box, fresh);
+  return box;
+}
+
+/** @param {Turn} turn @param {string} answer @param {Doing} doing */
+function footNode(turn, answer, doing) {
+  const { seconds, steps, tool_calls } = /** @type {NonNullable<Turn["summary"]>} */ (turn.summary);
+  const figures = say("figures", { seconds: seconds.toFixed(1), steps: many("figures.steps", steps), calls: many("figures.calls", tool_calls) });
+  const foot = node("div", "foot", node("span", "figures", figures));
+  if (answer) foot.append(button(say("copy"), (event) => {
+    const from = /** @type {HTMLElement} */ (event.currentTarget);
+    const shown = from.closest(".turn")?.querySelector(".answer");
+    copy(answer, from, shown ?? undefined);
+  }));
+  if (turn.person.trim()) foot.append(button(say("again"), () => doing.say(turn.person), say("again.hint")));
+  return foot;
+}
+
+/** @param {Bubble[]} bubbles @param {boolean} closed @param {HTMLElement | null} was */
+function stepsNode(bubbles, closed, was) {
+  const rows = bubbles.map((b) => ({ key: b.key, state: JSON.stringify(b), make: () => activityNode(b) }));
+  if (!closed) {
+    const open = was?.tagName === "DIV" ? was : node("div", "steps open");
+    reconcile(open, rows);
+    return open;
+  }
+  const names = [...new Set(bubbles.map((b) => b.tool))].join(", ");
+  const made = /** @type {HTMLDetailsElement} */ (node("details", "steps", node("summary", "", say("steps", { n: many("figures.calls", bubbles.length), names }))));
+  const list = node("div", "");
+  reconcile(list, rows);
+  made.append(list);
+  made.open = was instanceof HTMLDetailsElement ? was.open : bubbles.some((b) => b.state !== "done");
+  return made;
+}
+
+/** @param {Bubble} b */
+function activityNode(b) {
+  const mark = node("span", "mark", MARKS[b.state] ?? "·");
+  mark.setAttribute("aria-hidden", "true");
+  const state = say(`activity.${b.state}`);
+  mark.title = state;
+  const time = b.state === "running" ? `${b.seconds} s` : b.state === "done" ? "" : state;
+  const row = node("div", `activity ${b.state}`, mark, node("strong", "", b.tool), node("span", "args", b.text.slice(b.tool.length)), node("span", "time", time));
+  if (!time) row.append(node("span", "hidden", state));
+  return row;
+}
+
+/** The story of a turn, put beneath a box when it is asked for. @param {HTMLElement} box @param {Turn} turn */
+function whyButton(box, turn) {
+  const why = button(say("why"), async () => {
+    why.disabled = true;
+    try {
+      const { lines } = await ask(`/api/turns/${turn.turn}/why`);
+      const list = node("ul", "why", .../** @type {string[]} */ (lines.length ? lines : [say("why.none")]).map((line) => node("li", "", line)));
+      box.append(list);
+      announce(list.textContent ?? "");
+    } catch (error) {
+      why.disabled = false;
+      announce(say("failed", { why: /** @type {Error} */ (error).message }));
+    }
+  });
+  return why;
+}
+
+/** @param {Bubble} bubble @param {Turn} turn */
+function mendedNode(bubble, turn) {
+  const box = node("div", "mended", node("span", "", `✓ ${bubble.text} `));
+  if (turn.turn) box.append(whyButton(box, turn));
+  return box;
+}
+
+/** @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
+function noticeNode(bubble, turn, doing) {
+  const box = node("div", "notice", node("div", "who", say("gateway")), node("p", "", ...text(bubble.text)));
+  const buttons = node("div", "buttons");
+  if (bubble.actions.includes("continue")) buttons.append(button(say("continue"), () => doing.say("continue")));
+  if (bubble.actions.includes("retry")) buttons.append(button(say("retry"), () => doing.say(turn.person)));
+  if (bubble.actions.includes("why")) buttons.append(whyButton(box, turn));
+  if (buttons.childElementCount) box.append(buttons);
+  return box;
+}
+
+/** @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
+function approvalNode(bubble, turn, doing) {
+  const all = bubble.whole ? node("details", "", node("summary", "", say("ask.whole")), node("pre", "", plain(bubble.whole))) : null;
+  const buttons = node("div", "buttons");
+  /** @param {boolean} approve */
+  const answer = async (approve) => {
+    for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = true;
+    try {
+      await doing.decide(turn.turn, bubble.call, approve);
+    } catch (error) {
+      for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = false;
+      announce(say("failed", { why: /** @type {Error} */ (error).message }));
+    }
+  };
+  buttons.append(button(say("ask.approve"), () => answer(true)), button(say("ask.deny"), () => answer(false)));
+  return node("div", "approval", node("p", "asked", bubble.text), all, buttons);
+}
+
+/** What of a turn is said aloud, given how it was before. @param {Turn} turn @param {Turn | undefined} before */
+export function sayNews(turn, before) {
+  /** @param {Turn | undefined} of @param {string[]} kinds */
+  const texts = (of, ...kinds) => (of?.bubbles ?? []).filter((b) => kinds.includes(b.kind)).map((b) => b.text);
+  for (const words of texts(turn, "approval")) if (!texts(before, "approval").includes(words)) announce(say("ask.said", { text: words }));
+  for (const words of texts(turn, "notice", "note")) if (!texts(before, "notice", "note").includes(words)) announce(words);
+  for (const words of texts(turn, "mended")) if (!texts(before, "mended").includes(words)) announce(words);
+  const status = texts(turn, "status")[0];
+  if (status && !texts(before, "status").length) announce(status);
+  if (turn.state === "closed" && before?.state !== "closed") {
+    const answer = texts(turn, "answer").join(" ");
+    if (answer) announce(say("answered", { text: answer.length > 2000 ? `${answer.slice(0, 2000)} …` : answer }));
+  }
+}

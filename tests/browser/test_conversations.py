@@ -1,0 +1,151 @@
+"""Conversations of the page: several, found again, named, deleted, written out; each person's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.async_api import Browser, Page, expect
+
+from gateway.daemon import Serving
+from tests.browser.test_page import finished, opened, say, shot
+from tests.browser.test_page import pytestmark as pytestmark
+from tests.gateway.test_keys import add
+from tests.serving import served
+
+
+async def two(page: Page) -> None:
+    """Two conversations."""
+    await say(page, "first things about apples")
+    await finished(page)
+    await page.click("#new")
+    await expect(page.locator("#welcome")).to_be_visible()
+    await say(page, "second things about pears")
+    await finished(page)
+    await expect(page.locator("#list li")).to_have_count(2)
+
+
+async def test_a_new_conversation_replaces_none_and_the_address_names_each(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await two(page)
+    assert re.search(r"#c-[0-9a-f]{32}$", page.url)
+    await shot(page, "conversations-desktop")
+    await page.click("#list a:has-text('apples')")
+    await expect(page.locator(".person")).to_have_text("first things about apples")
+    await expect(page).to_have_title("first things about apples – outspoken")
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await expect(other.locator(".person")).to_have_text("first things about apples")
+    await other.click("#list a:has-text('pears')")
+    await expect(other.locator(".person")).to_have_text("second things about pears")
+    await expect(page.locator(".person")).to_have_text("first things about apples")
+    await page.go_back()
+    await expect(page.locator(".person")).to_have_text("second things about pears")
+
+
+async def test_one_is_found_by_its_texts_renamed_pinned_and_deleted(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await two(page)
+    await page.fill("#search", "APPLES first")
+    await expect(page.locator("#list li")).to_have_count(1)
+    await page.click("#list .more")
+    await page.fill("#settingstitle", "Orchard")
+    await shot(page, "conversation-settings")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#list li")).to_contain_text("Orchard")
+    await expect(page.locator("#list small")).to_contain_text("apples")  # the title says nothing of them now
+    await page.fill("#search", "")
+    await expect(page.locator("#list li")).to_have_count(2)
+    await page.click("#list li:has-text('Orchard') .more")
+    await page.click("#pin")
+    await expect(page.locator("#list li").first).to_contain_text("Orchard")
+    await expect(page.locator("#list li").first).to_contain_text("pinned")
+    await page.reload()
+    await expect(page.locator("#list li").first).to_contain_text("Orchard")
+    await page.click("#list li:has-text('Orchard') .more")
+    await page.click("#delete")
+    await expect(page.locator("#sure")).to_contain_text("cannot be undone")
+    await page.click("#really")
+    await expect(page.locator("#list li")).to_have_count(1)
+    await expect(page.locator("#toast")).to_contain_text("“Orchard” is deleted")
+
+
+async def test_one_is_exported_to_keep(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await say(page, "write notes.txt: buy milk and then read notes.txt")
+    await finished(page)
+    for link, found in (
+        ("#asmarkdown", "## You\n\nwrite notes.txt: buy milk"),
+        ("#asjson", '"object":"outspoken.export"'),
+    ):
+        await page.click("#list .more")
+        async with page.expect_download() as download:
+            await page.click(link)
+        text = Path(await (await download.value).path()).read_text()
+        assert found in text
+        assert "buy milk" in text
+
+
+async def test_what_was_said_in_one_browser_is_not_seen_in_another_where_one_key_is_for_all(
+    browser: Browser, up: Serving
+):
+    page = await opened(browser, up.url)
+    await say(page, "a secret of mine")
+    await finished(page)
+    other = await opened(browser, page.url)
+    await expect(other.locator("#listwords")).to_have_text("Conversations appear here.")
+    await expect(other.locator("#welcome")).to_be_visible()
+    await expect(page.locator("#list li")).to_have_count(1)
+
+
+async def test_a_person_with_a_key_has_the_same_conversations_everywhere(browser: Browser, tmp_path: Path):
+    async with served(tmp_path) as up:
+        key = await add(up.url, "anna", owner="anna")
+
+        async def entered(given: str) -> Page:
+            context = await browser.new_context()
+            await context.add_init_script(f"localStorage.setItem('outspoken.key', '{given}')")
+            page = await context.new_page()
+            await page.goto(up.url)
+            await expect(page.locator("#banner")).to_contain_text("Rehearsal")
+            return page
+
+        page = await entered(key)
+        for words in ("of anna", "more of anna"):
+            await say(page, words)
+            await expect(page.locator(".person").last).to_have_text(words)
+        await finished(page, 2)
+        phone = await entered(key)
+        await phone.click("#list a")
+        await expect(phone.locator(".person").first).to_have_text("of anna")
+        stranger = await entered("")
+        await expect(stranger.locator("#listwords")).to_have_text("Conversations appear here.")
+
+
+async def test_what_waits_to_be_sent_is_sent_from_wherever_one_is(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.context.set_offline(True)
+    await say(page, "written offline")
+    await expect(page.locator(".unsent .hint")).to_contain_text("Sending")
+    await page.click("#new")
+    await say(page, "and another")
+    await page.context.set_offline(False)
+    await finished(page)
+    await expect(page.locator("#list li")).to_have_count(2)
+    await page.click("#list a:has-text('written offline')")
+    await finished(page)
+    await expect(page.locator(".person")).to_have_count(1)
+
+
+async def test_on_a_phone_the_list_is_behind_a_button(browser: Browser, up: Serving):
+    page = await opened(browser, up.url, width=390, height=844, dark=True)
+    await say(page, "hello")
+    await finished(page)
+    await expect(page.locator("#side")).to_be_hidden()
+    await page.click("#drawer")
+    await expect(page.locator("#search")).to_be_focused()
+    await page.wait_for_timeout(300)
+    await shot(page, "conversations-phone-dark")
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#side")).to_be_hidden()
+    await expect(page.locator("#drawer")).to_be_focused()
