@@ -19,7 +19,6 @@ from aiohttp import web
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
 from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
-from adapters.contract.sessions import PAGES
 from adapters.http.common import CALLER, Problem, caller_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
@@ -134,7 +133,7 @@ class WebChat:
         realm = page_realm(request, session)
         if realm is None:
             raise _Refused(400, f"{BROWSER} must be 8 to 64 letters, digits, - or _.", param="browser")
-        return SessionKey("web", PAGES, session, person=realm)
+        return SessionKey("web", "page", session, person=realm)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)

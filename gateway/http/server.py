@@ -89,13 +89,8 @@ async def open_doors(
         ids,
         Refusals(store, clock, ids, hub.tell),
     )
-    page = WebChat(
-        hub,
-        WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds),
-        clock,
-        ids,
-        sessions.page_served(partial(_page_sessions, hub)),
-    )
+    looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds)
+    page = WebChat(hub, looks, clock, ids, sessions.page_served(partial(_page_sessions, hub)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)
