@@ -47,7 +47,8 @@ export function turnNode(turn, before, doing) {
   }
   flush();
   const status = statusOf(turn, doing);
-  if (status) parts.push({ key: "status", state: status, make: (was) => statusNode(status, was) });
+  const over = status !== "" && status !== say("working") && !turn.bubbles.some((b) => b.kind === "status");
+  if (status) parts.push({ key: "status", state: `${status}${over}`, make: (was) => statusNode(status, over, was) });
   const answer = turn.bubbles.filter((b) => b.kind === "answer").map((b) => b.text).join("\n\n");
   if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer]), make: () => footNode(turn, answer, doing) });
   reconcile(item, parts);
@@ -79,9 +80,10 @@ function statusOf(turn, doing) {
 /** For how long still what is told of this turn has to stay, so that it is shown again. @param {Turn} turn */
 export const lingers = (turn) => told.has(turn.key);
 
-/** @param {string} status @param {HTMLElement | null} was */
-function statusNode(status, was) {
-  const made = was ?? node("div", "status");
+/** @param {string} status @param {boolean} over It is not so any more, and can still be read. @param {HTMLElement | null} was */
+function statusNode(status, over, was) {
+  const made = was ?? node("div", "");
+  made.className = over ? "status past" : "status";
   made.textContent = status;
   return made;
 }
