@@ -366,6 +366,10 @@ class Gateway(Protocol):
         """Answer a request for approval. False if there is none (any more)."""
         ...
 
+    async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
+        """Answer what a running tool asks (without a turn and a call: whichever asks). What the person is told; None if nothing is asked (any more)."""
+        ...
+
     async def response(self, session: str, inbox_id: int) -> KeptResponse | None:
         """A kept response; None if there is none, or none any more."""
         ...

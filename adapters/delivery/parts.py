@@ -91,6 +91,8 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
             case BubbleKind.APPROVAL:
                 with speaking(view.language):
                     wanted.append(_approval(bubble, turn))
+            case BubbleKind.QUESTION:
+                wanted.append(_question(bubble, turn))
             case BubbleKind.FILE:
                 wanted.append(_file(bubble))
             case BubbleKind.ACTIVITY | BubbleKind.STATUS | BubbleKind.MENDED:
@@ -195,6 +197,17 @@ def _approval(bubble: Bubble, turn: str) -> WantedPart:
     return WantedPart(bubble.key, 0, content, final=True)
 
 
+def _question(bubble: Bubble, turn: str) -> WantedPart:
+    """A question of another program: its words are shown as they are, and nothing in them is a link but an address that is to be opened."""
+    mark = call_mark(f"{bubble.call}/{bubble.key}")
+    labels = [one if len(one) <= 40 else one[:39] + "…" for one in bubble.options]
+    buttons = tuple(Button(label, f"answer:{turn}:{mark}{place}") for place, label in enumerate(labels))
+    text = f"❓ {bubble.text}"
+    start, end = text.find("\n") + 1, text.rfind("\n")
+    spans = (Span(start, end, Style.CODE),) if start and end > start else ()
+    return WantedPart(bubble.key, 0, Content(ContentKind.APPROVAL, Styled(text, spans), buttons), final=bubble.final)
+
+
 def _file(bubble: Bubble) -> WantedPart:
     content = Content(ContentKind.FILE, Styled(), file=bubble.path, file_name=bubble.text)
     return WantedPart(bubble.key, 0, content, final=True)
@@ -220,7 +233,7 @@ def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
 
 
 _TEXTS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
-_TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
+_TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL, BubbleKind.QUESTION})
 _BESIDE = frozenset({BubbleKind.FILE, BubbleKind.NOTE, BubbleKind.MENDED})
 _WORDS = _TEXTS | {BubbleKind.NOTICE}
 _TASK_STATES = {"waiting": TaskState.WAITING, "running": TaskState.RUNNING, "done": TaskState.DONE}

@@ -225,6 +225,10 @@ class WebChat:
         key = self._key(request)
         body = await self._body(request)
         turn, call, approve = body.get("turn"), body.get("call"), body.get("approve")
+        words = body.get("answer")
+        if isinstance(turn, str) and isinstance(call, str) and isinstance(words, str):
+            told = await self._gateway.answer(key, turn, call, words, "web")
+            return _json({"done": told is not None, "words": told or ""})
         if not isinstance(turn, str) or not isinstance(call, str) or not isinstance(approve, bool):
             raise _Refused(400, "turn and call must be text, and approve true or false.")
         verdict = Verdict.GIVEN if approve else Verdict.DENIED
@@ -263,6 +267,7 @@ def wire(sight: TurnSight) -> PageMessage:
             "call": b.call,
             "whole": b.whole,
             "actions": [*b.actions],
+            "options": [*b.options],
         }
         for b in sight.view.bubbles
     ]

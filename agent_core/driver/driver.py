@@ -179,6 +179,10 @@ class TurnDriver:
         self._post(event)
         return True
 
+    async def answer(self, call: str, words: str, by: str) -> str | None:
+        """Somebody answers what a running call asks (without a call: whichever asks). What they are told; None if nothing is asked."""
+        return None if self.over else await self._work.answer(call, words, by)
+
     def _post(self, event: Event | None) -> None:
         self._events.append(event)
         waiter, self._waiter = self._waiter, None

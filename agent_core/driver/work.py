@@ -13,6 +13,7 @@ from weakref import proxy
 
 import structlog
 
+from agent_core.driver.asking import OpenQuestions
 from agent_core.driver.closing import Closer, TurnIdentity
 from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.watcher import TurnSeen
@@ -22,6 +23,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Store
+from agent_core.tools.asking import MOST_SECONDS, NOBODY, Asking, ToolAnswer, ToolQuestion, steps_of
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus, holds_foreign
 from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry, changed_words
 from agent_core.turn.effects import (
@@ -90,11 +92,15 @@ Contexts = Callable[[str, Callable[[str], None]], ToolContext]
 def _unheard(_: str) -> None: ...
 
 
+NOT_ASKED_ON = frozenset({"api"})
+"""Surfaces on which somebody may decide about a call, and has no way to answer a question."""
+
+
 class Work:
     """The work of one turn."""
 
     # fmt: off
-    __slots__ = ("_boss", "_caller", "_contexts", "_identity", "_intending", "_seen", "_tasks", "_ticking", "_timers", "_world")
+    __slots__ = ("_boss", "_caller", "_contexts", "_identity", "_intending", "_questions", "_seen", "_tasks", "_ticking", "_timers", "_world")
     # fmt: on
 
     def __init__(
@@ -109,6 +115,7 @@ class Work:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._timers: list[asyncio.TimerHandle] = []
         self._ticking: asyncio.TimerHandle | None = None
+        self._questions = OpenQuestions()
         self._intending: dict[str, asyncio.Future[None]] = {}
         """Calls that wait until what they have put down anew is committed."""
 
@@ -139,6 +146,10 @@ class Work:
         kept = self._intending.pop(call, None)
         if kept is not None and not kept.done():
             kept.set_result(None)
+
+    async def answer(self, call: str, words: str, by: str) -> str | None:
+        """Somebody answers what a call asks (the empty name: the one that asks). What they are told; None if nothing is asked."""
+        return await self._questions.answer(call, words, by)
 
     def later(self, seconds: float, event: Callable[[int], Event]) -> None:
         """Queue an event of our own in a while, if the turn is not over by then."""
@@ -237,6 +248,23 @@ class Work:
             self._boss.put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
             await kept
 
+        earlier = list(steps_of(effect.intention))
+        known = {one.mark: one.answer for one in earlier if one.answer}
+        steps = list(earlier)
+
+        async def ask(question: ToolQuestion) -> ToolAnswer:
+            turn = self._boss.turn
+            surface = turn.opened.surface if turn.opened is not None else ""
+            if not turn.settings.can_approve or surface in NOT_ASKED_ON or self._questions.asks(effect.call):
+                return NOBODY
+            left = MOST_SECONDS - (world.clock.monotonic() - began)
+            seconds = min(turn.settings.approval_seconds, left)
+            answer = await self._questions.ask(effect.call, Asking(question, steps, known), seconds, intend)
+            log.info(
+                "tool.asked", turn=self._identity.turn, tool=effect.name, call=effect.call, action=answer.action.value
+            )
+            return answer
+
         checked = self.checked(effect)
         context = self.context(effect.call, heartbeat)
         context = replace(
@@ -244,6 +272,7 @@ class Work:
             intention=effect.intention,
             again=effect.again,
             intend=intend,
+            ask=ask,
             tainted=bool(self._boss.turn.foreign),
         )
         if isinstance(checked, Runnable):

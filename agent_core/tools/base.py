@@ -18,6 +18,7 @@ from agent_core.limits.quotas import Amounts, Full, for_model, written
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.remembered import UNKNOWN_SOURCE, MemoryScopes, MemorySource, Remembered
+from agent_core.tools.asking import NOBODY, ToolAnswer, ToolQuestion
 
 RESULT_CHARS = 30_000
 """So much of a tool's result the model is shown, where the operator says nothing else."""
@@ -183,6 +184,11 @@ class Unlimited:
 UNLIMITED: Space = Unlimited()
 
 
+async def nobody_asked(_: ToolQuestion) -> ToolAnswer:
+    """Where there is nobody to ask."""
+    return NOBODY
+
+
 async def _kept_by_nobody(_: Json) -> None:
     """Where there is no journal, an intention is not kept."""
 
@@ -208,6 +214,8 @@ class ToolContext:
     """The call was begun before by a process that is dead: it may have been done."""
     intend: Callable[[Json], Awaitable[None]] = _kept_by_nobody
     """Puts down another intention in place of the first. It counts, whatever happens, from the return on."""
+    ask: Callable[[ToolQuestion], Awaitable[ToolAnswer]] = nobody_asked
+    """Asks the person something, and waits for the answer. What is asked and answered is put down as the call's intention."""
     space: Space = UNLIMITED
     """Where room is held for what the call keeps."""
     tainted: bool = False

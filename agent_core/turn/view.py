@@ -24,6 +24,7 @@ from agent_core.text.durations import duration
 from agent_core.text.shown import plain
 from agent_core.text.tongue import beginning, sentence, speak, speaking, spoken_now
 from agent_core.tools.asked import question, whole
+from agent_core.tools.asking import shown_step, steps_of
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
@@ -53,6 +54,8 @@ class BubbleKind(StrEnum):
     ANSWER = "answer"
     ACTIVITY = "activity"
     APPROVAL = "approval"
+    QUESTION = "question"
+    """A running tool asks something."""
     STATUS = "status"
     NOTICE = "notice"
     FILE = "file"
@@ -83,6 +86,8 @@ class Bubble:
     call: str = ""
     """For activities and approvals: the call's id."""
     actions: tuple[Action, ...] = ()
+    options: tuple[str, ...] = ()
+    """For questions that are open: answers that can be pressed."""
     whole: str = ""
     """For approvals: the question with all of the arguments, if they are too long for the text."""
     refusal: bool = False
@@ -134,6 +139,7 @@ def _view(turn: Standing, now: int, language: str) -> View:
                     bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final, refusal=entry.refusal))
             case Activity():
                 bubbles.append(_activity(entry, now))
+                bubbles += _questions(entry)
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
                     words = unsure_words(entry.name, entry.status)
                     bubbles.append(Bubble(f"{entry.key}.unsure", BubbleKind.NOTE, words, final=True))
@@ -227,6 +233,19 @@ def _activity(activity: Activity, now: int) -> Bubble:
         arguments=activity.arguments,
         result=activity.result,
     )
+
+
+def _questions(activity: Activity) -> list[Bubble]:
+    """What the call has asked the person."""
+    running = activity.state is ActivityState.RUNNING
+    return [
+        Bubble(
+            f"{activity.key}.ask{number}", BubbleKind.QUESTION, shown_step(step), final=not (step.open and running),
+            tool=activity.name, state="open" if step.open and running else "over", call=activity.call,
+            options=step.options if step.open and running else (),
+        )
+        for number, step in enumerate(steps_of(activity.intention))
+    ]  # fmt: skip
 
 
 def _short(arguments: str) -> str:

@@ -67,6 +67,8 @@ class Buttons:
                 return CommandReply(speak("Thank you, that is noted."))
             case "allow" | "deny":
                 return await self._decide(request, turn, mark, Verdict.GIVEN if kind == "allow" else Verdict.DENIED)
+            case "answer":
+                return await self._answer(request, turn, mark)
             case _:
                 return CommandReply(speak("This button is from another version of me and does nothing any more."))
 
@@ -79,6 +81,19 @@ class Buttons:
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         done = await self._stopping.approve(SessionKey.of(queue.key), turn, call, verdict, by)
         return CommandReply("" if done else speak("That was decided already."))
+
+    async def _answer(self, request: Request, turn: str, mark: str) -> CommandReply:
+        """A pressed answer: its place among the options stands behind the question's mark."""
+        queue = await self._queue_of_button(request, turn)
+        driver = queue.running.driver if queue is not None and queue.running is not None else None
+        bubbles = driver.seen.current_view().bubbles if driver is not None else ()
+        asked = next((one for one in bubbles if mark.startswith(call_mark(f"{one.call}/{one.key}"))), None)
+        place = mark[len(call_mark("")) :]
+        if driver is None or asked is None or not place.isdecimal() or int(place) >= len(asked.options):
+            return CommandReply("That is over; nothing is asked any more.")
+        by = f"{request.origin.address.platform}:{request.origin.person.id}"
+        told = await driver.answer(asked.call, asked.options[int(place)], by)
+        return CommandReply("That is over; nothing is asked any more." if told is None else told)
 
     async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""

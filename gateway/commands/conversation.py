@@ -83,7 +83,14 @@ class ConversationCommands:
             "new": self._new, "stop": self._stop, "retry": self.retry, "undo": self._undo,
             "model": self._model, "agent": self._agent, "queue": self._queue, "steer": self._steer,
             "language": self._language,
+            "answer": self._asked,
         }  # fmt: skip
+
+    async def _asked(self, request: Request) -> CommandReply:
+        """An answer to what a running tool asks."""
+        by = f"{request.origin.address.platform}:{request.origin.person.id}"
+        told = await self._stopping.answer(request.inbound.session, "", "", request.words, by)
+        return CommandReply("Nothing is asked here now." if told is None else told)
 
     async def _new(self, request: Request) -> CommandReply:
         if request.visiting:

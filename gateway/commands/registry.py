@@ -39,6 +39,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("agent", sentence("show or choose the agent that answers here"), agents=True),
     CommandSpec("queue", sentence("queue a message, or show what waits (“/queue always” makes it the rule)")),
     CommandSpec("steer", sentence("put a message into the running answer (“/steer always” makes it the rule)")),
+    CommandSpec("answer", sentence("answer what a running tool asks (“/answer decline” refuses it)"), hidden=True),
     CommandSpec(
         "remind", sentence("“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back")
     ),
@@ -88,6 +89,9 @@ def doing_words(view: View) -> str:
     status = next((b.text for b in view.bubbles if b.kind is BubbleKind.STATUS), "")
     running = [b for b in view.bubbles if b.kind is BubbleKind.ACTIVITY and b.state == "running"]
     asking = [b for b in view.bubbles if b.kind is BubbleKind.APPROVAL]
+    asked = [b for b in view.bubbles if b.kind is BubbleKind.QUESTION and not b.final]
+    if asked:
+        return "It waits for your answer: " + asked[-1].text
     if asking:
         return speak("It waits for your decision: {question}", question=asking[-1].text)
     if running:

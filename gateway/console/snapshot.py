@@ -51,6 +51,8 @@ def doing_words(view: View, offered: frozenset[str]) -> str:
     tools = [b for b in view.bubbles if b.kind is BubbleKind.ACTIVITY and b.state == "running"]
     asks = [b for b in view.bubbles if b.kind is BubbleKind.APPROVAL]
     status = next((b.text for b in view.bubbles if b.kind is BubbleKind.STATUS), "")
+    if any(b.kind is BubbleKind.QUESTION and not b.final for b in view.bubbles):
+        return "waits for a person to answer a tool's question"
     if asks:
         return "waits for a person to approve a tool"
     if tools:

@@ -209,6 +209,9 @@ class Hub:
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         return await self.stopping.approve(key, turn, call, verdict, by)
 
+    async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
+        return await self.stopping.answer(key, turn, call, words, by)
+
     async def response(self, session: str, inbox_id: int) -> KeptResponse | None:
         return await self._responses.find(session, inbox_id)
 

@@ -123,3 +123,10 @@ class TurnStopping:
             return False
         answered = ApprovalAnswered(at=self.clock.now_ms(), call=call, verdict=verdict, by=by)
         return queue.running.driver.tell(answered)
+
+    async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
+        """See `adapters.contract.base.Gateway.answer`."""
+        queue = self.queues.known(key.text())
+        if queue is None or queue.running is None or turn not in ("", queue.running.driver.identity.turn):
+            return None
+        return await queue.running.driver.answer(call, words, by)

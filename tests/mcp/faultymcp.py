@@ -103,7 +103,13 @@ def ask(method: str, params: dict[str, Any]) -> None:
         message = json.loads(line)
         if message.get("id") == "of-server":
             did(f"heard {'error' if 'error' in message else 'result'}")
+            if method == "elicitation/create":
+                did(json.dumps(message.get("result")))
             return
+
+
+def elicit(schema: dict[str, Any]) -> None:
+    ask("elicitation/create", {"message": "How many?", "requestedSchema": {"type": "object", **schema}})
 
 
 def child() -> None:
@@ -152,6 +158,10 @@ def call(number: Any, name: str, token: Any) -> dict[str, Any] | None:
         "noisy": lambda: (sys.stderr.write("noise\n" * 200_000), sys.stderr.flush(), send(one)),
         "asks_for_a_model": lambda: (ask("sampling/createMessage", {"messages": [], "maxTokens": 5}), send(one)),
         "asks_for_roots": lambda: (ask("roots/list", {}), send(one)),
+        "asks_the_person": lambda: (elicit({"properties": {"seats": {"type": "integer", "minimum": 1}}, "required": ["seats"]}), send(one)),
+        "asks_for_a_secret": lambda: (elicit({"properties": {"api_key": {"type": "string"}}}), send(one)),
+        "asks_to_open": lambda: (ask("elicitation/create", {"mode": "url", "message": "Log in", "url": "https://login.example.org/x", "elicitationId": "1"}), send(one)),
+        "asks_to_open_a_file": lambda: (ask("elicitation/create", {"mode": "url", "message": "Log in", "url": "file:///etc/passwd", "elicitationId": "1"}), send(one)),
         "asks_nonsense": lambda: (ask("give/me/everything", {}), send(one)),
         "cancels": lambda: (send({"method": "notifications/cancelled", "params": {"requestId": number}}), send(one)),
         "says_its_tools_change": lambda: ([send({"method": "notifications/tools/list_changed"}) for _ in range(300)], send(one)),

@@ -14,6 +14,7 @@ import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
+from agent_core.tools.asking import NOBODY, ToolAnswer, ToolQuestion
 from agent_core.tools.base import ToolContext, ToolOutcome
 from agent_core.tools.mcp.server import ServerState
 from agent_core.tools.mcp.servers import McpServers
@@ -37,6 +38,9 @@ class McpRig:
     registry: ToolRegistry
     folder: Path
     beats: list[str] = field(default_factory=list[str])
+    asked: list[ToolQuestion] = field(default_factory=list[ToolQuestion])
+    answers: list[ToolAnswer] = field(default_factory=list[ToolAnswer])
+    """What the person says, in order; nobody can be asked without."""
 
     async def learnt(self) -> None:
         """Wait until each server listed its tools or is down."""
@@ -46,9 +50,13 @@ class McpRig:
             ):
                 await asyncio.sleep(0.02)
 
+    async def ask(self, question: ToolQuestion) -> ToolAnswer:
+        self.asked.append(question)
+        return self.answers.pop(0) if self.answers else NOBODY
+
     def context(self, call: str = "call_a", *, again: bool = False) -> ToolContext:
         return ToolContext(
-            "t_1", call, f"t_1:{call}", self.folder / "workspace", "m", CLOCK, self.beats.append, again=again
+            "t_1", call, f"t_1:{call}", self.folder / "workspace", "m", CLOCK, self.beats.append, again=again, ask=self.ask
         )
 
     async def call(self, tool: str, arguments: Mapping[str, Json] | None = None, *, again: bool = False) -> ToolOutcome:

@@ -111,6 +111,8 @@ def status_comment(view: View) -> str:
             return bubble.text
         if bubble.kind is BubbleKind.APPROVAL:
             return f"waiting for approval of {bubble.tool}"
+        if bubble.kind is BubbleKind.QUESTION and not bubble.final:
+            return f"waiting for an answer to {bubble.tool}"
         if bubble.kind is BubbleKind.ACTIVITY and bubble.state == "running":
             return f"running {bubble.tool}, {bubble.seconds} s"
     return ""

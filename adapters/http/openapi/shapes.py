@@ -124,7 +124,7 @@ class PageBubble(TypedDict):
     """Stable within the turn: a bubble that comes again takes the place of the one before."""
     kind: BubbleKind
     """`interim` and `partial` are text that more follows, `answer` is the reply; `note` and `notice` are the gateway's own words; `activity` is a tool's call,
-    `approval` one that waits for a person; `status` and `mended` say how it goes; `file` was sent or made."""
+    `approval` one that waits for a person, `question` what a running one asks; `status` and `mended` say how it goes; `file` was sent or made."""
     text: str
     """Markdown for what the model says; only grows while `final` is false."""
     final: bool
@@ -141,6 +141,8 @@ class PageBubble(TypedDict):
     """For approvals: the question with all of the arguments, if they are too long for `text`."""
     actions: list[Action]
     """For notices: which buttons make sense."""
+    options: list[str]
+    """For questions that are open: answers that can be pressed."""
 
 
 class PageFigures(TypedDict):
@@ -252,17 +254,21 @@ class PageConversationChange(TypedDict):
 
 
 class PageDecision(TypedDict):
-    """A decision about a call that waits."""
+    """A decision about a call that waits, or an answer to what it asks."""
 
     turn: str
     call: str
-    approve: bool
+    approve: NotRequired[bool]
+    answer: NotRequired[str]
+    """The person's words to the latest question of the call; `decline` refuses it, `skip` leaves out what need not be said."""
 
 
 class Done(TypedDict):
     """Whether it was; not if nothing waited for it any more."""
 
     done: bool
+    words: NotRequired[str]
+    """What is wrong with an answer, or that it was taken."""
 
 
 class Story(TypedDict):

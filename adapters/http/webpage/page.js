@@ -225,6 +225,8 @@ const doing = {
   },
   /** @param {string} turn @param {string} callId @param {boolean} approve */
   decide: (turn, callId, approve) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, approve }) }),
+  /** @param {string} turn @param {string} callId @param {string} words */
+  answer: (turn, callId, words) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, answer: words }) }),
   again: renderSoon,
 };
 

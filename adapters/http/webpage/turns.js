@@ -5,9 +5,9 @@ import { markdown, plain, words } from "./markdown.js";
 import { ask } from "./net.js";
 import { many, say } from "./words.js";
 
-/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[]}} Bubble */
+/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[], options?: string[]}} Bubble */
 /** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null}} Turn */
-/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean) => Promise<unknown>, again: () => void}} Doing */
+/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean) => Promise<unknown>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
 const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
@@ -42,7 +42,7 @@ export function turnNode(turn, before, doing) {
     flush();
     if (bubble.kind === "status") continue;
     const kind = TEXTS.includes(bubble.kind) ? "text" : bubble.kind;
-    const state = JSON.stringify([bubble.kind, bubble.text, bubble.whole, bubble.actions, TEXTS.includes(bubble.kind) || turn.turn]);
+    const state = JSON.stringify([bubble.kind, bubble.text, bubble.kind === "question" && bubble.final, bubble.whole, bubble.actions, TEXTS.includes(bubble.kind) || turn.turn]);
     parts.push({ key: `${kind}-${bubble.key}`, state, make: (was) => bubbleNode(bubble, turn, was, doing) });
   }
   flush();
@@ -73,7 +73,7 @@ function statusOf(turn, doing) {
     }
     told.delete(turn.key);
   }
-  const waits = turn.state === "open" && !turn.bubbles.some((b) => b.kind === "approval");
+  const waits = turn.state === "open" && !turn.bubbles.some((b) => b.kind === "approval" || (b.kind === "question" && !b.final));
   return waits ? say("working") : "";
 }
 
@@ -103,6 +103,7 @@ function bubbleNode(bubble, turn, was, doing) {
   if (bubble.kind === "mended") return mendedNode(bubble, turn);
   if (bubble.kind === "notice" || bubble.kind === "note") return noticeNode(bubble, turn, doing);
   if (bubble.kind === "approval") return approvalNode(bubble, turn, doing);
+  if (bubble.kind === "question") return questionNode(bubble, turn, doing);
   const box = was ?? node("div", "");
   box.className = `bubble ${bubble.kind}`;
   box.dir = "auto";
@@ -208,10 +209,34 @@ function approvalNode(bubble, turn, doing) {
   return node("div", "approval", node("p", "asked", bubble.text), all, buttons);
 }
 
+/** What a tool asks the person. @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
+function questionNode(bubble, turn, doing) {
+  const asked = node("p", "asked", bubble.text);
+  if (bubble.final) return node("div", "approval", asked);
+  const wrong = node("p", "hint", "");
+  /** @param {string} words */
+  const answer = async (words) => {
+    try {
+      const told = await doing.answer(turn.turn, bubble.call, words);
+      wrong.textContent = told.done ? told.words : say("question.over");
+    } catch (error) {
+      wrong.textContent = say("failed", { why: /** @type {Error} */ (error).message });
+    }
+    announce(wrong.textContent);
+  };
+  const field = /** @type {HTMLInputElement} */ (node("input", ""));
+  field.setAttribute("aria-label", say("question.label"));
+  const form = node("form", "buttons", field, ...(bubble.options ?? []).map((words) => button(words, () => answer(words))));
+  form.append(button(say("question.answer"), () => answer(field.value)));
+  form.addEventListener("submit", (event) => { event.preventDefault(); answer(field.value); });
+  return node("div", "approval question", asked, form, wrong);
+}
+
 /** What of a turn is said aloud, given how it was before. @param {Turn} turn @param {Turn | undefined} before */
 export function sayNews(turn, before) {
   /** @param {Turn | undefined} of @param {string[]} kinds */
   const texts = (of, ...kinds) => (of?.bubbles ?? []).filter((b) => kinds.includes(b.kind)).map((b) => b.text);
+  for (const words of texts(turn, "question")) if (!texts(before, "question").includes(words)) announce(say("ask.said", { text: words }));
   for (const words of texts(turn, "approval")) if (!texts(before, "approval").includes(words)) announce(say("ask.said", { text: words }));
   for (const words of texts(turn, "notice", "note")) if (!texts(before, "notice", "note").includes(words)) announce(words);
   for (const words of texts(turn, "mended")) if (!texts(before, "mended").includes(words)) announce(words);

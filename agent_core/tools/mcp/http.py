@@ -14,6 +14,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from typing_extensions import override
 
+from agent_core.tools.asking import MOST_SECONDS
 from agent_core.tools.mcp.link import McpLink
 from agent_core.tools.mcp.terms import ServerTerms
 
@@ -27,7 +28,7 @@ EVENTS = "text/event-stream"
 @asynccontextmanager
 async def over_http(terms: ServerTerms, link: McpLink, auth: httpx2.Auth | None) -> AsyncGenerator[TransportStreams]:
     """The way to the server for the block."""
-    patience = httpx2.Timeout(CONNECT_SECONDS, read=terms.limit_seconds + CONNECT_SECONDS)
+    patience = httpx2.Timeout(CONNECT_SECONDS, read=terms.limit_seconds + MOST_SECONDS)
     transport = _Watched(httpx2.AsyncHTTPTransport(), link, terms.message_bytes, terms.url, login=auth is not None)
     async with (
         httpx2.AsyncClient(transport=transport, headers=dict(terms.headers), auth=auth, timeout=patience) as client,

@@ -11,6 +11,7 @@ no reference and one level, and takes every arguments that the whole schema take
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -24,6 +25,8 @@ MOST_TOOLS = 128
 NAME_CHARS = 200
 WORDS_CHARS = 1_024
 SCHEMA_BYTES = 20_000
+OURS = "outspoken"
+"""In a kept tool: it is not the server's."""
 SCHEMA_DEPTH = 24
 MOST_PROPERTIES = 200
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
@@ -40,6 +43,8 @@ class ServerTool:
     destructive: bool = False
     """Said in so many words."""
     idempotent: bool = False
+    resources: str = ""
+    """It is one of ours, about what the server has to read: list or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,15 @@ def written(tool: ServerTool) -> dict[str, Json]:
         "description": tool.description,
         "inputSchema": dict(tool.parameters),
         "annotations": hints,
+        **({OURS: tool.resources} if tool.resources else {}),
     }
+
+
+def kept_listing(raw: Sequence[Json]) -> Listing:
+    """The same of a list that we wrote."""
+    found = read_listing(raw)
+    ours = {str(one.get("name")): str(one[OURS]) for one in raw if isinstance(one, dict) and one.get(OURS)}
+    return replace(found, tools=tuple(replace(one, resources=ours.get(one.name, "")) for one in found.tools))
 
 
 def _read(raw: Json) -> ServerTool | str:

@@ -24,14 +24,16 @@ from agent_core.patience import Limit
 from agent_core.ports import Clock
 from agent_core.text.shown import harmless
 from agent_core.text.wellformed import label, storable
+from agent_core.tools.asking import MOST_SECONDS, AnswerAction, ToolAnswer
 from agent_core.tools.mcp.calling import Lost, NotReached, ServerRefused, Silent, Unreadable
 from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.link import McpLink
 from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, read_listing
+from agent_core.tools.mcp.resources import resource_list, resource_parts, with_resources
 from agent_core.tools.mcp.terms import CONNECT, ServerTerms
 
 if TYPE_CHECKING:
-    from agent_core.tools.mcp.session import Connected
+    from agent_core.tools.mcp.session import Ask, Connected
 
 log = structlog.get_logger("mcp")
 
@@ -84,11 +86,19 @@ class McpServer:
         self._look = asyncio.Event()
         """Something is to be looked at: that it answers, or its tools."""
         self._doubted = self._relist = False
+        self._askers: list[Ask] = []
+        """What answers the questions of each call that runs."""
         self._line: list[asyncio.Future[Connected]] = []
         """Who waits for the connection."""
         self._connected: Connected | None = None
+        self._link: McpLink | None = None
         self._failures = 0
         self._again_at = 0.0
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What the program wrote to its standard error last, now or before it ended."""
+        return tuple(self._link.last_lines) if self._link is not None and self._link.last_lines else self.last_lines
 
     # ------------------------------------------------------------------ for callers
 
@@ -114,23 +124,57 @@ class McpServer:
             with suppress(ValueError):
                 self._line.remove(waiting)
 
-    async def call(self, tool: str, arguments: Mapping[str, Json], progress: Progress) -> Mapping[str, Json]:
-        """What the tool gives. Raises a `CallTrouble`."""
+    async def call(self, tool: str, arguments: Mapping[str, Json], progress: Progress, ask: Ask) -> Mapping[str, Json]:
+        """What the tool gives; `ask` answers what it asks the person, and the time for that does not count. Raises a `CallTrouble`."""
         connected = await self.ready()
         self.calls += 1
         silence = self.terms.silence_seconds
+        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self.terms.limit_seconds), Limit(silence) as limit:
+            async with asyncio.timeout(self.terms.limit_seconds) as whole, Limit(silence) as limit:
 
                 def heard(words: str) -> None:
                     limit.move(silence)
                     progress(words)
 
-                return await connected.call(tool, arguments, heard)
+                async def asked(words: str, schema: Json, address: str) -> ToolAnswer:
+                    began, end = loop.time(), whole.when() or loop.time()
+                    limit.move(MOST_SECONDS + silence)
+                    whole.reschedule(end + MOST_SECONDS)
+                    try:
+                        return await ask(words, schema, address)
+                    finally:
+                        limit.move(silence)
+                        whole.reschedule(end + loop.time() - began)
+
+                self._askers.append(asked)
+                try:
+                    return await self._asked_for(connected, tool, arguments, heard, asked)
+                finally:
+                    self._askers.remove(asked)
         except TimeoutError:
             self._doubted = True
             self._look.set()
             raise Silent(f"gave no result within its time ({silence:g} s without a sign of life, {self.terms.limit_seconds:g} s in all)") from None  # fmt: skip
+
+    async def _asked_for(
+        self, connected: Connected, tool: str, arguments: Mapping[str, Json], heard: Progress, ask: Ask
+    ) -> Mapping[str, Json]:
+        """A tool of the server, or of ours about what it has to read."""
+        match next((one.resources for one in self.listing.tools if one.name == tool), ""):
+            case "list":
+                return resource_list(await connected.resources())
+            case "read":
+                return resource_parts(await connected.read(str(arguments.get("uri") or "")))
+            case _:
+                return await connected.call(tool, arguments, heard, ask)
+
+    async def _ask(self, words: str, schema: Json, address: str) -> ToolAnswer:
+        """The server asks something and does not say for which call: it is asked where only one can be meant."""
+        if len(self._askers) != 1:
+            log.warning("mcp.not_asked", server=self.terms.name, calls=len(self._askers))
+            return ToolAnswer(AnswerAction.CANCEL, why="it is not known which of several calls it is about")
+        return await self._askers[0](words, schema, address)
 
     # ------------------------------------------------------------------ the owner
 
@@ -149,11 +193,12 @@ class McpServer:
         """One connection, from its beginning to its end."""
         self.state = ServerState.STARTING
         self.begun += 1
-        link = McpLink()
+        link = self._link = McpLink()
         reached = False
         try:
             session = await asyncio.to_thread(importlib.import_module, "agent_core.tools.mcp.session")
-            async with session.connection(self.terms, link, self._lifeline, self._notified) as made:
+            way = session.connection(self.terms, link, self._lifeline, self._notified, ask=self._ask)
+            async with way as made:
                 connected = cast("Connected", made)
                 async with asyncio.timeout(self.terms.start_seconds):
                     await self._list(connected)
@@ -172,7 +217,7 @@ class McpServer:
             link.closing("it is ended with the gateway")
             raise
         finally:
-            self._connected = None
+            self._connected, self._link = None, None
             self.last_lines = tuple(link.last_lines)
         self.why = link.why
         if reached:
@@ -209,6 +254,7 @@ class McpServer:
     async def _watch(self, connected: Connected, link: McpLink) -> None:
         """Until it is over: look whether it answers, and what its tools are, when there is a reason to."""
         over = asyncio.ensure_future(link.over.wait())
+        listening = asyncio.ensure_future(self._listen(connected))
         look: asyncio.Future[Literal[True]] | None = None
         try:
             while not link.over.is_set():
@@ -220,8 +266,18 @@ class McpServer:
                 await self._looked(connected, link)
         finally:
             over.cancel()
+            listening.cancel()
             if look is not None:
                 look.cancel()
+
+    async def _listen(self, connected: Connected) -> None:
+        """Hear of changes from a server that tells them to subscribers alone; what was missed between two subscriptions is looked for."""
+        lost = 0
+        with suppress(Lost, ServerRefused, Unreadable):
+            while await connected.listen(self._notified):
+                lost += 1
+                await asyncio.sleep(CONNECT.seconds(lost))
+                self._notified()
 
     async def _looked(self, connected: Connected, link: McpLink) -> None:
         doubted, relist = self._doubted, self._relist
@@ -244,6 +300,8 @@ class McpServer:
 
     async def _list(self, connected: Connected) -> None:
         found = read_listing(await connected.tools(MOST_TOOLS + 1))
+        if connected.has_resources:
+            found = with_resources(found, self.terms.name)
         if found == self.listing:
             return
         before = {tool.name for tool in self.listing.tools}

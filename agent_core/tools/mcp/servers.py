@@ -22,7 +22,7 @@ from agent_core.ports import Clock
 from agent_core.tools.base import Tool
 from agent_core.tools.files.whole import write_whole
 from agent_core.tools.mcp.lifeline import Lifeline
-from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, ServerTool, read_listing, written
+from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, ServerTool, kept_listing, written
 from agent_core.tools.mcp.logins import LoginFile, login_words
 from agent_core.tools.mcp.names import offered_names
 from agent_core.tools.mcp.server import McpServer, ServerState
@@ -113,7 +113,7 @@ class McpServers:
             "calls": one.calls,
             "tools": tools,
             "left_out": list(one.listing.left_out),
-            "stderr": list(one.last_lines[-5:]),
+            "stderr": list(one.lines[-5:]),
         }
 
     # ------------------------------------------------------------------ what is offered
@@ -187,4 +187,4 @@ def _known(folder: Path, terms: ServerTerms) -> Listing:
     except (OSError, ValueError):
         return Listing()
     tools = kept.get("tools") if isinstance(kept, dict) and kept.get("of") == _digest(terms) else None
-    return read_listing(tools) if isinstance(tools, list) else Listing()
+    return kept_listing(tools) if isinstance(tools, list) else Listing()

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TypeAlias, cast
 
 import httpx2
 from mcp import types
 from mcp.client.client import Client
-from mcp.client.session import IncomingMessage
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from pydantic import TypeAdapter, ValidationError
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.text.shown import middle, plain
 from agent_core.text.wellformed import label, storable
+from agent_core.tools.asking import NOBODY, AnswerAction, ToolAnswer
 from agent_core.tools.mcp.calling import Lost, ServerRefused, Unreadable
 from agent_core.tools.mcp.http import over_http
 from agent_core.tools.mcp.lifeline import Lifeline
@@ -34,6 +37,19 @@ from agent_core.tools.mcp.terms import ServerTerms
 WORDS_CHARS = 2_000
 PROGRESS_CHARS = 120
 MOST_PAGES = 50
+MOST_RESOURCES = 500
+MOST_ROUNDS = 10
+"""So often a call may be answered by another question."""
+STATE_SECONDS = 0.2
+Ask: TypeAlias = Callable[[str, Json, str], Awaitable[ToolAnswer]]
+"""(words, the form's schema, or an address) to what the person says."""
+
+
+async def nobody(words: str, schema: Json, address: str) -> ToolAnswer:  # noqa: ARG001 - an `Ask` is asked so
+    """Where there is nobody to ask."""
+    return NOBODY
+
+
 _RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
 )
@@ -66,20 +82,101 @@ class Connected:
             cursor = page.next_cursor
         return found[:most]
 
-    async def call(self, tool: str, arguments: Mapping[str, Json], heard: Callable[[str], None]) -> Mapping[str, Json]:
-        """What a tool gives. Raises `Lost`, `ServerRefused`, `Unreadable`."""
+    @property
+    def has_resources(self) -> bool:
+        """Whether there is something to read."""
+        can = self.client.session.server_capabilities
+        return can is not None and can.resources is not None
+
+    async def resources(self) -> list[Json]:
+        """What can be read, and patterns of addresses for more; bounded. Raises `Lost`, `ServerRefused`, `Unreadable`."""
+        found: list[Json] = []
+        cursor: str | None = None
+        try:
+            for _ in range(MOST_PAGES):
+                params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+                page = await self.client.session.list_resources(params=params)
+                found += [_plain(one) for one in page.resources]
+                if len(found) >= MOST_RESOURCES or not page.next_cursor or page.next_cursor == cursor:
+                    break
+                cursor = page.next_cursor
+            with suppress(MCPError):  # many servers have none, and do not know the question
+                found += [
+                    _plain(one) for one in (await self.client.session.list_resource_templates()).resource_templates
+                ]
+        except (MCPError, ValidationError, RuntimeError, OSError) as error:
+            raise _trouble(error, self.link) from None
+        return found[:MOST_RESOURCES]
+
+    async def read(self, uri: str) -> list[Json]:
+        """What is in a resource. Raises `Lost`, `ServerRefused`, `Unreadable`."""
+        try:
+            result = await self.client.session.read_resource(uri)
+        except (MCPError, ValidationError, RuntimeError, OSError) as error:
+            raise _trouble(error, self.link) from None
+        return [_plain(one) for one in result.contents]
+
+    async def listen(self, changed: Callable[[], None]) -> bool:
+        """Where a server tells of changes only to those who subscribe: until the subscription ends. False if it has none to offer."""
+        session = self.client.session
+        can = session.server_capabilities
+        if session.protocol_version not in MODERN_PROTOCOL_VERSIONS or can is None or can.tools is None:
+            return False
+        if not can.tools.list_changed:
+            return False
+        try:
+            async with self.client.listen(tools_list_changed=True) as heard:
+                async for _ in heard:
+                    changed()
+        except SubscriptionLost:
+            return True
+        except (MCPError, RuntimeError, OSError, TimeoutError):
+            return False
+        return True
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Json], heard: Callable[[str], None], ask: Ask
+    ) -> Mapping[str, Json]:
+        """What a tool gives; `ask` answers what it asks the person meanwhile. Raises `Lost`, `ServerRefused`, `Unreadable`."""
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
             heard(progress_words(progress, total, message))
 
-        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
-        try:
-            result = await self.client.session.send_request(request, _RESULT, progress_callback=told)
-        except (MCPError, ValidationError, RuntimeError, OSError) as error:
-            raise _trouble(error, self.link) from None
-        if isinstance(result, types.InputRequiredResult):
-            raise ServerRefused("it asks for something that cannot be answered here")
-        return cast("Mapping[str, Json]", result.model_dump(by_alias=True, mode="json", exclude_none=True))
+        params = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        for _ in range(MOST_ROUNDS):
+            try:
+                request = types.CallToolRequest(params=params)
+                result = await self.client.session.send_request(request, _RESULT, progress_callback=told)
+            except (MCPError, ValidationError, RuntimeError, OSError) as error:
+                raise _trouble(error, self.link) from None
+            if not isinstance(result, types.InputRequiredResult):
+                return cast("Mapping[str, Json]", result.model_dump(by_alias=True, mode="json", exclude_none=True))
+            responses: types.InputResponses = {}
+            for key, wanted in (result.input_requests or {}).items():
+                if not isinstance(wanted, types.ElicitRequest):
+                    raise ServerRefused("it asks for something that cannot be answered here")
+                responses[key] = await _elicited(wanted.params, ask)
+            if not responses:
+                await asyncio.sleep(STATE_SECONDS)
+            state = result.request_state
+            params = types.CallToolRequestParams(
+                name=tool, arguments=dict(arguments), input_responses=responses or None, request_state=state
+            )
+        raise ServerRefused("it asks again and again instead of giving a result")
+
+
+def _plain(model: BaseModel) -> Json:
+    return cast("Json", model.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+
+async def _elicited(params: types.ElicitRequestParams, ask: Ask) -> types.ElicitResult:
+    """What the person says to what a server asks."""
+    address = params.url if isinstance(params, types.ElicitRequestURLParams) else ""
+    schema = params.requested_schema if isinstance(params, types.ElicitRequestFormParams) else {}
+    answer = await ask(params.message, cast("Json", schema), address)
+    content = cast("dict[str, str | int | float | bool | list[str] | None]", dict(answer.content))
+    accepted = answer.action is AnswerAction.ACCEPT and not address
+    return types.ElicitResult(action=answer.action.value, content=content if accepted else None)
 
 
 @asynccontextmanager
@@ -89,11 +186,18 @@ async def connection(
     lifeline: Lifeline,
     notified: Callable[[], None],
     auth: httpx2.Auth | None = None,
+    ask: Ask = nobody,
 ) -> AsyncGenerator[Connected]:
-    """A connection for the block, opened and closed by the same task. Raises whatever the way to the server raises."""
+    """A connection for the block, opened and closed by the same task. Raises whatever the way to the server raises.
+
+    `ask` answers what the server asks beside any call: which one it means, servers of before 2026 do not say.
+    """
+
+    async def asked(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:  # noqa: ARG001 - by its name
+        return await _elicited(params, ask)
 
     async def said(message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
+        if isinstance(message, types.ToolListChangedNotification | types.ResourceListChangedNotification):
             notified()
 
     async with AsyncExitStack() as stack:
@@ -101,7 +205,7 @@ async def connection(
             login = auth or _login(terms, link)
             transport = over_stdio(terms, link, lifeline) if terms.command else over_http(terms, link, login)
             info = types.Implementation(name="outspoken", version="1")
-            client = Client(transport, client_info=info, message_handler=said, cache=None)
+            client = Client(transport, client_info=info, message_handler=said, elicitation_callback=asked, cache=None)
             await stack.enter_async_context(client)
         server = client.server_info
         about = f"{server.title or server.name} {server.version}" if server is not None else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks
+from agent_core.tools.asking import MOST_SECONDS, AnswerAction, ToolAnswer, read_question
 from agent_core.tools.base import NoRoom, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.workspace import PathRefused, folder
 from agent_core.tools.mcp.calling import (
@@ -47,7 +48,7 @@ class McpTool:
             description=listed.description,
             parameters=listed.parameters,
             effect=class_of(terms, listed),
-            deadline_seconds=attempts * (once + REPEAT.most),
+            deadline_seconds=attempts * (once + REPEAT.most) + MOST_SECONDS,
             heartbeat=True,
             approval=asks,
             checked=skeleton(listed.parameters),
@@ -71,12 +72,25 @@ class McpTool:
                 beat = now
                 context.heartbeat(words)
 
+        unasked: list[str] = []
+
+        async def ask(words: str, schema: Json, address: str) -> ToolAnswer:
+            """What the server asks, if it may be asked; why not, the model is told with the result."""
+            question = read_question(f"{self._server.terms.name} ({self._tool})", words, schema, address)
+            if isinstance(question, str):
+                unasked.append(f"The server wanted to ask the person something, and was refused: {question}.")
+                return ToolAnswer(AnswerAction.DECLINE)
+            answer = await context.ask(question)
+            if answer.why:
+                unasked.append(f"The server asked the person something and got no answer: {answer.why}.")
+            return answer
+
         if context.again and not self._safe:
             return begun_before(spec.name)
         while True:
             attempt += 1
             try:
-                raw = await self._server.call(self._tool, arguments, heard)
+                raw = await self._server.call(self._tool, arguments, heard, ask)
                 break
             except CallTrouble as trouble:
                 lost = trouble if isinstance(trouble, Lost) else lost
@@ -90,7 +104,8 @@ class McpTool:
         words = await _kept(result, context)
         status = ToolStatus.FAILED if result.failed else ToolStatus.OK
         facts: dict[str, Json] = {"server": self._server.terms.name, "files": len(result.files)}
-        return ToolOutcome(status, f"{result.text}{words}", result.left_out_chars, facts)
+        notes = "".join(f"\n[{one}]" for one in dict.fromkeys(unasked))
+        return ToolOutcome(status, f"{result.text}{notes}{words}", result.left_out_chars, facts)
 
 
 async def _kept(result: McpResult, context: ToolContext) -> str:

@@ -31,6 +31,19 @@ def _variables(value: Mapping[str, str]) -> Mapping[str, str]:
 Environment: TypeAlias = Annotated[Mapping[str, str], BeforeValidator(parsed_json), AfterValidator(_variables)]
 
 
+class McpSecret(Section):
+    """A further secret of a server."""
+
+    name: str = Field(min_length=1, max_length=100, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")
+    """The variable, or the header, that carries it."""
+    value: Annotated[Secret | None, FromOutside("file", variable="env")] = None
+    """It itself, which never stands in this file."""
+    env: str = ""
+    """Name of the environment variable of the gateway that holds it."""
+    file: Path | None = None
+    """File that holds it."""
+
+
 class McpEntry(Section):
     """A server: a program that is begun here (command), or one that is reached by HTTP (url)."""
 
@@ -56,6 +69,10 @@ class McpEntry(Section):
     """File that holds it."""
     token_as: str = ""
     """Name of the variable, or of the header, that carries it. Empty: as token_env, or Authorization: Bearer."""
+    secrets: Annotated[tuple[McpSecret, ...], BeforeValidator(named_tables)] = Field(
+        default=(), examples=[[{"name": "API_TOKEN", "env": "PAPERS_TOKEN"}]]
+    )
+    """More secrets for it, each by the variable or header that carries it, with env or file: {API_TOKEN = {env = "PAPERS_TOKEN"}}."""
     oauth: bool = False
     """Whether a server with a url wants a login (OAuth): see outspoken mcp login."""
     client_id: str = ""
@@ -128,6 +145,19 @@ class McpEntry(Section):
             _VARIABLE.fullmatch(self.token_as) or (self.url and re.fullmatch(r"[A-Za-z0-9-]+", self.token_as))
         ):
             raise complaint("servers", "token_as is no name of a variable or a header", 'Write token_as = "API_TOKEN".')
+        if any(one.value is None for one in self.secrets):
+            raise complaint(
+                "servers",
+                "it is not said where one of its secrets stands",
+                'Write env = "ITS_VARIABLE", or file = "…".',
+            )
+        carried = [one.name.lower() for one in self.secrets]
+        if len(set(carried)) < len(carried) or {*carried} & {
+            each.lower() for each in (*self.env, *self.headers, self.token_as)
+        }:
+            raise complaint("servers", "two of its values would be handed on by one name", "Take one of them out.")
+        if self.command and any(not _VARIABLE.fullmatch(one.name) for one in self.secrets):
+            raise complaint("servers", "one of its secrets has no name of a variable", "Use letters, digits and _.")
         for one, other in (("pure", "keyed"), ("pure", "effect"), ("keyed", "effect")):
             if set(getattr(self, one)) & set(getattr(self, other)):
                 raise complaint("servers", f"a tool stands in {one} and in {other}", "Take it out of one of them.")
@@ -143,6 +173,7 @@ class McpEntry(Section):
         from agent_core.tools.mcp.terms import ServerTerms
 
         token, environment, headers = revealed(self.token), dict(self.env), dict(self.headers)
+        (environment if self.command else headers).update({one.name: revealed(one.value) for one in self.secrets})
         if token and self.command:
             environment[self.token_as or self.token_env] = token
         elif token and not self.oauth:
@@ -183,7 +214,7 @@ class Mcp(NamedTables):
         examples=[[{"name": "time", "command": "uvx", "args": ["mcp-server-time"]}]],
     )
     """The servers, each best in a table of its own, [mcp.NAME], with command and args, or url; further env, cwd, headers, token_env,
-    token_file, token_as, oauth, client_id, scope, prefix, allow, deny, pure, keyed, effect, approval, trusted, start_seconds, timeout_seconds, limit_seconds. From the
+    token_file, token_as, secrets, oauth, client_id, scope, prefix, allow, deny, pure, keyed, effect, approval, trusted, start_seconds, timeout_seconds, limit_seconds. From the
     environment: JSON."""
 
 

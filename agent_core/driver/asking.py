@@ -1,0 +1,70 @@
+"""Questions of running tools to the person: put down, waited for, and handed back once what was said is committed.
+
+It decides nothing: `agent_core.tools.asking` says what is asked and what an answer amounts to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+from agent_core.jsonvalue import Json
+from agent_core.patience import Limit
+from agent_core.tools.asking import Asking, ToolAnswer, kept
+
+KEEP_SECONDS = 10.0
+"""Whoever answers is told what became of it when it is committed, or after this time."""
+Intend: TypeAlias = Callable[[Json], Awaitable[None]]
+"""Puts down an intention; returns when it is committed."""
+_Said: TypeAlias = "asyncio.Queue[tuple[str, str, asyncio.Future[str]]]"
+
+
+class OpenQuestions:
+    """What the calls of a turn ask now."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Said] = {}
+
+    def asks(self, call: str) -> bool:
+        """Whether a call waits for an answer."""
+        return call in self._open
+
+    async def ask(self, call: str, asking: Asking, seconds: float, intend: Intend) -> ToolAnswer:
+        """Wait until it is answered, at most so long."""
+        said: _Said = asyncio.Queue()
+        self._open[call] = said
+        heard: asyncio.Future[str] | None = None
+        words = ""
+        asking.begin()
+        try:
+            async with Limit(max(0.0, seconds)):
+                while True:
+                    await intend(kept(asking.steps))
+                    if heard is not None and not heard.done():
+                        heard.set_result(words)
+                    if asking.action is not None:
+                        return asking.result()
+                    answer, by, heard = await said.get()
+                    words = asking.answer(answer, by)
+        except TimeoutError:
+            asking.expire()
+            await intend(kept(asking.steps))
+            return asking.result()
+        finally:
+            del self._open[call]
+
+    async def answer(self, call: str, words: str, by: str) -> str | None:
+        """Somebody answers what a call asks (without a call: whichever asks). What they are told; None if nothing is asked (any more)."""
+        said = self._open.get(call) if call else next(iter(self._open.values()), None)
+        if said is None:
+            return None
+        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        said.put_nowait((words, by, told))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KEEP_SECONDS):
+                return await told
+        return None

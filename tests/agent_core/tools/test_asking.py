@@ -1,0 +1,160 @@
+"""Questions of tools: whatever is asked and answered, the tool gets what fits its form, and every step can be read back."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.jsonvalue import Json
+from agent_core.tools.asking import (
+    AnswerAction,
+    AskedField,
+    AskedStep,
+    Asking,
+    FieldKind,
+    NotFitting,
+    ToolQuestion,
+    kept,
+    read_question,
+    read_value,
+    shown_step,
+    step_of,
+    steps_of,
+)
+
+NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=8)
+FIELDS: st.SearchStrategy[dict[str, Json]] = st.one_of(
+    st.builds(lambda low: {"type": "integer", "minimum": low, "maximum": low + 5}, st.integers(-5, 5)),
+    st.just({"type": "boolean"}),
+    st.builds(lambda names: {"type": "string", "enum": [*names]}, st.lists(NAMES, min_size=1, max_size=4, unique=True)),
+    st.builds(
+        lambda names: {"type": "array", "items": {"type": "string", "enum": [*names]}, "minItems": 1},
+        st.lists(NAMES, min_size=1, max_size=4, unique=True),
+    ),
+    st.builds(lambda most: {"type": "string", "maxLength": most}, st.integers(1, 9)),
+    st.just({"type": "string", "format": "email"}),
+)
+SCHEMAS = st.dictionaries(NAMES, FIELDS, min_size=1, max_size=4)
+WORDS = st.one_of(st.sampled_from(["yes", "no", "1", "-3", "skip", "decline", "cancel", "a@b", "", '"x"']), NAMES, st.text(max_size=12))
+
+
+def question(schema: Json, needed: list[Json] | None = None) -> ToolQuestion:
+    found = read_question("desk (book)", "Which?", {"properties": schema, "required": needed or []})
+    assert isinstance(found, ToolQuestion), found
+    return found
+
+
+@given(SCHEMAS, st.lists(WORDS, max_size=25), st.booleans())
+def test_what_a_tool_gets_fits_its_form_and_steps_are_read_back(schema: dict[str, Json], said: list[str], needed: bool):  # noqa: FBT001
+    asked = question(schema, [*schema] if needed else [])
+    asking = Asking(asked, [])
+    asking.begin()
+    for words in said:
+        asking.answer(words, "ada")
+        assert steps_of(kept(asking.steps)) == tuple(asking.steps)
+        assert sum(step.open for step in asking.steps) == (asking.action is None)
+    if asking.action is None:
+        asking.expire()
+        assert asking.result().action is AnswerAction.CANCEL
+        return
+    answer = asking.result()
+    if answer.action is not AnswerAction.ACCEPT:
+        assert not answer.content
+        return
+    assert set(answer.content) <= set(schema)
+    assert not needed or set(answer.content) == set(schema)
+    for one in asked.fields:
+        value = answer.content.get(one.name)
+        match one.kind:
+            case FieldKind.WHOLE if value is not None:
+                assert isinstance(value, int)
+                assert one.least is not None
+                assert one.least <= value <= one.least + 5
+            case FieldKind.CHOICE if value is not None:
+                assert value in [each for each, _ in one.options]
+            case FieldKind.SEVERAL if value is not None:
+                assert isinstance(value, list)
+                assert value
+            case _:
+                assert value is None or isinstance(value, str | bool)
+
+
+@given(SCHEMAS, st.text(max_size=2_000))
+def test_a_question_fits_into_a_message_and_begins_no_line_as_ours(schema: dict[str, Json], words: str):
+    asked = read_question("desk", words, {"properties": schema})
+    assert isinstance(asked, ToolQuestion)
+    for at in range(len(asked.fields)):
+        shown = step_of(asked, at).text
+        assert len(shown) < 1_600
+        lines = shown.splitlines()
+        assert lines[0].startswith("desk asks")
+        assert lines[-1].startswith("Answer with /answer")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"properties": {"password": {"type": "string"}}}, "looks like a secret"),
+        ({"properties": {"a": {"type": "string", "title": "API key"}}}, "looks like a secret"),
+        ({"properties": {"a": {"type": "string", "format": "password"}}}, "looks like a secret"),
+        ({"properties": {"a": {"type": "object"}}}, "cannot be asked for"),
+        ({"properties": {f"f{n}": {"type": "boolean"} for n in range(30)}}, "form of 1 to 20 fields"),
+        ({"properties": {"a": {"type": "string", "enum": ["x" * 50] * 20}}}, "more choices than can be shown"),
+        (None, "form of 1 to 20 fields"),
+    ],
+)
+def test_what_is_not_asked(schema: Json, words: str):
+    found = read_question("desk", "?", schema)
+    assert isinstance(found, str)
+    assert words in found
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "javascript:alert(1)", "https://a:b@c.example/", "https://x.example/" + "a" * 600, "https://[x"])
+def test_an_address_that_is_not_shown(address: str):
+    assert isinstance(read_question("desk", "?", None, address), str)
+
+
+def test_an_address_is_said_with_its_host():
+    found = read_question("desk", "Log in", None, "https://login.example.org/a?b=c")
+    assert isinstance(found, ToolQuestion)
+    shown = step_of(found, 0).text
+    assert "at login.example.org" in shown
+    assert "https://login.example.org/a?b=c" in shown
+
+
+def test_what_was_answered_before_a_restart_is_not_asked_again():
+    asked = question({"seats": {"type": "integer"}, "quiet": {"type": "boolean"}}, ["seats", "quiet"])
+    first = Asking(asked, [])
+    first.begin()
+    assert first.answer("many", "ada") == "It must be a whole number."
+    assert first.answer("3", "ada") == ""
+    known = {step.mark: step.answer for step in steps_of(kept(first.steps)) if step.answer}
+    second = Asking(asked, [], known)
+    second.begin()
+    assert [step.answer for step in second.steps] == ["3", None]
+    second.answer("yes", "ada")
+    assert second.result().content == {"seats": 3, "quiet": True}
+
+
+def test_what_is_usual_counts_for_what_is_skipped():
+    asked = question({"a": {"type": "string", "default": "b"}, "c": {"type": "boolean"}})
+    asking = Asking(asked, [])
+    asking.begin()
+    asking.answer("skip", "")
+    asking.answer("skip", "")
+    assert asking.result().content == {"a": "b"}
+
+
+@given(st.text(max_size=30))
+def test_words_in_quotes_are_taken_as_they_are(words: str):
+    one = AskedField("a", "A", FieldKind.TEXT, needed=False)
+    value = read_value(one, f'"{words}"')
+    assert value == words or isinstance(value, NotFitting)
+
+
+def test_a_step_is_shown_with_its_answer():
+    assert shown_step(AskedStep("m", "Which?", answer="3")) == "Which?\n→ 3"
+    assert "nobody answered" in shown_step(AskedStep("m", "Which?", answer=""))
