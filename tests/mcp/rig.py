@@ -56,7 +56,15 @@ class McpRig:
 
     def context(self, call: str = "call_a", *, again: bool = False) -> ToolContext:
         return ToolContext(
-            "t_1", call, f"t_1:{call}", self.folder / "workspace", "m", CLOCK, self.beats.append, again=again, ask=self.ask
+            "t_1",
+            call,
+            f"t_1:{call}",
+            self.folder / "workspace",
+            "m",
+            CLOCK,
+            self.beats.append,
+            again=again,
+            ask=self.ask,
         )
 
     async def call(self, tool: str, arguments: Mapping[str, Json] | None = None, *, again: bool = False) -> ToolOutcome:

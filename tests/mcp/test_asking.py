@@ -61,7 +61,10 @@ async def test_a_person_who_takes_their_time_does_not_use_up_the_calls(tmp_path:
 
 
 async def test_secrets_and_odd_addresses_are_never_asked_for(tmp_path: Path):
-    for fault, words in (("asks_for_a_secret", "looks like a secret"), ("asks_to_open_a_file", "none that can be shown")):
+    for fault, words in (
+        ("asks_for_a_secret", "looks like a secret"),
+        ("asks_to_open_a_file", "none that can be shown"),
+    ):
         record = tmp_path / fault
         async with brought(tmp_path / f"of_{fault}", faulty(fault, record)) as rig:
             rig.answers = [ToolAnswer(ACCEPT, {"api_key": "x"})]
@@ -94,7 +97,9 @@ async def test_what_a_server_has_to_read_is_listed_and_read(tmp_path: Path):
         wrong = await rig.call("desk__read_resource", {"uri": "menu://nowhere"})
         assert wrong.status is ToolStatus.FAILED
     async with brought(tmp_path, desk(tmp_path)) as rig:
-        assert "soup" in (await rig.call("desk__read_resource", {"uri": "menu://today"})).text, "also from the kept list"
+        assert "soup" in (await rig.call("desk__read_resource", {"uri": "menu://today"})).text, (
+            "also from the kept list"
+        )
 
 
 async def test_a_server_of_2026_tells_those_who_subscribe_of_new_tools(tmp_path: Path):

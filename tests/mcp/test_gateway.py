@@ -19,7 +19,7 @@ from agent_core.tools.mcp.servers import McpServers
 from agent_core.tools.registry import ToolChanged, changed_words
 from agent_core.turn.view import View
 from gateway.config.paths import find_paths
-from gateway.config.reading import load, redacted, survey
+from gateway.config.reading import load, redacted, secret_values, survey
 from gateway.sessions.hub import Hub
 from tests.mcp.rig import FAULTY, brought, faulty
 from tests.serving import served
@@ -125,6 +125,26 @@ def test_a_secret_is_neither_taken_in_the_file_nor_shown(tmp_path: Path):
     assert "s3cret-of-the-cellar" not in str(redacted(found)) + repr(found) + repr(found.mcp.servers[0].terms(tmp_path))
 
 
+def test_a_server_gets_several_secrets_from_variables_and_files_and_the_redactor_knows_them(tmp_path: Path):
+    (tmp_path / "tenant.key").write_text("s3cret-of-the-tenant\n")
+    (tmp_path / "tenant.key").chmod(0o600)
+    tenant = tmp_path / "tenant.key"
+    lines = f'API_TOKEN = {{env = "CELLAR_KEY"}}\nTENANT_KEY = {{file = "{tenant}"}}\n'
+    configured(tmp_path, "none", f"[mcp.faulty.secrets]\n{lines}")
+    env = {"OUTSPOKEN_HOME": str(tmp_path), "CELLAR_KEY": "s3cret-of-the-cellar"}
+    found = load(find_paths(env, tmp_path).config_file, env).config
+    terms = found.mcp.servers[0].terms(tmp_path)
+    assert terms.environment["API_TOKEN"] == "s3cret-of-the-cellar"
+    assert terms.environment["TENANT_KEY"] == "s3cret-of-the-tenant"
+    assert {"s3cret-of-the-cellar", "s3cret-of-the-tenant"} <= {*secret_values(found)}
+    assert "s3cret" not in str(redacted(found)) + repr(found) + repr(terms)
+    config_file(tmp_path).write_text(
+        '[mcp.one]\nurl = "https://example.org/mcp"\n[mcp.one.secrets]\nX-Key = {env = "CELLAR_KEY"}\n', "utf-8"
+    )
+    entry = load(find_paths(env, tmp_path).config_file, env).config.mcp.servers[0]
+    assert entry.terms(tmp_path).headers == {"X-Key": "s3cret-of-the-cellar"}
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
@@ -133,6 +153,9 @@ def test_a_secret_is_neither_taken_in_the_file_nor_shown(tmp_path: Path):
         ('command = "x"\nenv = {API_KEY = "x"}', "looks like a secret"),
         ('command = "x"\npure = ["a"]\neffect = ["a"]', "a tool stands in pure and in effect"),
         ('command = "x"\ntimeout_seconds = 0', "timeout_seconds"),
+        ('command = "x"\nsecrets = [{name = "A"}]', "where one of its secrets stands"),
+        ('command = "x"\nsecrets = [{name = "A", value = "x"}]', "is a secret"),
+        ('command = "x"\nsecrets = [{name = "A", env = "NOT_THERE"}]', "NOT_THERE is not set"),
         ('command = "x"\nprefix = "a b"', "prefix"),
     ],
 )

@@ -193,7 +193,10 @@ async def connection(
     `ask` answers what the server asks beside any call: which one it means, servers of before 2026 do not say.
     """
 
-    async def asked(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:  # noqa: ARG001 - by its name
+    async def asked(
+        context: ClientRequestContext,  # noqa: ARG001 - it is given by its name
+        params: types.ElicitRequestParams,
+    ) -> types.ElicitResult | types.ErrorData:
         return await _elicited(params, ask)
 
     async def said(message: IncomingMessage) -> None:

@@ -26,19 +26,41 @@ from agent_core.tools.asking import (
 )
 
 NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=8)
+
+
+def _whole(low: int) -> dict[str, Json]:
+    return {"type": "integer", "minimum": low, "maximum": low + 5}
+
+
+def _choice(names: list[str]) -> dict[str, Json]:
+    return {"type": "string", "enum": [*names]}
+
+
+def _several(names: list[str]) -> dict[str, Json]:
+    return {"type": "array", "items": _choice(names), "minItems": 1}
+
+
+def _text(most: int) -> dict[str, Json]:
+    return {"type": "string", "maxLength": most}
+
+
+CHOICES = st.lists(NAMES, min_size=1, max_size=4, unique=True)
+YES_NO: dict[str, Json] = {"type": "boolean"}
+MAIL: dict[str, Json] = {"type": "string", "format": "email"}
 FIELDS: st.SearchStrategy[dict[str, Json]] = st.one_of(
-    st.builds(lambda low: {"type": "integer", "minimum": low, "maximum": low + 5}, st.integers(-5, 5)),
-    st.just({"type": "boolean"}),
-    st.builds(lambda names: {"type": "string", "enum": [*names]}, st.lists(NAMES, min_size=1, max_size=4, unique=True)),
-    st.builds(
-        lambda names: {"type": "array", "items": {"type": "string", "enum": [*names]}, "minItems": 1},
-        st.lists(NAMES, min_size=1, max_size=4, unique=True),
-    ),
-    st.builds(lambda most: {"type": "string", "maxLength": most}, st.integers(1, 9)),
-    st.just({"type": "string", "format": "email"}),
+    st.builds(_whole, st.integers(-5, 5)),
+    st.just(YES_NO),
+    st.builds(_choice, CHOICES),
+    st.builds(_several, CHOICES),
+    st.builds(_text, st.integers(1, 9)),
+    st.just(MAIL),
 )
 SCHEMAS = st.dictionaries(NAMES, FIELDS, min_size=1, max_size=4)
-WORDS = st.one_of(st.sampled_from(["yes", "no", "1", "-3", "skip", "decline", "cancel", "a@b", "", '"x"']), NAMES, st.text(max_size=12))
+WORDS = st.one_of(
+    st.sampled_from(["yes", "no", "1", "-3", "skip", "decline", "cancel", "a@b", "", '"x"']),
+    NAMES,
+    st.text(max_size=12),
+)
 
 
 def question(schema: Json, needed: list[Json] | None = None) -> ToolQuestion:
@@ -48,7 +70,7 @@ def question(schema: Json, needed: list[Json] | None = None) -> ToolQuestion:
 
 
 @given(SCHEMAS, st.lists(WORDS, max_size=25), st.booleans())
-def test_what_a_tool_gets_fits_its_form_and_steps_are_read_back(schema: dict[str, Json], said: list[str], needed: bool):  # noqa: FBT001
+def test_what_a_tool_gets_fits_its_form_and_steps_are_read_back(schema: dict[str, Json], said: list[str], needed: bool):
     asked = question(schema, [*schema] if needed else [])
     asking = Asking(asked, [])
     asking.begin()
@@ -112,7 +134,16 @@ def test_what_is_not_asked(schema: Json, words: str):
     assert words in found
 
 
-@pytest.mark.parametrize("address", ["file:///etc/passwd", "javascript:alert(1)", "https://a:b@c.example/", "https://x.example/" + "a" * 600, "https://[x"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "https://a:b@c.example/",
+        "https://x.example/" + "a" * 600,
+        "https://[x",
+    ],
+)
 def test_an_address_that_is_not_shown(address: str):
     assert isinstance(read_question("desk", "?", None, address), str)
 
