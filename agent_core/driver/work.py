@@ -13,7 +13,7 @@ from weakref import proxy
 
 import structlog
 
-from agent_core.driver.asking import OpenQuestions
+from agent_core.driver.asking import Intend, OpenQuestions
 from agent_core.driver.closing import Closer, TurnIdentity
 from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.watcher import TurnSeen
@@ -235,6 +235,26 @@ class Work:
         said = await self._caller.ask_done(self._boss.turn, effect)
         self._boss.put(lambda _: said)
 
+    def _asker(self, effect: RunTool, intend: Intend) -> Callable[[ToolQuestion], Awaitable[ToolAnswer]]:
+        """What asks the person on behalf of a call that begins now."""
+        clock = self._world.clock
+        began = clock.monotonic()
+        steps = list(steps_of(effect.intention))
+        known = {one.mark: one.answer for one in steps if one.answer}
+
+        async def ask(question: ToolQuestion) -> ToolAnswer:
+            turn = self._boss.turn
+            surface = turn.opened.surface if turn.opened is not None else ""
+            if not turn.settings.can_approve or surface in NOT_ASKED_ON or self._questions.asks(effect.call):
+                return NOBODY
+            seconds = min(turn.settings.approval_seconds, MOST_SECONDS - (clock.monotonic() - began))
+            answer = await self._questions.ask(effect.call, Asking(question, steps, known), seconds, intend)
+            action = answer.action.value
+            log.info("tool.asked", turn=self._identity.turn, tool=effect.name, call=effect.call, action=action)
+            return answer
+
+        return ask
+
     async def _run_tool(self, effect: RunTool) -> None:
         world = self._world
         began, began_at = world.clock.monotonic(), world.clock.now_ms()
@@ -248,23 +268,6 @@ class Work:
             self._boss.put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
             await kept
 
-        earlier = list(steps_of(effect.intention))
-        known = {one.mark: one.answer for one in earlier if one.answer}
-        steps = list(earlier)
-
-        async def ask(question: ToolQuestion) -> ToolAnswer:
-            turn = self._boss.turn
-            surface = turn.opened.surface if turn.opened is not None else ""
-            if not turn.settings.can_approve or surface in NOT_ASKED_ON or self._questions.asks(effect.call):
-                return NOBODY
-            left = MOST_SECONDS - (world.clock.monotonic() - began)
-            seconds = min(turn.settings.approval_seconds, left)
-            answer = await self._questions.ask(effect.call, Asking(question, steps, known), seconds, intend)
-            log.info(
-                "tool.asked", turn=self._identity.turn, tool=effect.name, call=effect.call, action=answer.action.value
-            )
-            return answer
-
         checked = self.checked(effect)
         context = self.context(effect.call, heartbeat)
         context = replace(
@@ -272,7 +275,7 @@ class Work:
             intention=effect.intention,
             again=effect.again,
             intend=intend,
-            ask=ask,
+            ask=self._asker(effect, intend),
             tainted=bool(self._boss.turn.foreign),
         )
         if isinstance(checked, Runnable):
