@@ -39,7 +39,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("agent", sentence("show or choose the agent that answers here"), agents=True),
     CommandSpec("queue", sentence("queue a message, or show what waits (“/queue always” makes it the rule)")),
     CommandSpec("steer", sentence("put a message into the running answer (“/steer always” makes it the rule)")),
-    CommandSpec("answer", sentence("answer what a running tool asks (“/answer decline” refuses it)"), hidden=True),
+    CommandSpec("answer", "answer what a running tool asks (“/answer decline” refuses it)", hidden=True),
     CommandSpec(
         "remind", sentence("“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back")
     ),
