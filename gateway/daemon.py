@@ -428,7 +428,9 @@ def _voice(
 def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: McpServers | None) -> HubSettings:
     model, patience = config.model, config.model.patience()
     prompt = model.system_prompt_file.read_text("utf-8") if model.system_prompt_file else model.system_prompt
-    policy = ToolPolicy(frozenset(config.tools.approval), config.tools.tainted, config.tools.tainted_tools)
+    policy = ToolPolicy(
+        frozenset(config.tools.approval), config.tools.tainted, config.tools.tainted_tools, config.tools.approvers
+    )
     return HubSettings(
         turn=TurnSettings(
             routes=(),

@@ -83,6 +83,8 @@ WORDS: Mapping[str, str] = {
     "Redactor": "agent_core.text.redaction.Redactor",
     "Remedy": "agent_core.failures.remedies.Remedy",
     "Reply finished": "agent_core.turn.events.ReplyFinished",
+    "Lasting": "agent_core.rules.consents.Lasting",
+    "Running": "gateway.queues.queue.Running",
     "Retry": "agent_core.retry.Retry",
     "Route": "agent_core.settings.Route",
     "Session": "agent_core.store.sessions.rows.SessionRow",

@@ -20,6 +20,7 @@ from agent_core.failures.exits import Exit
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.events import Verdict
 from agent_core.turn.state import NO_THOUGHTS, CallItem, ThoughtText
@@ -362,8 +363,10 @@ class Gateway(Protocol):
         """Whoever followed this message has gone: it is stopped, unless somebody follows it when this time is over."""
         ...
 
-    async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
-        """Answer a request for approval. False if there is none (any more)."""
+    async def approve(
+        self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
+    ) -> bool:
+        """Answer a request for approval; what lasts longer than is offered counts once. False if there is none (any more)."""
         ...
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:

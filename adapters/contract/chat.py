@@ -281,6 +281,14 @@ class Task:
     state: TaskState
 
 
+class ButtonStyle(StrEnum):
+    """What pressing it means, for platforms whose buttons have a look of their own for that."""
+
+    PLAIN = ""
+    AGREES = "agrees"
+    REFUSES = "refuses"
+
+
 @dataclass(frozen=True, slots=True)
 class Button:
     """Something to press under a part."""
@@ -288,6 +296,7 @@ class Button:
     label: str
     data: str
     """What comes back when it is pressed; at most 64 bytes."""
+    style: ButtonStyle = ButtonStyle.PLAIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from adapters.contract.base import Ended, SessionKey, Showing
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 from agent_core.turn.events import Verdict
 
 NAMED = "key"
@@ -116,6 +117,8 @@ class OpenApproval:
     """ms."""
     until: int
     """Then it counts as not given, ms."""
+    offers: tuple[Lasting, ...] = (Lasting.ONCE,)
+    """For how long it may be given."""
 
 
 class DecisionFate(StrEnum):
@@ -128,6 +131,8 @@ class DecisionFate(StrEnum):
     OVER = "over"
     """Nobody waits for it any more."""
     UNKNOWN = "unknown"
+    FORBIDDEN = "forbidden"
+    """The operator wants others to decide than who asked."""
     ELSEWHERE = "elsewhere"
     """Another process works on it, or what was answered cannot be stored just now."""
 
@@ -141,6 +146,7 @@ class Decision:
     by: str = ""
     at: int = 0
     """ms."""
+    lasts: Lasting = Lasting.ONCE
 
 
 class BusyElsewhere(Exception):
@@ -201,6 +207,8 @@ class SessionAccess(Protocol):
         """Those that wait in the realm's conversations, the oldest first."""
         ...
 
-    async def decide(self, realm: str, turn: str, call: str, verdict: Verdict, by: str) -> Decision:
+    async def decide(
+        self, realm: str, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
+    ) -> Decision:
         """Answer one; the answer is stored when this returns. `call` is its mark or its id."""
         ...

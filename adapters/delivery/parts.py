@@ -13,12 +13,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from adapters.contract.chat import ACTION_LABELS, Button, Content, ContentKind, Piece, Task, TaskState, Traits
+from adapters.contract.chat import (
+    ACTION_LABELS,
+    Button,
+    ButtonStyle,
+    Content,
+    ContentKind,
+    Piece,
+    Task,
+    TaskState,
+    Traits,
+)
 from adapters.text.files import CodeFile
 from adapters.text.styled import Span, Style, Styled
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 from agent_core.text.ours import THEIRS, imitates
-from agent_core.text.tongue import speak, speaking
+from agent_core.text.tongue import sentence, speak, speaking
 from agent_core.turn.view import Bubble, BubbleKind, View
 
 SHOW_TOOL_AFTER_SECONDS = 3
@@ -90,9 +101,12 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
                     wanted += _notice(bubble, turn, parts)
             case BubbleKind.APPROVAL:
                 with speaking(view.language):
-                    wanted.append(_approval(bubble, turn))
+                    wanted += _approval(bubble, turn)
             case BubbleKind.QUESTION:
                 wanted.append(_question(bubble, turn))
+            case BubbleKind.DECIDED:
+                content = Content(ContentKind.APPROVAL, Styled(bubble.text), silent=True)
+                wanted.append(WantedPart(bubble.key, 0, content, final=True))
             case BubbleKind.FILE:
                 wanted.append(_file(bubble))
             case BubbleKind.ACTIVITY | BubbleKind.STATUS | BubbleKind.MENDED:
@@ -186,15 +200,37 @@ def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[WantedPart]:
     ]
 
 
-def _approval(bubble: Bubble, turn: str) -> WantedPart:
+APPROVE = {
+    Lasting.ONCE: ("approve", "✅", sentence("Approve")),
+    Lasting.CONVERSATION: ("approve_here", "✅", sentence("For this conversation")),
+    Lasting.ALWAYS: ("approve_always", "✅", sentence("Always for such calls")),
+}
+"""What is pressed to agree, and the words on it."""
+DENY = ("deny", "🚫", sentence("Deny"))
+
+
+def _approval(bubble: Bubble, turn: str) -> list[WantedPart]:
+    """The question; and where it had to be cut, all of it as a file."""
     mark = call_mark(bubble.call)
-    buttons = (Button(speak("Allow"), f"allow:{turn}:{mark}"), Button(speak("Deny"), f"deny:{turn}:{mark}"))
+    ways = [
+        (*APPROVE[lasts], ButtonStyle.AGREES if lasts is Lasting.ONCE else ButtonStyle.PLAIN) for lasts in bubble.offers
+    ]
+    ways.append((*DENY, ButtonStyle.REFUSES))
+    buttons = tuple(
+        Button(f"{mark_of} {speak(label)}", f"{name}:{turn}:{mark}", style) for name, mark_of, label, style in ways
+    )
     words, _, _ = bubble.text.rpartition("\n")  # the time that is left would go on changing
     text = f"🔐 {words}"
     asked = text.find("\n") + 1
     spans = (Span(asked, len(text), Style.CODE),) if asked else ()  # in which nobody is mentioned and nothing is a link
     content = Content(ContentKind.APPROVAL, Styled(text, spans), buttons)
-    return WantedPart(bubble.key, 0, content, final=True)
+    asking = WantedPart(bubble.key, 0, content, final=True)
+    if not bubble.whole:
+        return [asking]
+    all_of_it = Content(
+        ContentKind.FILE, Styled(), silent=True, file_text=bubble.whole, file_name=f"approval-{mark}.txt"
+    )  # fmt: skip
+    return [replace(asking, bubble=f"{bubble.key}.all", content=all_of_it), asking]
 
 
 def _question(bubble: Bubble, turn: str) -> WantedPart:
@@ -233,7 +269,7 @@ def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
 
 
 _TEXTS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
-_TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL, BubbleKind.QUESTION})
+_TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL, BubbleKind.DECIDED, BubbleKind.QUESTION})
 _BESIDE = frozenset({BubbleKind.FILE, BubbleKind.NOTE, BubbleKind.MENDED})
 _WORDS = _TEXTS | {BubbleKind.NOTICE}
 _TASK_STATES = {"waiting": TaskState.WAITING, "running": TaskState.RUNNING, "done": TaskState.DONE}

@@ -26,6 +26,7 @@ import aiohttp
 from adapters.contract.chat import (
     Ability,
     Button,
+    ButtonStyle,
     CallFailed,
     Cause,
     ChatAddress,
@@ -188,12 +189,16 @@ def _text(content: Content) -> str:
     return escaped_within(content.body.text, DISCORD, LIMIT_UNITS) if raw else content.body.text
 
 
+_LOOKS = {ButtonStyle.PLAIN: "secondary", ButtonStyle.AGREES: "success", ButtonStyle.REFUSES: "danger"}
+
+
 def _view(buttons: tuple[Button, ...]) -> discord.ui.View:
     from adapters.discord.library import discord
 
     view = discord.ui.View(timeout=None)
     for button in buttons:
-        view.add_item(discord.ui.Button(label=button.label, custom_id=button.data))
+        look = _LOOKS[button.style]
+        view.add_item(discord.ui.Button(label=button.label, custom_id=button.data, style=discord.ButtonStyle[look]))
     view.stop()  # presses are read from the events, so that they work after a restart as well
     return view
 

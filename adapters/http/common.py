@@ -14,6 +14,7 @@ from adapters.contract.callers import ANYBODY, Allowance, Caller, Callers
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 
 PATIENCE_SECONDS = 60
 """SDKs wait so long if they are told to; told of more they ask again at once."""
@@ -227,3 +228,13 @@ def guarded(key: str | None, handler: Served) -> Served:
         return problem_response(problem) if problem is not None else await handler(request)
 
     return handle
+
+
+LASTS_WORDS = "lasts must be once, conversation or always."
+
+
+def lasting_of(said: Json) -> Lasting | None:
+    """For how long a request agrees; None if that makes no sense."""
+    if said is None or said == "once":
+        return Lasting.ONCE
+    return Lasting(said) if isinstance(said, str) and said in (Lasting.CONVERSATION, Lasting.ALWAYS) else None

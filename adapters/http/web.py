@@ -19,7 +19,7 @@ from aiohttp import web
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
 from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
-from adapters.http.common import CALLER, Problem, caller_of, problem_response, refusal
+from adapters.http.common import CALLER, LASTS_WORDS, Problem, caller_of, lasting_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
 from adapters.http.routes import Handler, HttpRoute
@@ -231,8 +231,10 @@ class WebChat:
             return _json({"done": told is not None, "words": told or ""})
         if not isinstance(turn, str) or not isinstance(call, str) or not isinstance(approve, bool):
             raise _Refused(400, "turn and call must be text, and approve true or false.")
+        if (lasts := lasting_of(body.get("lasts"))) is None:
+            raise _Refused(400, LASTS_WORDS)
         verdict = Verdict.GIVEN if approve else Verdict.DENIED
-        return _json({"done": await self._gateway.approve(key, turn, call, verdict, "web")})
+        return _json({"done": await self._gateway.approve(key, turn, call, verdict, "web", lasts)})
 
     async def _why(self, request: web.Request) -> web.StreamResponse:
         return _json({"lines": list(await self._gateway.why(request.match_info["turn"]))})
@@ -266,6 +268,7 @@ def wire(sight: TurnSight) -> PageMessage:
             "seconds": b.seconds,
             "call": b.call,
             "whole": b.whole,
+            "offers": [*b.offers],
             "actions": [*b.actions],
             "options": [*b.options],
         }

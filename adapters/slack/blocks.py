@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adapters.contract.chat import Button, Content, ContentKind, Flow, Task, TaskState
+from adapters.contract.chat import Button, ButtonStyle, Content, ContentKind, Flow, Task, TaskState
 from adapters.slack.pieces import LIMIT_UNITS
 from adapters.text.markup import SLACK, SLACK_MARKDOWN, escaped_within, render
 
@@ -84,6 +84,13 @@ def chunks_of(more: Flow) -> Blocks:
     return [*([{"type": "markdown_text", "text": more.text}] if more.text else []), *tasks]
 
 
+_STYLES: dict[ButtonStyle, dict[str, str]] = {
+    ButtonStyle.PLAIN: {},
+    ButtonStyle.AGREES: {"style": "primary"},
+    ButtonStyle.REFUSES: {"style": "danger"},
+}
+
+
 def _notice(content: Content) -> Blocks:
     words = text_of(content)
     if len(words) > SECTION_CHARS:
@@ -110,6 +117,7 @@ def _actions(buttons: tuple[Button, ...]) -> Blocks:
             "text": {"type": "plain_text", "text": one.label},
             "value": one.data,
             "action_id": one.data.partition(":")[0],
+            **_STYLES[one.style],
         }
         for one in buttons
     ]

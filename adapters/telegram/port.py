@@ -192,12 +192,17 @@ def _entities(body: Styled) -> list[MessageEntity]:
     ]
 
 
+ROW_CHARS = 28
+
+
 def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
     from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
     if not buttons:
         return None
-    return InlineKeyboardMarkup([[InlineKeyboardButton(b.label, callback_data=b.data) for b in buttons]])
+    made = [InlineKeyboardButton(b.label, callback_data=b.data) for b in buttons]
+    # Side by side more than two would be cut to a few letters each.
+    return InlineKeyboardMarkup([made] if sum(len(b.label) for b in buttons) <= ROW_CHARS else [[one] for one in made])
 
 
 def _reply(content: Content) -> ReplyParameters | None:

@@ -431,7 +431,10 @@ class _Teller:
                 key = f", with the API key {event.key}" if event.key else ""
                 sources = (*event.foreign, *(one.foreign for one in event.input if one.foreign))
                 foreign = f" Words of others stand in what it reads: {sources_words(sources)}." if sources else ""
-                return f"The turn began: {agent}model {route.model} at {route.endpoint}{key}.{foreign}"
+                kinds = [k.words() if self._show_text else self._tool_name(k.tool) for k in event.consents]
+                agreed = "; ".join(dict.fromkeys(kinds))
+                before = f" Agreed to before: {agreed}." if agreed else ""
+                return f"The turn began: {agent}model {route.model} at {route.endpoint}{key}.{foreign}{before}"
             case ev.CallBroke():
                 first = self._first()
                 self._calls(event.at)

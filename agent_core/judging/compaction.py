@@ -18,8 +18,9 @@ from agent_core.failures.leftout import LeftOut
 from agent_core.jsonvalue import Json
 from agent_core.messages import THOUGHTS, Message, ToldConversation, text_of
 from agent_core.records import dataclass
-from agent_core.rules.consents import Kind
+from agent_core.rules.consents import Kind, Lasting
 from agent_core.turn.standing import Standing
+from agent_core.turn.state import ConsentGiven
 from agent_core.turn.transcript import TOO_MUCH, alternating, closed_turn_messages, repaired
 
 ASSUMED_WINDOW_TOKENS = 128_000
@@ -57,7 +58,7 @@ class ToldTurn:
     """What a provider refused of the conversation, as far as leaving it out has helped."""
     foreign: bool = False
     """Its model had read words of others, so that its own may be theirs."""
-    consents: tuple[Kind, ...] = ()
+    consents: tuple[tuple[Kind, ConsentGiven], ...] = ()
     """What was agreed to for the conversation."""
 
 
@@ -66,7 +67,9 @@ def told_turn(turn: Standing) -> ToldTurn:
     group = closed_turn_messages(turn)
     left_out = tuple(turn.kept_out)
     foreign = bool(turn.foreign) if turn.opened is not None else False
-    consents = tuple(turn.round.consents)
+    consents = tuple(
+        (kind, given) for kind, given in turn.round.consents.items() if given.lasts is Lasting.CONVERSATION
+    )
     if turn.compacted is None or not turn.compacted.summary or (turn.exit is not None and turn.exit.code in TOO_MUCH):
         return ToldTurn(group, left_out=left_out, foreign=foreign, consents=consents)
     return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns, left_out, foreign, consents)
@@ -110,7 +113,7 @@ class SessionMemory:
         """Of each turn: whether words of others may stand in it."""
         self._summed = False
         """Whether they may in the summary: a turn that writes one has read all that it sums up."""
-        self.consents: dict[Kind, None] = {}
+        self.consents: dict[Kind, ConsentGiven] = {}
         """What was agreed to for the conversation."""
         self._since = 0
         """How many turns there have been since the one that wrote the summary, with that."""
@@ -135,7 +138,7 @@ class SessionMemory:
             self._keep(self._most)
             if self._since > self._most:
                 self.summary = ""
-        self.consents.update(dict.fromkeys(told.consents))
+        self.consents.update(told.consents)
         self.left_out = [*(one for one in self.left_out if one not in told.left_out), *told.left_out][-MOST_LEFT_OUT:]
 
     def _keep(self, latest: int) -> None:

@@ -566,7 +566,9 @@ def _wants_approval(turn: Standing, activity: Activity) -> AskedWhy | None:
     if settings.contains and turn.round.doubted(activity):
         return AskedWhy.REPEATED
     why = AskedWhy.ALWAYS if tool.needs_approval else AskedWhy.TAINTED if _carries_out(turn, tool, activity) else None
-    return None if why is None or turn.round.consented(activity, turn.opened.consents) else why
+    if why is None or turn.round.consented(activity, turn.opened.consents, tainted=bool(turn.foreign)):
+        return None
+    return why
 
 
 def _carries_out(turn: Standing, tool: ToolFacts, activity: Activity) -> bool:

@@ -211,7 +211,7 @@ def warn_of_loop(turn: Standing, event: LoopFound, _: Question | None) -> list[E
 
 
 def ask_approval(turn: Standing, event: ApprovalAsked, _: Question | None) -> list[Effect]:
-    turn.round.asked(event)
+    turn.round.asked(event, turn.foreign)
     activity = turn.round.activity(event.call)
     assert activity is not None
     return [AskApproval(event.call, activity.name, activity.arguments, event.seconds)]
@@ -567,7 +567,7 @@ def go_on(turn: Standing, at: int) -> list[Effect]:
 
 def take_approval(turn: Standing, event: ApprovalAnswered) -> list[Effect]:
     if event.verdict is Verdict.GIVEN:
-        turn.round.approved(event.call, event.lasts, event.by)
+        turn.round.approved(event, turn.opened.asker if turn.opened is not None else "")
         return go_on(turn, event.at)
     turn.round.refused(event.call, event.by)
     turn.questions.appendleft(CallRefused(event.at, event.call, event.verdict))

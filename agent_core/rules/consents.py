@@ -4,15 +4,18 @@ A *kind* is what "always" covers: a tool, and what decides where its effect happ
 of anything else that decides the value as it is. A call is covered by exactly the kind that it has itself, so that what is shown beneath the
 question is all that is agreed to.
 
+Once the model has read words of others, only what was agreed to in answer to a question that said so counts, and that in its own conversation:
+nobody who agreed before has agreed to what a page wants. So "always" is not offered then.
+
 Laws (tests/agent_core/test_consents.py): a call has the kind that was agreed to, or it is asked about; calls of one kind go to one host, one folder,
-one recipient.
+one recipient; what was agreed to before words of others were read lets no call through after that.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 
 from agent_core.jsonvalue import Json
@@ -47,6 +50,14 @@ class Kind:
     tool: str
     limits: tuple[tuple[str, str], ...] = ()
     """What decides, by the argument's name; empty: any arguments."""
+    tainted: bool = False
+    """The question said that the model had read words of others."""
+    asker: str = ""
+    """Whose turns it covers, where several people share a conversation, as ACCOUNT/PERSON; empty: everybody's there."""
+
+    def shown(self) -> str:
+        """What is covered, beneath the question: exactly, and in no language."""
+        return ", ".join((middle(plain(self.tool), 100), *(f"{key} {plain(value)}" for key, value in self.limits)))
 
     def words(self) -> str:
         """What is covered, for people: exactly."""
@@ -80,7 +91,18 @@ def _limit(name: str, value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def covered(kinds: Mapping[Kind, object] | frozenset[Kind], tool: str, arguments: str) -> Kind | None:
-    """The consent that covers a call, if there is one."""
-    kind = kind_of(tool, arguments) if kinds else None
-    return kind if kind is not None and kind in kinds else None
+def offered(tool: str, arguments: str, *, tainted: bool, once: bool) -> tuple[Lasting, ...]:
+    """For how long somebody may agree to a call; `once`: to no more than this one."""
+    if once or kind_of(tool, arguments) is None:
+        return (Lasting.ONCE,)
+    return (Lasting.ONCE, Lasting.CONVERSATION) if tainted else (Lasting.ONCE, Lasting.CONVERSATION, Lasting.ALWAYS)
+
+
+def covered(kinds: Iterable[Kind], tool: str, arguments: str, *, tainted: bool) -> Kind | None:
+    """The consent that covers a call, if there is one; `tainted`: the model has read words of others."""
+    given = tuple(kinds)
+    kind = kind_of(tool, arguments) if given else None
+    if kind is None:
+        return None
+    same = (one for one in given if (one.tool, one.limits) == (kind.tool, kind.limits))
+    return next((one for one in same if one.tainted or not tainted), None)

@@ -21,7 +21,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
-from agent_core.text.tongue import speak
+from agent_core.text.tongue import sentence, speak
 from agent_core.tools.arguments import parsed
 from agent_core.tools.base import Reach
 
@@ -183,7 +183,8 @@ def why_words(why: AskedWhy, sources: Sequence[str]) -> str:
     """Why somebody is asked, for people; empty if it needs no reason."""
     match why:
         case AskedWhy.ALWAYS:
-            return ""
+            said = sentence("The model has read words that are not yours ({sources}).")
+            return speak(said, sources=sources_words(sources)) if sources else ""
         case AskedWhy.TAINTED:
             return speak(
                 "Others would see this, and the model has read words that are not yours ({sources}).",

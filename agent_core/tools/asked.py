@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.text.shown import middle, plain
-from agent_core.text.tongue import number, speak, speaking, spoken_now
+from agent_core.text.tongue import number, speak, speak_many, speaking, spoken_now
 from agent_core.tools.arguments import parsed
 
 MOST = 850
@@ -70,15 +70,48 @@ def unasked(arguments: str) -> str:
     return f"its {names} cannot be shown whole to the person who has to agree. Use at most {DECISIVE_MOST - 2 * SHORTEST} characters"
 
 
+def deed(tool: str, arguments: str) -> str:
+    """What a call does, in a few words that follow "May I"; empty if that is known of its arguments alone. All that decides stands below it."""
+    wanted, found = _DEEDS.get(tool), parsed(arguments)
+    return wanted(found) if wanted is not None and not isinstance(found, str) and found else ""
+
+
+def _name(value: Json) -> str:
+    """A value as a part of a sentence."""
+    return middle(plain(json.dumps(value, ensure_ascii=False)), SHORTEST * 2)
+
+
+def _lines_of(value: Json) -> int:
+    return len(value.splitlines()) if isinstance(value, str) else 0
+
+
+_DEEDS: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
+    "write_file": lambda found: speak_many(
+        "write {name} ({count} line)", "write {name} ({count} lines)", _lines_of(found.get("content")),
+        name=_name(found.get("path")),
+    ),
+    "append_file": lambda found: speak("add to {name}", name=_name(found.get("path"))),
+    "edit_file": lambda found: speak("change {name}", name=_name(found.get("path"))),
+    "delete_file": lambda found: speak("delete {name}", name=_name(found.get("path"))),
+    "send_message": lambda found: speak("send a message to {name}", name=_name(found.get("to"))),
+    "run_command": lambda _: speak("run this command"),
+    "fetch_url": lambda found: speak("call an address of {name}", name=_host(found.get("url")) or "?"),
+    "start_task": lambda found: speak("begin the background task {name}", name=_name(found.get("title"))),
+}  # fmt: skip
+"""By the names of the gateway's own tools."""
+
+
 def _asked(tool: str, arguments: str, most: int | None) -> str:
     found = parsed(arguments)
     tool = middle(plain(tool), 100)
     if isinstance(found, str):  # it would not run; shown all the same
         asked = speak("May {tool} run with these arguments?", tool=tool)
         return f"{asked}\n{_cut(arguments, most or len(arguments))}"
+    what = deed(tool, arguments)
     if not found:
         return speak("May {tool} run?", tool=tool)
-    return "\n".join((speak("May {tool} run with:", tool=tool), *_lines(found, most)))
+    head = speak("May I {what}? ({tool})", what=what, tool=tool) if what else speak("May {tool} run with:", tool=tool)
+    return "\n".join((head, *_lines(found, most)))
 
 
 def _lines(found: Mapping[str, Json], most: int | None) -> list[str]:

@@ -92,6 +92,8 @@ class TurnOpened(Happened):
     """What people have agreed to for good, or for this conversation, as far as it concerns this turn."""
     language: str = ""
     """In which what the gateway says of it is said; empty: English."""
+    asker: str = ""
+    """Whose turn it is, where several people share the conversation, as ACCOUNT/PERSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
 from agent_core.records import dataclass
-from agent_core.rules.consents import Lasting
+from agent_core.rules.consents import Lasting, offered
 from agent_core.rules.overlap import OverlapRemover
 from agent_core.rules.taint import AskedWhy
 from agent_core.rules.whole import may_say_nothing_more
@@ -117,6 +117,16 @@ class Decided:
     lasts: Lasting = Lasting.ONCE
 
 
+@dataclass(frozen=True, slots=True)
+class ConsentGiven:
+    """That somebody has agreed to more than one call."""
+
+    lasts: Lasting
+    by: str
+    at: int
+    """ms."""
+
+
 @dataclass(slots=True)
 class Activity:
     """One tool call, and how it goes. The same object serves the screen and the decisions."""
@@ -151,6 +161,11 @@ class Activity:
     @property
     def returned(self) -> bool:
         return self.status is not None
+
+    @property
+    def offers(self) -> tuple[Lasting, ...]:
+        """For how long somebody may agree to it."""
+        return offered(self.name, self.arguments, tainted=bool(self.sources), once=self.why.once)
 
 
 @dataclass(frozen=True, slots=True)

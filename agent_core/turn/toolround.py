@@ -7,6 +7,7 @@ a result says about loops, is judged in `judging`; what is here only takes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent_core.failures.exits import Exit, Looped, ending
 from agent_core.limits.quotas import read_full
@@ -23,7 +24,7 @@ from agent_core.turn.events import (
     ToolReturned,
     ToolStarted,
 )
-from agent_core.turn.state import Activity, ActivityState, Decided, Item, ToolItem
+from agent_core.turn.state import Activity, ActivityState, ConsentGiven, Decided, Item, ToolItem
 
 DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
 """A call that is no mere look may or may not have been done, in whole or in part."""
@@ -77,7 +78,7 @@ class ToolRound:
         """Names of the tools whose results held words of others."""
         self.links: list[str] = []
         """Results in which every address was written elsewhere."""
-        self.consents: dict[Kind, Lasting] = {}
+        self.consents: dict[Kind, ConsentGiven] = {}
         """What was agreed to in this turn for longer than once."""
         self.in_doubt: list[tuple[str, Kind | None]] = []
         """Effects of which nobody knows whether they were done, and that were not done anew since: tool and kind."""
@@ -147,9 +148,10 @@ class ToolRound:
         kind = kind_of(activity.name, activity.arguments)
         return any(name == activity.name and (None in (kind, other) or kind == other) for name, other in self.in_doubt)
 
-    def consented(self, activity: Activity, before: Sequence[Kind]) -> bool:
-        """Somebody has agreed to such calls, in this turn or `before`."""
-        return covered(frozenset((*self.consents, *before)), activity.name, activity.arguments) is not None
+    def consented(self, activity: Activity, before: Sequence[Kind], *, tainted: bool) -> bool:
+        """Somebody has agreed to such calls, in this turn or `before`; `tainted`: also after words of others had been read."""
+        given = (*self.consents, *before)
+        return covered(given, activity.name, activity.arguments, tainted=tainted) is not None
 
     def misfit(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:
         """What speaks against this event now, in words; empty if it fits."""
@@ -252,18 +254,22 @@ class ToolRound:
         if event.stop and self.stopping is None:
             self.stopping = ending(event.code, Looped)(tool=event.tool, count=event.count)
 
-    def asked(self, event: ApprovalAsked) -> None:
+    def asked(self, event: ApprovalAsked, foreign: tuple[str, ...]) -> None:
+        """`foreign`: where words of others stand that the model has read; whoever decides is told."""
         activity = self._by_call[event.call]
         activity.state, activity.since = ActivityState.APPROVAL, event.at
         activity.approval_deadline = event.at + event.seconds * 1000
-        activity.why, activity.sources = event.why, event.sources
+        activity.why, activity.sources = event.why, event.sources or foreign
 
-    def approved(self, call: str, lasts: Lasting, by: str) -> None:
-        activity = self._by_call[call]
-        activity.decided = Decided(given=True, by=by, lasts=lasts)
+    def approved(self, event: ApprovalAnswered, asker: str) -> None:
+        """`asker` is whose turn it is, where several people share a conversation."""
+        activity = self._by_call[event.call]
+        lasts = event.lasts
+        activity.decided = Decided(given=True, by=event.by, lasts=lasts)
         kind = kind_of(activity.name, activity.arguments) if lasts is not Lasting.ONCE else None
         if kind is not None and not activity.why.once:
-            self.consents[kind] = lasts
+            kind = replace(kind, tainted=bool(activity.sources), asker=asker)
+            self.consents[kind] = ConsentGiven(lasts, event.by, event.at)
         activity.approved, activity.state = True, ActivityState.WAITING
 
     def refused(self, call: str, by: str) -> None:

@@ -19,17 +19,19 @@ from agent_core.failures.leftout import left_out_words
 from agent_core.failures.notices import Action
 from agent_core.limits.quotas import QuotaKind, for_person
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting, kind_of
 from agent_core.rules.taint import AskedWhy, not_run_words, why_words
 from agent_core.text.durations import duration
 from agent_core.text.shown import plain
 from agent_core.text.tongue import beginning, sentence, speak, speaking, spoken_now
-from agent_core.tools.asked import question, whole
+from agent_core.tools.asked import deed, question, whole
 from agent_core.tools.asking import shown_step, steps_of
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
     Activity,
     ActivityState,
+    Decided,
     MadeFile,
     Mended,
     Phase,
@@ -56,6 +58,8 @@ class BubbleKind(StrEnum):
     APPROVAL = "approval"
     QUESTION = "question"
     """A running tool asks something."""
+    DECIDED = "decided"
+    """What somebody said to a request for approval; it stands where that stood."""
     STATUS = "status"
     NOTICE = "notice"
     FILE = "file"
@@ -65,6 +69,8 @@ class BubbleKind(StrEnum):
     """What had gone wrong for some time, and was mended. It is a status that stays, and no part of the conversation."""
 
 
+ASKED = ".asked"
+"""How the keys of requests for approval end, behind that of the call."""
 TEXTS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
 """What the model says."""
 
@@ -90,6 +96,8 @@ class Bubble:
     """For questions that are open: answers that can be pressed."""
     whole: str = ""
     """For approvals: the question with all of the arguments, if they are too long for the text."""
+    offers: tuple[Lasting, ...] = ()
+    """For approvals: for how long somebody may agree."""
     refusal: bool = False
     """For texts: the model refuses."""
     path: str = ""
@@ -98,6 +106,11 @@ class Bubble:
     """For activities and approvals: all of them, as the model wrote them."""
     result: str = ""
     """For activities: what the call gave, as the model read it."""
+
+
+def call_key(bubble: Bubble) -> str:
+    """The key of the call that it is about."""
+    return bubble.key.removesuffix(ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +151,14 @@ def _view(turn: Standing, now: int, language: str) -> View:
                 if visible:
                     bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final, refusal=entry.refusal))
             case Activity():
+                if entry.state is ActivityState.APPROVAL:
+                    bubbles.append(_approval(entry, now))
+                    continue
+                if entry.decided is not None:
+                    words = decided_words(entry.name, entry.arguments, entry.decided)
+                    bubbles.append(
+                        Bubble(f"{entry.key}{ASKED}", BubbleKind.DECIDED, words, final=True, tool=entry.name)
+                    )
                 bubbles.append(_activity(entry, now))
                 bubbles += _questions(entry)
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
@@ -209,18 +230,9 @@ def _kind(kind: SegmentKind) -> BubbleKind:
 
 
 def _activity(activity: Activity, now: int) -> Bubble:
-    running = activity.state in (ActivityState.RUNNING, ActivityState.APPROVAL)
-    seconds = max(0, (now - activity.since) // 1000) if running else round(activity.seconds)
-    if activity.state is ActivityState.APPROVAL:
-        left = max(0, (activity.approval_deadline - max(now, activity.since)) // 1000)
-        why = why_words(activity.why, activity.sources)
-        asked = question(activity.name, activity.arguments)
-        until = speak("({duration} left to decide)", duration=duration(left))
-        text = f"{asked}\n{why}\n{until}" if why else f"{asked}\n{until}"
-        return Bubble(
-            activity.key, BubbleKind.APPROVAL, text, final=False, tool=activity.name, state=activity.state.value,
-            seconds=seconds, call=activity.call, whole=whole(activity.name, activity.arguments), arguments=activity.arguments,
-        )  # fmt: skip
+    seconds = (
+        max(0, (now - activity.since) // 1000) if activity.state is ActivityState.RUNNING else round(activity.seconds)
+    )
     return Bubble(
         activity.key,
         BubbleKind.ACTIVITY,
@@ -246,6 +258,46 @@ def _questions(activity: Activity) -> list[Bubble]:
         )
         for number, step in enumerate(steps_of(activity.intention))
     ]  # fmt: skip
+
+
+def _approval(activity: Activity, now: int) -> Bubble:
+    asked_at = activity.since
+    left = max(0, (activity.approval_deadline - max(now, asked_at)) // 1000)
+    limit = max(0, (activity.approval_deadline - asked_at) // 1000)
+    lines = [
+        question(activity.name, activity.arguments),
+        why_words(activity.why, activity.sources),
+        lasting_words(activity),
+        speak("(Decide within {duration}; then the answer ends without it.)", duration=duration(limit)),
+        speak("({duration} left to decide)", duration=duration(left)),
+    ]
+    return Bubble(
+        f"{activity.key}{ASKED}", BubbleKind.APPROVAL, "\n".join(filter(None, lines)), final=False, tool=activity.name,
+        state=activity.state.value, seconds=max(0, (now - asked_at) // 1000), call=activity.call,
+        whole=whole(activity.name, activity.arguments), arguments=activity.arguments, offers=activity.offers,
+    )  # fmt: skip
+
+
+def lasting_words(activity: Activity) -> str:
+    """What is agreed to by more than once."""
+    kind = kind_of(activity.name, activity.arguments) if len(activity.offers) > 1 else None
+    return speak("What lasts covers: {what}.", what=kind.shown()) if kind is not None else ""
+
+
+def decided_words(tool: str, arguments: str, decided: Decided) -> str:
+    """What somebody decided about a call, for people."""
+    what = deed(tool, arguments) or plain(tool)
+    if not decided.given:
+        said = speak("Not approved: {what}", what=what)
+        return f"⛔ {said}"
+    match decided.lasts:
+        case Lasting.ONCE:
+            said = speak("Approved: {what}", what=what)
+        case Lasting.CONVERSATION:
+            said = speak("Approved for this conversation: {what}", what=what)
+        case Lasting.ALWAYS:
+            said = speak("Approved always for such calls: {what}", what=what)
+    return f"✅ {said}"
 
 
 def _short(arguments: str) -> str:

@@ -30,6 +30,7 @@ from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
 from gateway.chats.unread import TakesAgain, UnreadBox, UnreadTries
 from gateway.chats.where import OperatorsChat, Where
+from gateway.commands.approvals import ApprovalCommands
 from gateway.commands.buttons import Buttons
 from gateway.commands.carrying import ChatCommands, Handler
 from gateway.commands.conversation import ConversationCommands, cut_off
@@ -248,6 +249,7 @@ def _handlers(
         **telling.handlers(),
         **timed.handlers(),
         "files": files_command(hub.quotas),
+        **ApprovalCommands(hub.stopping.consents, hub.opener.recall).handlers(),
         **MemoryCommands(store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers)).handlers(),
         "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
     }

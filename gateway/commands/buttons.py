@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import structlog
 
-from adapters.contract.base import SessionKey
+from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatKind
-from adapters.delivery.parts import call_mark
+from adapters.delivery.parts import APPROVE, call_mark
+from agent_core.rules.consents import Lasting
 from agent_core.store.store import Store
 from agent_core.text.tongue import sentence, speak
 from agent_core.turn.events import Verdict
@@ -14,7 +15,10 @@ from gateway.commands.carrying import CommandReply, Request
 from gateway.commands.conversation import ConversationCommands
 from gateway.commands.messages import Messages
 from gateway.commands.telling import TellingCommands
-from gateway.queues.queue import SessionQueue
+from gateway.limits.whose import asker_of
+from gateway.people.access import names_of
+from gateway.queues.queue import Running, SessionQueue
+from gateway.sessions.consents import NOBODY, approvers_words, may_decide
 from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
@@ -22,6 +26,8 @@ log = structlog.get_logger("chat")
 ELSEWHERE_WORDS = sentence(
     "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
 )
+AGREEING = {name: lasts for lasts, (name, *_) in APPROVE.items()} | {"allow": Lasting.ONCE}
+"""For how long a button agrees; buttons of older versions may still stand in chats."""
 
 
 class Buttons:
@@ -65,21 +71,25 @@ class Buttons:
                     "feedback.given", turn=turn, judged=mark, session=request.owner.session, by=request.origin.person.id
                 )
                 return CommandReply(speak("Thank you, that is noted."))
-            case "allow" | "deny":
-                return await self._decide(request, turn, mark, Verdict.GIVEN if kind == "allow" else Verdict.DENIED)
+            case "deny":
+                return await self._decide(request, turn, mark, Verdict.DENIED, Lasting.ONCE)
+            case _ if (lasts := AGREEING.get(kind)) is not None:
+                return await self._decide(request, turn, mark, Verdict.GIVEN, lasts)
             case "answer":
                 return await self._answer(request, turn, mark)
             case _:
                 return CommandReply(speak("This button is from another version of me and does nothing any more."))
 
-    async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict) -> CommandReply:
+    async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict, lasts: Lasting) -> CommandReply:
         queue = await self._queue_of_button(request, turn)
         driver = queue.running.driver if queue is not None and queue.running is not None else None
-        if queue is None or driver is None or driver.identity.turn != turn:
+        if queue is None or queue.running is None or driver is None or driver.identity.turn != turn:
             return CommandReply(speak("That is over; nothing waits for a decision any more."))
+        if refusal := self._refusal(request, queue.running):
+            return CommandReply(refusal)
         call = next((b.call for b in driver.seen.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
-        done = await self._stopping.approve(SessionKey.of(queue.key), turn, call, verdict, by)
+        done = await self._stopping.approve(SessionKey.of(queue.key), turn, call, verdict, by, lasts)
         return CommandReply("" if done else speak("That was decided already."))
 
     async def _answer(self, request: Request, turn: str, mark: str) -> CommandReply:
@@ -90,10 +100,23 @@ class Buttons:
         asked = next((one for one in bubbles if mark.startswith(call_mark(f"{one.call}/{one.key}"))), None)
         place = mark[len(call_mark("")) :]
         if driver is None or asked is None or not place.isdecimal() or int(place) >= len(asked.options):
-            return CommandReply("That is over; nothing is asked any more.")
+            return CommandReply(speak("That is over; nothing waits for a decision any more."))
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         told = await driver.answer(asked.call, asked.options[int(place)], by)
-        return CommandReply("That is over; nothing is asked any more." if told is None else told)
+        return CommandReply(speak("That is over; nothing waits for a decision any more.") if told is None else told)
+
+    def _refusal(self, request: Request, running: Running) -> str:
+        """Why who has pressed may not decide, in words; empty if they may."""
+        origin, asked = request.origin, [message.inbound for message in running.messages]
+        people = [one.chat.person for one in asked if isinstance(one, FromChat) and one.chat.person.id not in NOBODY]
+        askers = [asker_of(one) for one in asked if isinstance(one, FromChat) and one.chat.person.id not in NOBODY]
+        named = [f"{origin.address.platform}/{name}" for name in names_of(origin.person)]
+        approvers, private = self._stopping.approvers, origin.kind is ChatKind.PRIVATE
+        presser = (asker_of(request.inbound), *named)
+        if may_decide(approvers, askers, presser, private=private, admin=request.admin):
+            return ""
+        who = approvers_words(approvers, [one.name for one in people])
+        return speak("Only {who} may decide that. It still waits.", who=who)
 
     async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""

@@ -52,6 +52,10 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("files", sentence("the files kept here (“/files delete NAME” removes one, “/files delete all” all)")),
     CommandSpec("memory", sentence("what is remembered here (“/memory WORDS” searches in it)"), changes=False),
     CommandSpec("forget", sentence("“/forget NAME” removes what is remembered under a name, “/forget all” all of it")),
+    CommandSpec(
+        "approvals",
+        sentence("what you have agreed to for longer than once (“/approvals revoke NUMBER” takes it back)"),
+    ),
     CommandSpec("help", sentence("what can be done here"), changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),

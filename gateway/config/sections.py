@@ -92,6 +92,8 @@ class Tools(Section):
     """Names of the tools that run only after a person has agreed."""
     approval_seconds: int = Field(default=TurnSettings(()).approval_seconds, ge=10, le=86_400)
     """Seconds to wait for a person's agreement."""
+    approvers: Texts = Field(default=("asker", "admins"), examples=[["asker", "telegram/12345678"]])
+    """Who may give it: asker (who asked), admins (of that platform), anyone (who may talk there), or single people as PLATFORM/ID."""
     tainted: WhenTainted = WhenTainted.ASK
     """What becomes of a call that others would see, once the model has read words of others (pages, files, other programs): a person is
     asked (ask), it is not run (refuse), or it is run (allow). See docs/injection.md."""
@@ -105,6 +107,10 @@ class Tools(Section):
         if both := set(self.enabled) & set(self.disabled):
             names = ", ".join(sorted(name for name in both if name.isidentifier())) or "a tool"
             raise complaint("disabled", f"{names} is both enabled and disabled", "Take it out of one of the two lists.")
+        named = {"asker", "admins", "anyone"}
+        if not self.approvers or any(one not in named and "/" not in one.strip("/") for one in self.approvers):
+            fix = 'Write asker, admins, anyone, or people as PLATFORM/ID, for example approvers = ["asker", "admins"].'
+            raise complaint("approvers", "it names nobody who could approve", fix)
         return self
 
 

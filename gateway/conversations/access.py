@@ -28,6 +28,7 @@ from adapters.contract.sessions import (
 from agent_core.jsonvalue import Json
 from agent_core.ports import Ids
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 from agent_core.store.sessions.rows import SessionChange, SessionRow
 from agent_core.store.store import Fenced, LeaseLost, OwnedElsewhere, Store
 from agent_core.turn.events import Verdict
@@ -186,8 +187,10 @@ class GatewaySessions:
     async def approvals(self, realm: str) -> list[OpenApproval]:
         return await self.deciding.open(realm)
 
-    async def decide(self, realm: str, turn: str, call: str, verdict: Verdict, by: str) -> Decision:
-        return await self.deciding.decide(realm, turn, call, verdict, by)
+    async def decide(
+        self, realm: str, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
+    ) -> Decision:
+        return await self.deciding.decide(realm, turn, call, verdict, by, lasts)
 
 
 def access_of(

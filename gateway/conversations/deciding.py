@@ -14,6 +14,7 @@ from adapters.delivery.parts import call_mark
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import decode
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import TurnState
 from agent_core.tools.asked import question, whole
@@ -49,7 +50,7 @@ class Deciding:
                 found.append(_open(sight, running, activity))
         return sorted(found, key=lambda one: (one.asked_at, one.turn))
 
-    async def decide(self, realm: str, turn: str, mark: str, verdict: Verdict, by: str) -> Decision:
+    async def decide(self, realm: str, turn: str, mark: str, verdict: Verdict, by: str, lasts: Lasting) -> Decision:
         """See `adapters.contract.sessions.SessionAccess.decide`."""
         row = await self.store.turns.one(turn)
         session = await self.store.sessions.one(row.session) if row is not None else None
@@ -59,8 +60,10 @@ class Deciding:
         call, decided = await self._in_journal(turn, mark)
         if not call:
             return Decision(DecisionFate.UNKNOWN)
+        if not self.stopping.askers_decide:
+            return Decision(DecisionFate.FORBIDDEN)
         if decided is None:
-            told = await self.stopping.approve(key, turn, call, verdict, by)
+            told = await self.stopping.approve(key, turn, call, verdict, by, lasts)
             decided = await self._stored(turn, mark) if told else (await self._in_journal(turn, mark))[1]
         if decided is not None:
             return _decision(decided, verdict)
@@ -99,7 +102,7 @@ def _decision(decided: ApprovalAnswered, verdict: Verdict) -> Decision:
     fate = DecisionFate.DECIDED if decided.verdict is verdict else DecisionFate.OTHERWISE
     if decided.verdict is Verdict.EXPIRED:
         fate = DecisionFate.OVER
-    return Decision(fate, decided.verdict, decided.by, decided.at)
+    return Decision(fate, decided.verdict, decided.by, decided.at, decided.lasts)
 
 
 def _is_of(running: Running, realm: str) -> bool:
@@ -125,4 +128,5 @@ def _open(sight: SessionSight, running: Running, activity: Activity) -> OpenAppr
         arguments=activity.arguments,
         asked_at=activity.since,
         until=activity.approval_deadline,
+        offers=activity.offers,
     )

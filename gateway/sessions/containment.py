@@ -21,6 +21,8 @@ class ToolPolicy:
     approval: frozenset[str] = frozenset()
     tainted: WhenTainted = WhenTainted.ASK
     by_tool: Mapping[str, WhenTainted] = field(default_factory=dict[str, WhenTainted])
+    approvers: tuple[str, ...] = ("asker", "admins")
+    """Who may give it (see `gateway.sessions.consents`)."""
 
     def facts(self, spec: ToolSpec) -> ToolFacts:
         """What the turn machine is told of a tool."""

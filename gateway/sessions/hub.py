@@ -19,6 +19,7 @@ from agent_core.messages import Message
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import Clock, Ids
+from agent_core.rules.consents import Lasting
 from agent_core.signals import LawBroken, Tell, nobody
 from agent_core.store.store import Store
 from agent_core.tools.registry import ToolRegistry
@@ -39,6 +40,7 @@ from gateway.retention.forgetting import Forgetting, Quiet
 from gateway.sessions.accepting import Accepting, always_room
 from gateway.sessions.atonce import AtOnce
 from gateway.sessions.chain import ModelChain
+from gateway.sessions.consents import ConsentBook
 from gateway.sessions.followers import MessageFollower, Watching, WholeSessionFollower
 from gateway.sessions.learning import Learning
 from gateway.sessions.leaving import ClientsGone
@@ -111,6 +113,7 @@ class Hub:
         self.opener = TurnOpener(
             settings, store, world, client, self.chain, Offers(tools, settings.memory_writers), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,
+            ConsentBook(store.memory, clock),
         )  # fmt: skip
         runner = Runner(
             self.queues, self.opener.open, rooms.left, self.aside, self.learning.refused, settings.bounds, clock, tell,
@@ -122,7 +125,8 @@ class Hub:
             store, self.queues, self.runner, self.at_once, self.chain, self.left, self.aside, budgets, quotas, no_room,
             settings.queue_limit, settings.policy, doors, clock, ids, tell, self._group,
         )  # fmt: skip
-        self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock)
+        who, given = settings.tools_policy.approvers, self.opener.consents
+        self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock, given, who)
         self._responses = KeptByGateway(store, self.queues, self.stopping, settings.history_turns)
         self.watching = Watching(store, self.queues, self.runner, clock)
         self._gone = ClientsGone(self.stopping, self.watching.following, self._group, self._tasks)
@@ -206,8 +210,10 @@ class Hub:
     def client_left(self, ticket: Ticket, grace_seconds: float) -> None:
         self._gone.left(ticket, grace_seconds)
 
-    async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
-        return await self.stopping.approve(key, turn, call, verdict, by)
+    async def approve(
+        self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
+    ) -> bool:
+        return self.stopping.askers_decide and await self.stopping.approve(key, turn, call, verdict, by, lasts)
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
         return await self.stopping.answer(key, turn, call, words, by)

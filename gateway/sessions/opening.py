@@ -54,6 +54,7 @@ from gateway.queues.prefs import Prefs, prefs_of
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.retention import upkeep
 from gateway.sessions.chain import ModelChain
+from gateway.sessions.consents import ConsentBook, shared_asker
 from gateway.sessions.containment import ToolPolicy, foreign_at_first
 from gateway.sessions.learning import Learning
 from gateway.sessions.recall import PastRecall
@@ -158,6 +159,7 @@ def opened_event(
         client_tools=brought if theirs else (),
         foreign=foreign_at_first(inbounds, history, turn.tools, earlier=earlier), consents=tuple(consents),
         language=language,
+        asker=shared_asker(first),
     )  # fmt: skip
 
 
@@ -265,6 +267,7 @@ class TurnOpener:
     counting: Budgeting
     continues: Callable[[str, str], None]
     standings: Standings
+    consents: ConsentBook
 
     async def open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
@@ -324,7 +327,7 @@ class TurnOpener:
             left_out = self.learning.refused.of(brought(first))
         event = opened_event(
             inbounds, settings, routes, known, at=now, seed=seed, left_out=left_out, standing=standing,
-            earlier=queue.memory.foreign, consents=tuple(queue.memory.consents),
+            earlier=queue.memory.foreign, consents=[one.kind for one in await self.consents.standing(first, queue.memory)],
             language=language_for(first, queue.prefs, self.settings.languages),
         )  # fmt: skip
         return PreparedTurn(driver, driver.opening(event), routes[0], standing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.driver.driver import TurnDriver
@@ -12,15 +13,18 @@ from agent_core.failures.exits import ExitCode
 from agent_core.failures.notices import NotStarted
 from agent_core.ports import Clock
 from agent_core.records import dataclass
+from agent_core.rules.consents import Lasting, kind_of
 from agent_core.store.keeping.forgetting import DROPPING
 from agent_core.store.store import Conflict, Store
 from agent_core.text.tongue import speak
 from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict
+from agent_core.turn.state import ActivityState
 from gateway.delivery.chatside import ChatSide
 from gateway.delivery.owners import Owner
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.queues.queues import Queues
+from gateway.sessions.consents import ADMINS, ANYONE, ASKER, ConsentBook, shared_asker
 from gateway.sessions.runner import Runner
 
 STOP_SECONDS = 15.0
@@ -54,6 +58,14 @@ class TurnStopping:
     runner: Runner
     chats: ChatSide
     clock: Clock
+    consents: ConsentBook
+    approvers: tuple[str, ...] = (ASKER, ADMINS)
+    """Who may decide about calls, as the configuration says."""
+
+    @property
+    def askers_decide(self) -> bool:
+        """Whoever asked may decide."""
+        return bool({ASKER, ANYONE} & set(self.approvers))
 
     async def stop(self, key: SessionKey) -> StopOutcome:
         """See `adapters.contract.base.Gateway.stop`."""
@@ -116,13 +128,25 @@ class TurnStopping:
             await self._drop(message, BY_PERSON)
         return message is not None
 
-    async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
+    async def approve(
+        self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
+    ) -> bool:
         """See `adapters.contract.base.Gateway.approve`."""
         queue = self.queues.known(key.text())
-        if queue is None or queue.running is None or queue.running.driver.identity.turn != turn:
+        running = queue.running if queue is not None else None
+        if running is None or running.driver.identity.turn != turn:
             return False
-        answered = ApprovalAnswered(at=self.clock.now_ms(), call=call, verdict=verdict, by=by)
-        return queue.running.driver.tell(answered)
+        activity = running.driver.turn.round.activity(call)
+        if activity is None or activity.state is not ActivityState.APPROVAL:
+            return False
+        given = verdict is Verdict.GIVEN and lasts in activity.offers
+        lasts = lasts if given else Lasting.ONCE
+        first = running.messages[0].inbound if running.messages else None
+        kind = kind_of(activity.name, activity.arguments) if lasts is Lasting.ALWAYS else None
+        if kind is not None and first is not None:  # kept first: it is their word, whatever becomes of this call
+            await self.consents.keep(first, replace(kind, asker=shared_asker(first)), by, turn)
+        answered = ApprovalAnswered(at=self.clock.now_ms(), call=call, verdict=verdict, by=by, lasts=lasts)
+        return running.driver.tell(answered)
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
         """See `adapters.contract.base.Gateway.answer`."""

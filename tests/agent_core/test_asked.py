@@ -33,7 +33,8 @@ def lines(arguments: dict[str, Any], tool: str = "write_file") -> list[str]:
 def test_every_argument_has_one_line_of_characters_that_are_seen(arguments: dict[str, Any]):
     found = lines(arguments)
     assert len(found) == 1 + len(arguments)
-    assert found[0] == ("May write_file run with:" if arguments else "May write_file run?")
+    assert found[0].startswith("May I write " if arguments else "May write_file run?")
+    assert found[0].endswith(" (write_file)" if arguments else "?")
     assert not set("".join(found)) & set(UNSEEN)
 
 
@@ -159,3 +160,18 @@ def test_nothing_in_it_is_markup_or_a_mention(marks: Any, bad: tuple[str, ...]):
     assert [body.text[span.start : span.end].startswith("path") for span in body.spans] == [True], (
         "Telegram makes no mentions of code"
     )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("write_file", {"path": "notes.md", "content": "a\nb\nc\n"}, 'May I write "notes.md" (3 lines)? (write_file)'),
+        ("send_message", {"to": "ops", "text": "hello"}, 'May I send a message to "ops"? (send_message)'),
+        ("run_command", {"command": "make test"}, "May I run this command? (run_command)"),
+        ("delete_file", {"path": "a"}, 'May I delete "a"? (delete_file)'),
+        ("fetch_url", {"url": "https://a.example/x"}, "May I call an address of a.example? (fetch_url)"),
+        ("tracker__create_issue", {"title": "x"}, "May tracker__create_issue run with:"),
+    ],
+)
+def test_it_says_in_words_what_the_call_will_do(tool: str, arguments: dict[str, str], words: str):
+    assert question(tool, json.dumps(arguments)).partition("\n")[0] == words

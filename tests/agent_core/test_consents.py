@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.rules.consents import Kind, Lasting, covered, kind_of
+from agent_core.judging.compaction import SessionMemory
+from agent_core.rules.consents import Kind, Lasting, covered, kind_of, offered
 from agent_core.turn.effects import AskApproval, RunTool
 from agent_core.turn.events import ApprovalAnswered, Verdict
+from agent_core.turn.view import view
 from tests.agent_core.turns import SETTINGS, Rig
 
 values = st.text(max_size=20) | st.integers(-(2**63), 2**63) | st.lists(st.text(max_size=5), max_size=2)
@@ -24,10 +26,41 @@ arguments = st.dictionaries(st.sampled_from(["path", "url", "to", "command", "te
 def test_a_consent_covers_what_has_its_kind_and_nothing_else(one: str, other: str) -> None:
     kind = kind_of("post", one)
     if kind is not None:
-        assert covered(frozenset({kind}), "post", one) == kind
-        assert covered(frozenset({kind}), "send", one) is None
-        assert (covered(frozenset({kind}), "post", other) is not None) == (kind_of("post", other) == kind)
+        assert covered({kind}, "post", one, tainted=False) == kind
+        assert covered({kind}, "send", one, tainted=False) is None
+        assert (covered({kind}, "post", other, tainted=False) is not None) == (kind_of("post", other) == kind)
         assert "post" in kind.words()
+
+
+def _agreed(tool: str, found: str, *, tainted: bool, asker: str) -> Kind | None:
+    kind = kind_of(tool, found)
+    return replace(kind, tainted=tainted, asker=asker) if kind is not None else None
+
+
+kinds = st.builds(
+    _agreed,
+    st.sampled_from(["post", "send"]),
+    arguments,
+    tainted=st.booleans(),
+    asker=st.sampled_from(["", "toy/1/ada"]),
+)
+
+
+@given(st.lists(kinds), st.sampled_from(["post", "send"]), arguments)
+def test_what_was_agreed_to_before_words_of_others_were_read_covers_nothing_after_that(
+    found: list[Kind | None], tool: str, wanted: str
+) -> None:
+    given_before = [kind for kind in found if kind is not None]
+    after = covered(given_before, tool, wanted, tainted=True)
+    assert after is None or after.tainted
+    assert after is None or covered(given_before, tool, wanted, tainted=False) is not None
+    assert covered([kind for kind in given_before if not kind.tainted], tool, wanted, tainted=True) is None
+
+
+@given(st.sampled_from(["post", "send"]), arguments)
+def test_nobody_can_agree_for_good_to_what_words_of_others_may_want(tool: str, wanted: str) -> None:
+    assert Lasting.ALWAYS not in offered(tool, wanted, tainted=True, once=False)
+    assert offered(tool, wanted, tainted=False, once=True) == (Lasting.ONCE,)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +110,21 @@ def test_what_was_agreed_to_before_is_not_asked_about() -> None:
     assert rig.turn.opened is not None
     rig.turn.opened = replace(rig.turn.opened, consents=(Kind("danger", (("to", '"ann"'),)),))
     assert isinstance(rig.calls_tool("danger", '{"to":"ann"}')[0], RunTool)
+
+
+def test_what_was_agreed_to_before_is_asked_about_again_once_words_of_others_were_read() -> None:
+    rig = Rig(SETTINGS)
+    assert rig.turn.opened is not None
+    kind = Kind("danger", (("to", '"ann"'),))
+    rig.turn.opened = replace(rig.turn.opened, consents=(kind,), foreign=("a page",))
+    effect = rig.calls_tool("danger", '{"to":"ann"}')[0]
+    assert isinstance(effect, AskApproval)
+    asked = view(rig.turn, rig.tick()).bubbles[-1]
+    assert "The model has read words that are not yours (a page)." in asked.text
+    assert asked.offers == (Lasting.ONCE, Lasting.CONVERSATION)
+    rig.feed(ApprovalAnswered(at=rig.tick(), call=effect.call, verdict=Verdict.GIVEN, lasts=Lasting.CONVERSATION))
+    rig.returns("done")
+    assert isinstance(rig.calls_tool("danger", '{"to":"ann"}')[0], RunTool)
+    past = SessionMemory()
+    past.add(rig.turn)
+    assert [one.tainted for one in past.consents] == [True]

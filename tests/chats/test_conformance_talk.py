@@ -326,9 +326,9 @@ async def test_an_approval_is_asked_with_buttons_and_given(platform: Harness) ->
     chat = platform.private(ada)
     async with running(platform, OUTSPOKEN_TOOLS__APPROVAL="write_file"):
         platform.say(chat, ada, "write secret.txt: x")
-        asked = await answer(platform, chat, "May write_file run")
-        assert asked.buttons == ("Allow", "Deny")
-        platform.press(chat, ada, asked.id, "Allow")
+        asked = await answer(platform, chat, "May I write")
+        assert asked.buttons == ("✅ Approve", "✅ For this conversation", "✅ Always for such calls", "🚫 Deny")
+        platform.press(chat, ada, asked.id, "✅ Approve")
         await answer(platform, chat, "Done: Wrote")
         assert list(platform.folder.rglob("secret.txt"))
 
@@ -338,7 +338,7 @@ async def test_an_approval_that_is_denied_runs_nothing(platform: Harness) -> Non
     chat = platform.private(ada)
     async with running(platform, OUTSPOKEN_TOOLS__APPROVAL="write_file"):
         platform.say(chat, ada, "write secret.txt: x")
-        asked = await answer(platform, chat, "May write_file run")
-        platform.press(chat, ada, asked.id, "Deny")
+        asked = await answer(platform, chat, "May I write")
+        platform.press(chat, ada, asked.id, "🚫 Deny")
         await platform.until(lambda: len(texts(platform, chat)) >= 2 and "May" not in texts(platform, chat)[-1], 15)
         assert not list(platform.folder.rglob("secret.txt"))

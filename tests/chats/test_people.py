@@ -227,7 +227,7 @@ async def test_a_button_finds_its_turn_when_another_conversation_goes_on(both: B
         await link(here, there)
         asked = await here.say("write a.txt: hello", "write_file")
         await resume(here, "say omega")
-        await here.told("Done:", lambda: here.harness.press(here.chat, here.person, asked.id, "Allow"))
+        await here.told("Done:", lambda: here.harness.press(here.chat, here.person, asked.id, "✅ Approve"))
         # The other's buttons do nothing to a conversation that they do not belong to.
         assert (await here.say("recall", "I remember")).text == "I remember: say omega"
 

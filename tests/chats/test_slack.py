@@ -291,9 +291,9 @@ async def test_the_session_says_what_the_agent_does(slack: SlackHarness) -> None
     for place in (slack.private(ada), slack.group(ada)):
         async with running(slack, OUTSPOKEN_TOOLS__APPROVAL="write_file", OUTSPOKEN_MODEL__STALL_SECONDS="20"):
             slack.say(place, ada, "write secret.txt: x", mention=True)
-            asked = await answer(slack, place, "May write_file run")
+            asked = await answer(slack, place, "May I write")
             await slack.until(lambda p=place: history(p)[-1:] == ["suspended"])
-            slack.press(place, ada, asked.id, "Allow")
+            slack.press(place, ada, asked.id, "✅ Approve")
             await answer(slack, place, "Done: Wrote")
             await slack.until(lambda p=place: history(p)[-1:] == ["active"])
             assert history(place)[0] == "processing"
@@ -387,8 +387,8 @@ async def test_a_slow_tool_is_a_card_on_a_stream(slack: SlackHarness) -> None:
     chat = slack.private(ada)
     async with running(slack, OUTSPOKEN_TOOLS__APPROVAL="write_file"):
         slack.say(chat, ada, "write a.txt: x")
-        asked = await answer(slack, chat, "May write_file run")
-        slack.press(chat, ada, asked.id, "Allow")
+        asked = await answer(slack, chat, "May I write")
+        slack.press(chat, ada, asked.id, "✅ Approve")
         await answer(slack, chat, "Done: Wrote")
         await quiet(slack, chat)
         assert all(m.stream is None or m.stream.state is not StreamState.OPEN for m in chat.channel.messages.values())

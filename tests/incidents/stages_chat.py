@@ -126,7 +126,7 @@ async def denied(folder: Path) -> AsyncGenerator[Operator]:
         ada = scene.chat.person("Ada")
         place = scene.chat.private(ada)
         scene.say(place, ada, "write secret.txt: x")
-        asked = await answer(scene.chat, place, "May write_file run", PATIENCE)
+        asked = await answer(scene.chat, place, "May I write", PATIENCE)
         scene.chat.press(place, ada, asked.id, "Deny")
         await scene.chat.until(lambda: any("May" not in o.text for o in scene.chat.seen(place) if o.mine), PATIENCE)
         await asyncio.sleep(0.5)

@@ -105,7 +105,7 @@ async def test_an_approval_is_told_when_it_is_asked_and_when_it_is_answered(tele
         async with running(telegram, OUTSPOKEN_TOOLS__APPROVAL="write_file", **settings):
             telegram.say(chat, ada, "write note.txt: PURPLE")
             asked = await answer(telegram, chat, "write_file", 30)
-            telegram.press(chat, ada, asked.id, "Allow")
+            telegram.press(chat, ada, asked.id, "✅ Approve")
             await told.until(3)
     heard = [one.body for one in told.came if one.body["type"] != "alert"]
     assert [one["type"] for one in heard] == ["approval.asked", "approval.answered", "turn.ended"]

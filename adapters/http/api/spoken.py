@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from adapters.contract.base import Queued
 from agent_core.failures.notices import for_programs
 from agent_core.records import dataclass
 from agent_core.text.ours import GrowingText, ours
-from agent_core.turn.view import LEFT_WORDS, TEXTS, Bubble, BubbleKind, View
+from agent_core.turn.view import LEFT_WORDS, TEXTS, Bubble, BubbleKind, View, call_key
 
 _OURS = frozenset({BubbleKind.NOTE, BubbleKind.NOTICE})
 _ACTS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
@@ -76,9 +77,12 @@ class Spoken:
                 ):
                     words = ours(for_programs(bubble.text, view.language))
                     pieces.append(TextPiece(self._paragraph(bubble.key, words), ours=True, key=bubble.key))
-                case BubbleKind.ACTIVITY | BubbleKind.APPROVAL if self._acts.get(bubble.key) != bubble.state:
-                    self._acts[bubble.key] = bubble.state
-                    pieces.append(TextPiece("", key=bubble.key, act=bubble))
+                case BubbleKind.ACTIVITY | BubbleKind.APPROVAL if self._acts.get(call_key(bubble)) != bubble.state:
+                    self._acts[call_key(bubble)] = bubble.state
+                    act = replace(
+                        bubble, key=call_key(bubble)
+                    )  # to a program it is one item from the beginning to the end
+                    pieces.append(TextPiece("", key=act.key, act=act))
                 case _:
                     pass
         return pieces

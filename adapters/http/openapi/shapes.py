@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from adapters.contract.base import MessageState
 from adapters.contract.sessions import METADATA_CHARS, METADATA_NAME_CHARS, METADATA_PAIRS, SessionState
 from agent_core.failures.notices import Action
+from agent_core.rules.consents import Lasting
 from agent_core.turn.view import BubbleKind
 
 PAGE_NAME = r"^[A-Za-z0-9_-]{8,64}$"
@@ -124,7 +125,8 @@ class PageBubble(TypedDict):
     """Stable within the turn: a bubble that comes again takes the place of the one before."""
     kind: BubbleKind
     """`interim` and `partial` are text that more follows, `answer` is the reply; `note` and `notice` are the gateway's own words; `activity` is a tool's call,
-    `approval` one that waits for a person, `question` what a running one asks; `status` and `mended` say how it goes; `file` was sent or made."""
+    `approval` one that waits for a person, `decided` what was said to it, `question` what a running one asks; `status` and `mended` say how it goes; `file`
+    was sent or made."""
     text: str
     """Markdown for what the model says; only grows while `final` is false."""
     final: bool
@@ -139,6 +141,8 @@ class PageBubble(TypedDict):
     """For activities and approvals: the call's id, which a decision names."""
     whole: str
     """For approvals: the question with all of the arguments, if they are too long for `text`."""
+    offers: list[Lasting]
+    """For approvals: for how long somebody may agree: once (empty), for the `conversation`, `always`."""
     actions: list[Action]
     """For notices: which buttons make sense."""
     options: list[str]
@@ -261,6 +265,8 @@ class PageDecision(TypedDict):
     approve: NotRequired[bool]
     answer: NotRequired[str]
     """The person's words to the latest question of the call; `decline` refuses it, `skip` leaves out what need not be said."""
+    lasts: NotRequired[Literal["once", "conversation", "always"]]
+    """For how long it is given; what is not offered counts once."""
 
 
 class Done(TypedDict):
@@ -376,3 +382,5 @@ class ApprovalDecision(TypedDict):
     """The decision."""
 
     approve: bool
+    lasts: NotRequired[Literal["once", "conversation", "always"]]
+    """For how long it is given; what is not offered counts once."""

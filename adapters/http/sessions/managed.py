@@ -12,7 +12,7 @@ from adapters.contract.base import Ended
 from adapters.contract.callers import CONFIGURED, Caller
 from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, SessionAccess, SessionSight, SessionTurn
 from adapters.delivery.parts import call_mark
-from adapters.http.common import CALLER, HEADERS, Problem
+from adapters.http.common import CALLER, HEADERS, LASTS_WORDS, Problem, lasting_of
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sessions.conversations import (
     Conversations,
@@ -85,11 +85,14 @@ class ManagedSessions:
         found = _APPROVAL.fullmatch(name)
         if found is None:
             raise NotServed(NO_APPROVAL)
-        approve = (await body_of(request)).get("approve")
+        body = await body_of(request)
+        approve = body.get("approve")
         if not isinstance(approve, bool):
             raise NotServed(Problem(400, "approve must be true or false.", param="approve", code="invalid_value"))
+        if (lasts := lasting_of(body.get("lasts"))) is None:
+            raise NotServed(Problem(400, LASTS_WORDS, param="lasts", code="invalid_value"))
         verdict, caller = Verdict.GIVEN if approve else Verdict.DENIED, request[CALLER]
-        decision = await self.access.decide(caller.realm, found[1], found[2], verdict, decider(caller))
+        decision = await self.access.decide(caller.realm, found[1], found[2], verdict, decider(caller), lasts)
         if (problem := refusal_of(decision)) is not None:
             raise NotServed(problem)
         return answer(decided_approval(name, found[1], decision))
@@ -153,6 +156,7 @@ def open_approval(one: OpenApproval) -> ApprovalObject:
         arguments=one.arguments,
         created_at=one.asked_at // 1000,
         expires_at=one.until // 1000,
+        offers=[lasts.value or "once" for lasts in one.offers],
     )
 
 
@@ -165,6 +169,7 @@ def decided_approval(name: str, turn: str, decision: Decision) -> ApprovalObject
         turn=turn,
         decided_by=decision.by,
         decided_at=decision.at // 1000,
+        lasts=decision.lasts.value or "once",
     )
 
 
@@ -181,6 +186,9 @@ def refusal_of(decision: Decision) -> Problem | None:
                 "status": status, "decided_by": decision.by, "decided_at": decision.at // 1000,
             }  # fmt: skip
             return Problem(409, f"It was {status} before, by {decision.by}.", code="already_decided", facts=facts)
+        case DecisionFate.FORBIDDEN:
+            words = "Whoever asked may not decide here: [tools] approvers names others."
+            return Problem(403, words, "permission_error", code="not_an_approver")
         case DecisionFate.OVER:
             return Problem(410, "That is over; nothing waits for a decision any more.", code="approval_gone")
         case DecisionFate.ELSEWHERE:

@@ -104,6 +104,10 @@ class ApprovalObject(TypedDict):
     created_at: NotRequired[int]
     expires_at: NotRequired[int]
     """Then it counts as not given."""
+    offers: NotRequired[list[str]]
+    """For how long it may be given: `once`, `conversation`, `always`."""
+    lasts: NotRequired[str]
+    """For how long it was given."""
     decided_by: NotRequired[str]
     decided_at: NotRequired[int]
 

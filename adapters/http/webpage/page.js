@@ -223,8 +223,8 @@ const doing = {
     typed();
     $("text").focus();
   },
-  /** @param {string} turn @param {string} callId @param {boolean} approve */
-  decide: (turn, callId, approve) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, approve }) }),
+  /** @param {string} turn @param {string} callId @param {boolean} approve @param {string} lasts */
+  decide: (turn, callId, approve, lasts) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, approve, lasts }) }),
   /** @param {string} turn @param {string} callId @param {string} words */
   answer: (turn, callId, words) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, answer: words }) }),
   again: renderSoon,

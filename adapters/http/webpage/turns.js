@@ -5,9 +5,9 @@ import { markdown, plain, words } from "./markdown.js";
 import { ask } from "./net.js";
 import { many, say } from "./words.js";
 
-/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[], options?: string[]}} Bubble */
+/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[], options?: string[], offers: string[]}} Bubble */
 /** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null}} Turn */
-/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean) => Promise<unknown>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
+/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<unknown>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
 const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
@@ -103,6 +103,7 @@ function bubbleNode(bubble, turn, was, doing) {
   if (bubble.kind === "mended") return mendedNode(bubble, turn);
   if (bubble.kind === "notice" || bubble.kind === "note") return noticeNode(bubble, turn, doing);
   if (bubble.kind === "approval") return approvalNode(bubble, turn, doing);
+  if (bubble.kind === "decided") return node("div", "mended", bubble.text);
   if (bubble.kind === "question") return questionNode(bubble, turn, doing);
   const box = was ?? node("div", "");
   box.className = `bubble ${bubble.kind}`;
@@ -195,17 +196,19 @@ function noticeNode(bubble, turn, doing) {
 function approvalNode(bubble, turn, doing) {
   const all = bubble.whole ? node("details", "", node("summary", "", say("ask.whole")), node("pre", "", plain(bubble.whole))) : null;
   const buttons = node("div", "buttons");
-  /** @param {boolean} approve */
-  const answer = async (approve) => {
+  /** @param {boolean} approve @param {string} lasts */
+  const answer = async (approve, lasts) => {
     for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = true;
     try {
-      await doing.decide(turn.turn, bubble.call, approve);
+      await doing.decide(turn.turn, bubble.call, approve, lasts);
     } catch (error) {
       for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = false;
       announce(say("failed", { why: /** @type {Error} */ (error).message }));
     }
   };
-  buttons.append(button(say("ask.approve"), () => answer(true)), button(say("ask.deny"), () => answer(false)));
+  const deny = button(say("ask.deny"), () => answer(false, "once"));
+  deny.className = "deny";
+  buttons.append(...bubble.offers.map((lasts) => button(say(`ask.approve.${lasts || "once"}`), () => answer(true, lasts || "once"))), deny);
   return node("div", "approval", node("p", "asked", bubble.text), all, buttons);
 }
 

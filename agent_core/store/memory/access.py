@@ -39,6 +39,12 @@ class MemoryReads(StoreReading):
             return [found[place] for place in places], len(found)
         return found, len(found)
 
+    async def of_kind(self, kind: str, most: int = MOST_ENTRIES) -> list[MemoryRow]:
+        """What is kept of a kind, of everybody, the oldest first."""
+        m = t.memory.c
+        mine = t.MEMORY.query.where(m.kind == kind).order_by(m.at, m.scope, m.name).limit(most)
+        return await self._asks.made(mine, t.MEMORY.make)
+
     async def of_session(self, key: str) -> list[MemoryRow]:
         """All that is kept for the conversation with this key alone, by whichever agent, oldest first."""
         m = t.memory.c
