@@ -26,7 +26,7 @@ let lostSince = 0;
 let lostSaid = false;
 let noKey = false;
 
-const files = attaching($("composer"), $("text"), () => renderSoon());
+const files = attaching($("composer"), $("text"), () => { fit(); renderSoon(); });
 
 // ---------------------------------------------------------------- what is not sent yet
 
@@ -53,11 +53,11 @@ function moveOld() {
   store.set("draft", null);
 }
 
-/** @param {string} words */
-function speak(words) {
+/** @param {string} words @param {boolean} [enclosed] What is attached goes along. */
+function speak(words, enclosed = false) {
   const model = $("model").value;
   const id = store.fresh();
-  const names = files.take(id);
+  const names = enclosed ? files.take(id) : [];
   keep({ id, session, text: words, at: Date.now(), accepted: false, ...(model ? { model } : {}), ...(names.length ? { files: names } : {}) });
   render();
   toEnd();
@@ -362,7 +362,7 @@ $("composer").addEventListener("submit", (/** @type {Event} */ event) => {
   if (!words && !files.any()) return;
   $("text").value = "";
   typed();
-  speak(words);
+  speak(words, true);
 });
 $("text").addEventListener("input", typed);
 $("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
