@@ -220,11 +220,25 @@ def refusal(refused: NotAccepted) -> Problem:
 Served = Callable[[web.Request], Awaitable[web.Response]]
 
 
+_OF_PROXIES = (
+    "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via", "CF-Connecting-IP",
+)  # fmt: skip
+ELSEWHERE = Problem(
+    403,
+    "This is served to this machine only, because no key is set, and this request came through a proxy. Set [server] operator_key.",
+)
+
+
+def through_proxy(request: web.Request) -> bool:
+    """Whether somebody else's program has passed the request on: who it comes from is not who calls."""
+    return any(name in request.headers for name in _OF_PROXIES)
+
+
 def guarded(key: str | None, handler: Served) -> Served:
-    """A handler that only whoever runs the gateway reaches."""
+    """A handler that only whoever runs the gateway reaches: with the key, or, where there is none, from this machine and through no proxy."""
 
     async def handle(request: web.Request) -> web.Response:
-        problem = stranger(request, key, ())
+        problem = ELSEWHERE if key is None and through_proxy(request) else stranger(request, key, ())
         return problem_response(problem) if problem is not None else await handler(request)
 
     return handle

@@ -11,13 +11,10 @@ import ipaddress
 
 from aiohttp import web
 
-from adapters.http.common import Problem, host_of, stranger
+from adapters.http.common import Problem, host_of, stranger, through_proxy
 from agent_core.records import dataclass
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
-_OF_PROXIES = (
-    "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via", "CF-Connecting-IP",
-)  # fmt: skip
 HERE = "on this machine"
 WITH_KEY = "with the key"
 
@@ -42,7 +39,7 @@ class Access:
 
     def at_this_machine(self, request: web.Request) -> bool:
         """Whoever asks sits at this machine, for all that can be known."""
-        if self.behind_proxy or any(name in request.headers for name in _OF_PROXIES):
+        if self.behind_proxy or through_proxy(request):
             return False
         return _loopback(request.remote) and host_of(request.host) in LOOPBACK_NAMES
 

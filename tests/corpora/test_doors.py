@@ -321,6 +321,16 @@ async def test_without_a_key_no_name_that_was_made_to_point_here_is_answered(tmp
                     assert status in (400, 403), (door, name, answer)
 
 
+async def test_without_a_key_what_came_through_a_proxy_operates_nothing(tmp_path: Path):
+    """A proxy on this machine looks like this machine, also if it says another `Host` than it was asked for."""
+    async with served(tmp_path) as up:
+        port = int(up.url.rsplit(":", 1)[1])
+        for door in (one for one in DOORS if one.key == "operate"):
+            for mark in (b"X-Forwarded-For: 203.0.113.7", b"Forwarded: for=203.0.113.7", b"Via: 1.1 proxy"):
+                status, answer = await asked(port, request(door, [mark]))
+                assert status == 403, (door, mark, answer)
+
+
 async def test_a_page_that_is_allowed_can_and_any_other_still_cannot(tmp_path: Path):
     allowed = {**EVERYTHING, "OUTSPOKEN_SERVER__CORS_ORIGINS": json.dumps(["https://chat.example"])}
     async with served(tmp_path, allowed) as up:
