@@ -30,9 +30,8 @@ from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
 from gateway.chats.unread import TakesAgain, UnreadBox, UnreadTries
 from gateway.chats.where import OperatorsChat, Where
-from gateway.commands.approvals import ApprovalCommands
 from gateway.commands.buttons import Buttons
-from gateway.commands.carrying import ChatCommands, Handler
+from gateway.commands.carrying import ChatCommands, CommandReply, Handler, Request
 from gateway.commands.conversation import ConversationCommands, cut_off
 from gateway.commands.files import files_command
 from gateway.commands.memories import MemoryCommands
@@ -249,10 +248,19 @@ def _handlers(
         **telling.handlers(),
         **timed.handlers(),
         "files": files_command(hub.quotas),
-        **ApprovalCommands(hub.stopping.consents, hub.opener.recall).handlers(),
+        "approvals": _approvals(hub),
         **MemoryCommands(store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers)).handlers(),
         "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
     }
+
+
+def _approvals(hub: Hub) -> Handler:
+    async def handled(request: Request) -> CommandReply:
+        from gateway.commands.approvals import ApprovalCommands  # few ask for it
+
+        return await ApprovalCommands(hub.stopping.consents, hub.opener.recall).approvals(request)
+
+    return handled
 
 
 @asynccontextmanager

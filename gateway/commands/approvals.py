@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from agent_core.judging.compaction import SessionMemory
-from gateway.commands.carrying import CommandReply, Handler, Request
+from gateway.commands.carrying import CommandReply, Request
 from gateway.sessions.consents import ConsentBook, StandingConsent
 from gateway.sessions.recall import PastRecall
 
@@ -21,11 +19,7 @@ class ApprovalCommands:
         self._consents = consents
         self._recall = recall
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """By the command's name."""
-        return {"approvals": self._approvals}
-
-    async def _approvals(self, request: Request) -> CommandReply:
+    async def approvals(self, request: Request) -> CommandReply:
         past = await self._recall.memory(request.owner.session) if request.owner.session else SessionMemory()
         found = await self._consents.standing(request.inbound, past)
         verb, _, which = request.words.strip().lower().partition(" ")
