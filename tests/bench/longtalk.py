@@ -23,6 +23,7 @@ from typing import Any
 
 import aiohttp
 
+from agent_core.store.turns.rows import ROWS_A_TURN
 from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
 from gateway.observe.logging import configure
@@ -55,6 +56,10 @@ class Asking:
             return str(found["id"])
 
 
+FAR = 1_000_000
+"""Where the numbers of messages begin that these turns would answer: no other message gets there."""
+
+
 def lengthen(database: Path, session: str, turns: int) -> None:
     """Have the session's first turn so often, one behind the other."""
     with closing(sqlite3.connect(database)) as made, made:
@@ -65,10 +70,16 @@ def lengthen(database: Path, session: str, turns: int) -> None:
         again: dict[str, str] = {}
         for table in ("turns", "journal"):
             names = [row[1] for row in made.execute(f"PRAGMA table_info({table})")]
+            message = f"({FAR} + n.value)"
             own = (
-                {"turn": "?||'_'||n.value", "number": f"{last}+n.value"}
+                {
+                    "turn": "?||'_'||n.value",
+                    "number": f"{last}+n.value",
+                    "first_message": message,
+                    "last_message": message,
+                }
                 if table == "turns"
-                else {"turn": "?||'_'||n.value"}
+                else {"turn": "?||'_'||n.value", "id": f"{message} * {ROWS_A_TURN} + t.id % {ROWS_A_TURN}"}
             )
             again[table] = (
                 f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(own.get(name, f't.{name}') for name in names)} "
