@@ -45,7 +45,8 @@ def test_the_types_of_the_scripts_fit(tools: Path):
         ],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert [line for line in told.stdout.splitlines() if not any(f"webpage/{name}" in line for name in UNTYPED)] == []
+    complaints = [line for line in told.stdout.splitlines() if not line.startswith(" ")]
+    assert [line for line in complaints if not any(f"webpage/{name}" in line for name in UNTYPED)] == []
 
 
 async def found_by_axe(page: Page, tools: Path) -> list[str]:

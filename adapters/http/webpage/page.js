@@ -53,7 +53,7 @@ function moveOld() {
   store.set("draft", null);
 }
 
-/** @param {string} words @param {boolean} [enclosed] What is attached goes along. */
+/** @param {string} words @param {boolean} [enclosed] What is attached goes along: not with words that a button says. */
 function speak(words, enclosed = false) {
   const model = $("model").value;
   const id = store.fresh();

@@ -48,7 +48,7 @@ export function turnNode(turn, before, doing) {
   flush();
   const status = statusOf(turn, doing);
   const over = status !== "" && status !== say("working") && !turn.bubbles.some((b) => b.kind === "status");
-  if (status) parts.push({ key: "status", state: `${status}${over}`, make: (was) => statusNode(status, over, was) });
+  if (status) parts.push({ key: "status", state: `${status}${over}${turn.state}`, make: (was) => statusNode(status, over ? (turn.state === "closed" ? "past" : "status past") : "status", was) });
   const answer = turn.bubbles.filter((b) => b.kind === "answer").map((b) => b.text).join("\n\n");
   if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer]), make: () => footNode(turn, answer, doing) });
   reconcile(item, parts);
@@ -61,8 +61,8 @@ function statusOf(turn, doing) {
   const now = performance.now();
   const before = told.get(turn.key);
   if (status) {
-    if (!before) told.set(turn.key, { text: status, since: now });
-    else before.text = status;
+    const same = before && before.text.replace(/\d+/g, "") === status.replace(/\d+/g, ""); // only the seconds grow
+    told.set(turn.key, { text: status, since: same ? before.since : now });
     return status;
   }
   if (before) {
@@ -80,10 +80,10 @@ function statusOf(turn, doing) {
 /** For how long still what is told of this turn has to stay, so that it is shown again. @param {Turn} turn */
 export const lingers = (turn) => told.has(turn.key);
 
-/** @param {string} status @param {boolean} over It is not so any more, and can still be read. @param {HTMLElement | null} was */
-function statusNode(status, over, was) {
+/** @param {string} status @param {string} className `past`: it is not so any more, and can still be read. @param {HTMLElement | null} was */
+function statusNode(status, className, was) {
   const made = was ?? node("div", "");
-  made.className = over ? "status past" : "status";
+  made.className = className;
   made.textContent = status;
   return made;
 }
