@@ -130,12 +130,13 @@ def test_blocks_of_configuration_are_valid(tmp_path: Path) -> None:
             continue
         file = tmp_path / "outspoken.toml"
         file.write_text(block.text, "utf-8")
-        for name in re.findall(r'_file = "([^"]+)"', block.text):
+        for name in re.findall(r'(?:_|\b)file = "([^"]+)"', block.text):
             (tmp_path / name).write_text("a-long-random-word")
         for name in re.findall(r'secret_files = \["([^"]+)"', block.text):
             (tmp_path / name).write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
         # A block shows one section; what it needs of others is there.
         env = {"OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET": "a-long-random-word", "TELEGRAM_BOT_TOKEN": "1:a-long-random-word"}
+        env["PAPERS_TOKEN"] = "a-long-random-word"
         problems = survey(file, env).problems
         assert not problems, f"{block.page}:{block.line}: {problems}"
 
