@@ -155,7 +155,7 @@ class ChatSection(Section):
     """The same for single chats, by their id."""
     by_person: bool = False
     """In groups, each person has a conversation of their own."""
-    language: Tongue = ""
+    language: Tongue = Field(default="", examples=["de"])
     """Language of notices, buttons and commands here: de, en, es, fr, pt, ru, zh, ja, ar or hi. Empty: each person's own."""
     languages: Tongues = Field(default_factory=dict, examples=[{"-1001234": "de"}])
     """The same for single chats, by their id."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
-from agent_core.tools.asking import Asking, ToolAnswer, kept
+from agent_core.tools.asking import PersonAsked, ToolAnswer, kept
 
 KEEP_SECONDS = 10.0
 """Whoever answers is told what became of it when it is committed, or after this time."""
@@ -33,7 +33,7 @@ class OpenQuestions:
         """Whether a call waits for an answer."""
         return call in self._open
 
-    async def ask(self, call: str, asking: Asking, seconds: float, intend: Intend) -> ToolAnswer:
+    async def ask(self, call: str, asking: PersonAsked, seconds: float, intend: Intend) -> ToolAnswer:
         """Wait until it is answered, at most so long."""
         said: _Said = asyncio.Queue()
         self._open[call] = said

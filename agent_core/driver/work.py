@@ -23,7 +23,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Store
-from agent_core.tools.asking import MOST_SECONDS, NOBODY, Asking, ToolAnswer, ToolQuestion, steps_of
+from agent_core.tools.asking import MOST_SECONDS, NOBODY, PersonAsked, ToolAnswer, ToolQuestion, steps_of
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus, holds_foreign
 from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry, changed_words
 from agent_core.turn.effects import (
@@ -248,7 +248,7 @@ class Work:
             if not turn.settings.can_approve or surface in NOT_ASKED_ON or self._questions.asks(effect.call):
                 return NOBODY
             seconds = min(turn.settings.approval_seconds, MOST_SECONDS - (clock.monotonic() - began))
-            answer = await self._questions.ask(effect.call, Asking(question, steps, known), seconds, intend)
+            answer = await self._questions.ask(effect.call, PersonAsked(question, steps, known), seconds, intend)
             action = answer.action.value
             log.info("tool.asked", turn=self._identity.turn, tool=effect.name, call=effect.call, action=action)
             return answer

@@ -318,7 +318,7 @@ def _chosen(one: AskedField, said: str) -> str | NotFitting:
 
 
 @dataclass(slots=True)
-class Asking:
+class PersonAsked:
     """A question that is open. `steps` are all that was asked in this call so far, with those of this question last."""
 
     question: ToolQuestion

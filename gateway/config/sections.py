@@ -65,7 +65,7 @@ class SessionsSection(Section):
     """Messages that may wait in the whole gateway; the next one is declined with a notice."""
     history_turns: Turns = 200
     """Closed turns of a session that are shown to the model at most."""
-    language: Tongue = ""
+    language: Tongue = Field(default="", examples=["de"])
     """Language of notices, buttons and commands: de, en, es, fr, pt, ru, zh, ja, ar or hi. Empty: each person's own."""
 
 

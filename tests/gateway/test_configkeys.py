@@ -67,6 +67,7 @@ def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None
     for name in (
         "openai.key",
         "search.key",
+        "speech.key",
         "second.key",
         "server.key",
         "operator.key",

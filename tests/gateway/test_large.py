@@ -47,6 +47,7 @@ GROW = [
 ]
 MAY = {
     "FROM people ORDER BY": "everybody who is known is kept in memory: read at the start",
+    "WHERE memory.kind = ? ORDER BY memory.at": "whether anybody has agreed to something for good: now and then, until somebody has",
     "WHERE memory.scope != ?": "what everybody has is counted in the background",
     "WHERE inbox.received_at < (SELECT nodes.started_at": "from the newest on, up to the first from before the start",
 }

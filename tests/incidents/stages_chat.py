@@ -126,8 +126,9 @@ async def denied(folder: Path) -> AsyncGenerator[Operator]:
         ada = scene.chat.person("Ada")
         place = scene.chat.private(ada)
         scene.say(place, ada, "write secret.txt: x")
-        asked = await answer(scene.chat, place, "May I write", PATIENCE)
-        scene.chat.press(place, ada, asked.id, "Deny")
+        await answer(scene.chat, place, "May I write", PATIENCE)
+        asked = next(one for one in scene.chat.seen(place) if any("Deny" in button for button in one.buttons))
+        scene.chat.press(place, ada, asked.id, next(button for button in asked.buttons if "Deny" in button))
         await scene.chat.until(lambda: any("May" not in o.text for o in scene.chat.seen(place) if o.mine), PATIENCE)
         await asyncio.sleep(0.5)
         yield scene.operator

@@ -61,7 +61,7 @@ async def test_the_question_of_an_approval_is_not_stored_again_when_it_is_taken_
         async with running(telegram, **asking) as up:
             for number in range(3):
                 telegram.say(hers, anna, "write quinces.txt: x")
-                await telegram.until(lambda: any("May write_file" in one for one in texts(telegram, hers)[-1:]), 20)
+                await telegram.until(lambda: any("May I write" in one for one in texts(telegram, hers)[-1:]), 20)
                 telegram.say(hers, anna, "say medlars")
                 waiting = "select 1 from inbox where state = 'new'"
                 await telegram.until(lambda waiting=waiting: asked(database_of(tmp_path), waiting) != [])

@@ -13,7 +13,7 @@ from agent_core.tools.asking import (
     AnswerAction,
     AskedField,
     AskedStep,
-    Asking,
+    PersonAsked,
     FieldKind,
     NotFitting,
     ToolQuestion,
@@ -72,7 +72,7 @@ def question(schema: Json, needed: list[Json] | None = None) -> ToolQuestion:
 @given(SCHEMAS, st.lists(WORDS, max_size=25), st.booleans())
 def test_what_a_tool_gets_fits_its_form_and_steps_are_read_back(schema: dict[str, Json], said: list[str], needed: bool):
     asked = question(schema, [*schema] if needed else [])
-    asking = Asking(asked, [])
+    asking = PersonAsked(asked, [])
     asking.begin()
     for words in said:
         asking.answer(words, "ada")
@@ -158,12 +158,12 @@ def test_an_address_is_said_with_its_host():
 
 def test_what_was_answered_before_a_restart_is_not_asked_again():
     asked = question({"seats": {"type": "integer"}, "quiet": {"type": "boolean"}}, ["seats", "quiet"])
-    first = Asking(asked, [])
+    first = PersonAsked(asked, [])
     first.begin()
     assert first.answer("many", "ada") == "It must be a whole number."
     assert first.answer("3", "ada") == ""
     known = {step.mark: step.answer for step in steps_of(kept(first.steps)) if step.answer}
-    second = Asking(asked, [], known)
+    second = PersonAsked(asked, [], known)
     second.begin()
     assert [step.answer for step in second.steps] == ["3", None]
     second.answer("yes", "ada")
@@ -172,7 +172,7 @@ def test_what_was_answered_before_a_restart_is_not_asked_again():
 
 def test_what_is_usual_counts_for_what_is_skipped():
     asked = question({"a": {"type": "string", "default": "b"}, "c": {"type": "boolean"}})
-    asking = Asking(asked, [])
+    asking = PersonAsked(asked, [])
     asking.begin()
     asking.answer("skip", "")
     asking.answer("skip", "")
