@@ -111,6 +111,17 @@ def unfetched(what: str) -> Attachment:
     return Attachment(AttachmentKind.OTHER, "", what)
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What came beside a message's text."""
+
+    words: str = ""
+    """For the model."""
+    files: tuple[Attachment, ...] = ()
+    foreign: str = ""
+    """Whose words they are, if they are not the person's."""
+
+
 def not_own(one: Attachment) -> Attachment:
     """The same in a message that only passes it on: nobody knows who speaks in it."""
     return replace(one, kind=AttachmentKind.FILE) if one.kind is AttachmentKind.VOICE else one

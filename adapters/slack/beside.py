@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from adapters.contract.chat import Attachment, attachment, recorded, unfetched
-from agent_core.records import dataclass
+from adapters.contract.chat import Attachment, Beside, attachment, recorded, unfetched
 from agent_core.rules.taint import FORWARDED, SHARED
 
 Table = dict[str, Any]
@@ -27,17 +26,6 @@ _GONE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SlackBeside:
-    """What came beside the text."""
-
-    words: str = ""
-    """For the model."""
-    files: tuple[Attachment, ...] = ()
-    foreign: str = ""
-    """Whose words they are, if they are not the person's."""
-
-
 def unescaped(text: str) -> str:
     """A text as the person wrote it: links without their brackets, entities resolved."""
     text = re.sub(r"<((?:https?|mailto):[^|<>]+)(?:\|[^<>]*)?>", r"\1", text)
@@ -45,7 +33,7 @@ def unescaped(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def beside(message: Table) -> SlackBeside:
+def beside(message: Table) -> Beside:
     """What a message brings beside its text. Raises whatever it wants if it is odd."""
     person = str(message.get("user") or "")
     files = [_file(one, person) for one in message.get("files") or ()]
@@ -58,7 +46,7 @@ def beside(message: Table) -> SlackBeside:
         files += [_file(file, "") for file in one.get("files") or ()]
     if not str(message.get("text") or "").strip() and (shown := in_blocks(message.get("blocks"))):
         words.append(shown)
-    return SlackBeside("\n".join(words), tuple(files), foreign)
+    return Beside("\n".join(words), tuple(files), foreign)
 
 
 def _added(one: Table) -> tuple[str, str]:
@@ -101,22 +89,27 @@ def in_blocks(blocks: object) -> str:
     return "\n".join(line for line in _lines(blocks, 0) if line.strip())
 
 
-def _lines(value: object, depth: int) -> Iterator[str]:
+def _tables(value: object, depth: int) -> Iterator[tuple[Table, int]]:
+    """The blocks in a block or in lists of them, and how deep each lies; none deeper than `DEEPEST`."""
     if depth > DEEPEST:
         return
     if isinstance(value, list):
         for one in cast("list[object]", value):
-            yield from _lines(one, depth + 1)
+            yield from _tables(one, depth + 1)
     elif isinstance(value, dict):
-        block = cast("Table", value)
+        yield cast("Table", value), depth
+
+
+def _lines(value: object, depth: int) -> Iterator[str]:
+    for block, deep in _tables(value, depth):
         match block.get("type"):
             case "table":
                 for row in block.get("rows") or ():
-                    yield " | ".join("".join(_inline(cell, depth + 2)) for cell in row)
+                    yield " | ".join("".join(_inline(cell, deep + 2)) for cell in row)
             case "rich_text_section" | "rich_text_preformatted" | "rich_text_quote":
-                yield "".join(_inline(block, depth + 1))
+                yield "".join(_inline(block, deep + 1))
             case _:
-                yield from _lines_of(block, depth)
+                yield from _lines_of(block, deep)
 
 
 def _lines_of(block: Table, depth: int) -> Iterator[str]:
@@ -135,13 +128,7 @@ def _lines_of(block: Table, depth: int) -> Iterator[str]:
 
 def _inline(value: object, depth: int) -> Iterator[str]:
     """The pieces of one line."""
-    if depth > DEEPEST:
-        return
-    if isinstance(value, list):
-        for one in cast("list[object]", value):
-            yield from _inline(one, depth + 1)
-    elif isinstance(value, dict):
-        piece = cast("Table", value)
+    for piece, deep in _tables(value, depth):
         match piece.get("type"):
             case "link":
                 yield str(piece.get("text") or piece.get("url") or "")
@@ -152,7 +139,7 @@ def _inline(value: object, depth: int) -> Iterator[str]:
             case _:
                 text = piece.get("text")
                 yield text if isinstance(text, str) else ""
-                yield from _inline(piece.get("elements"), depth + 1)
+                yield from _inline(piece.get("elements"), deep + 1)
 
 
 def _short(said: str) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from adapters.contract.chat import Attachment, attachment, recorded, unfetched
+from adapters.contract.chat import Attachment, Beside, attachment, recorded, unfetched
 from agent_core.jsonvalue import Json
-from agent_core.records import dataclass
 from agent_core.rules.taint import FORWARDED, SHARED
 
 Table = dict[str, Json]
@@ -29,17 +28,6 @@ _UNKNOWN: Mapping[str, str] = {
     "unique_gift": "gift",
 }
 """What bots are not given, by the key of it; and what it is called."""
-
-
-@dataclass(frozen=True, slots=True)
-class TelegramBeside:
-    """What came beside the text."""
-
-    words: str = ""
-    """For the model."""
-    files: tuple[Attachment, ...] = ()
-    foreign: str = ""
-    """Whose words they are, if they are not the person's."""
 
 
 def table(value: Json) -> Table:
@@ -80,7 +68,7 @@ def origin_of(origin: Table) -> str:
             return "somebody"
 
 
-def beside(message: Table) -> TelegramBeside:
+def beside(message: Table) -> Beside:
     """What a message brings beside its text."""
     forwarded = is_forwarded(message)
     number = whole(message.get("message_id"))
@@ -89,7 +77,7 @@ def beside(message: Table) -> TelegramBeside:
     if not words and not files:
         unknown = next((words for key, words in _UNKNOWN.items() if key in message), "")
         files = (unfetched(unknown),) if unknown else ()
-    return TelegramBeside(words, files, FORWARDED if forwarded else foreign)
+    return Beside(words, files, FORWARDED if forwarded else foreign)
 
 
 def _files(message: Table, number: int, *, own: bool) -> tuple[Attachment, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TypeAlias, cast
 
 from adapters.contract.chat import (
+    Beside,
     ChatAddress,
     ChatKind,
     ChatMessage,
@@ -16,7 +17,7 @@ from adapters.contract.chat import (
     not_own,
 )
 from adapters.contract.intake import Whence
-from adapters.telegram.beside import TelegramBeside, beside, is_forwarded, name_of, origin_of, string, table
+from adapters.telegram.beside import beside, is_forwarded, name_of, origin_of, string, table
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.taint import QUOTED
@@ -109,7 +110,7 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
     if "forum_topic_created" in reply:
         reply = {}  # each message of a topic seems to answer its beginning
     to_us = str(table(reply.get("from")).get("id")) == me.id
-    answered = beside(reply) if reply and not to_us and not found.command else TelegramBeside()
+    answered = beside(reply) if reply and not to_us and not found.command else Beside()
     if not (written or brought.words or brought.files):
         return None  # a service message
     origin = ChatOrigin(
@@ -142,7 +143,7 @@ def _foreign(message: Table, reply: Table, *, to_us: bool) -> str:
     return QUOTED if reply and not to_us and not theirs else QUOTED if "external_reply" in message else ""
 
 
-def _quoted(reply: Table, message: Table, answered: TelegramBeside, *, to_us: bool) -> str:
+def _quoted(reply: Table, message: Table, answered: Beside, *, to_us: bool) -> str:
     """What it answers to, if that is somebody else's, only a piece of ours, or stands elsewhere."""
     elsewhere = table(message.get("external_reply"))
     quote = string(table(message.get("quote")).get("text"))

@@ -7,7 +7,7 @@ connection that is open says nothing. What is said of the last failure is for a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from random import random
 
 import structlog
@@ -21,6 +21,7 @@ from agent_core.model.speech.terms import SpeechFailed, SpeechTerms
 from agent_core.model.transport import ModelLine, RequestNotTaken
 from agent_core.patience import Limit
 from agent_core.ports import Clock
+from agent_core.records import dataclass
 from agent_core.retry import SPEECH
 
 log = structlog.get_logger("speech")
@@ -53,18 +54,27 @@ class SpeechBroke(Exception):
         """For the log."""
 
 
-async def asked(
-    terms: SpeechTerms, path: str, body: bytes, kind: str, clock: Clock, most_bytes: int
-) -> tuple[bytes, str]:
+@dataclass(frozen=True, slots=True)
+class SpeechRequest:
+    """What an endpoint for sound is asked."""
+
+    path: str
+    body: bytes
+    kind: str
+    """The body's type."""
+    most_bytes: int
+    """That are taken of an answer."""
+
+
+async def asked(terms: SpeechTerms, request: SpeechRequest, clock: Clock) -> tuple[bytes, str]:
     """What the endpoint answers, and of what type it says that it is. Raises `SpeechFailed`, within `terms.seconds`."""
     until = clock.monotonic() + terms.seconds
     for attempt in range(1, SPEECH.attempts + 1):
-        left = until - clock.monotonic()
         try:
-            return await _tried(terms, path, body, kind, min(terms.stall_seconds, left), left, most_bytes, clock.now_ms)
+            return await _tried(terms, request, until - clock.monotonic(), clock)
         except SpeechBroke as broke:
             pause = max(broke.pause, SPEECH.seconds(attempt, random()))  # noqa: S311 - nothing secret
-            log.warning("speech.failed", path=path, attempt=attempt, words=broke.words, error=broke.detail)
+            log.warning("speech.failed", path=request.path, attempt=attempt, words=broke.words, error=broke.detail)
             if not broke.passes or SPEECH.over(attempt) or clock.monotonic() + pause + 1 > until:
                 tries = f" (tried {attempt} times)" if attempt > 1 else ""
                 raise SpeechFailed(f"{broke.words}{tries}") from broke
@@ -72,50 +82,29 @@ async def asked(
     raise AssertionError
 
 
-async def _tried(
-    terms: SpeechTerms,
-    path: str,
-    body: bytes,
-    kind: str,
-    stall: float,
-    left: float,
-    most_bytes: int,
-    now_ms: Callable[[], int],
-) -> tuple[bytes, str]:
-    try:
-        return await _once(terms, path, body, kind, stall, left, most_bytes, now_ms)
-    except TransportBroke as error:
-        cause, detail = reason(error.__cause__ or error)
-        raise SpeechBroke(cause, detail=detail) from error
-
-
-async def _once(
-    terms: SpeechTerms,
-    path: str,
-    body: bytes,
-    kind: str,
-    stall: float,
-    left: float,
-    most_bytes: int,
-    now_ms: Callable[[], int],
-) -> tuple[bytes, str]:
+async def _tried(terms: SpeechTerms, request: SpeechRequest, left: float, clock: Clock) -> tuple[bytes, str]:
+    """One try, of `left` seconds at most. Raises `SpeechBroke`."""
     headers = {"User-Agent": "outspoken", **({"Authorization": f"Bearer {terms.key}"} if terms.key else {})}
-    headers |= {**terms.headers, "Content-Type": kind, "Accept-Encoding": "identity"}
+    headers |= {**terms.headers, "Content-Type": request.kind, "Accept-Encoding": "identity"}
+    stall = min(terms.stall_seconds, left)
     with theirs():
-        line = ModelLine(f"{terms.url}{path}", headers)
+        line = ModelLine(f"{terms.url}{request.path}", headers)
     found, over = bytearray(), asyncio.get_running_loop().time() + left
     try:
-        async with Limit(stall) as limit, line.asked(body, terms.connect_seconds) as answer:
+        async with Limit(stall) as limit, line.asked(request.body, terms.connect_seconds) as answer:
             while (piece := await answer.next()) is not None:
                 limit.move(min(terms.stall_seconds, over - asyncio.get_running_loop().time()))
                 found += piece
-                if len(found) > most_bytes:
+                if len(found) > request.most_bytes:
                     raise SpeechBroke(BreakCause.TOO_LONG)
             return bytes(found), answer.headers.get("content-type", "")
     except TimeoutError as error:
         raise SpeechBroke(BreakCause.NO_CONTENT, seconds=stall) from error
     except RequestNotTaken as error:
-        raise _refused(error.status, error.body, error.headers, now_ms()) from error
+        raise _refused(error.status, error.body, error.headers, clock.now_ms()) from error
+    except TransportBroke as error:
+        cause, detail = reason(error.__cause__ or error)
+        raise SpeechBroke(cause, detail=detail) from error
     finally:
         await line.aclose()
 

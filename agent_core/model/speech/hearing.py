@@ -14,7 +14,7 @@ import aiohttp
 import orjson
 
 from agent_core.jsonvalue import Json
-from agent_core.model.speech.asking import asked
+from agent_core.model.speech.asking import SpeechRequest, asked
 from agent_core.model.speech.program import TARGET, TEXT_BYTES
 from agent_core.model.speech.terms import SpeechFailed, SpeechTerms
 from agent_core.ports import Clock
@@ -55,7 +55,7 @@ class Transcriber:
         if not ending:
             data, ending = await self._as_ogg(data), ".ogg"
         body, kind = await _form(terms, data, f"sound{ending}", mime)
-        answer, said = await asked(terms, "/audio/transcriptions", body, kind, self._clock, TEXT_BYTES)
+        answer, said = await asked(terms, SpeechRequest("/audio/transcriptions", body, kind, TEXT_BYTES), self._clock)
         return _text_of(answer, said)
 
     async def _as_ogg(self, data: bytes) -> bytes:

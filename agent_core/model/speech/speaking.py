@@ -9,7 +9,7 @@ import orjson
 
 from agent_core.documents.kinds import FileKind, kind_of
 from agent_core.jsonvalue import Json
-from agent_core.model.speech.asking import asked
+from agent_core.model.speech.asking import SpeechRequest, asked
 from agent_core.model.speech.hearing import ENDINGS, ran
 from agent_core.model.speech.program import SOUND_BYTES
 from agent_core.model.speech.terms import SpeechFailed, SpeechTerms
@@ -34,9 +34,8 @@ class Speaker:
             data = base64.b64decode(str(found["sound"]))
         else:
             body = {"model": terms.model, "input": text, "voice": terms.voice, "response_format": "opus"}
-            data, _ = await asked(
-                terms, "/audio/speech", orjson.dumps(body), "application/json", self._clock, SOUND_BYTES
-            )
+            request = SpeechRequest("/audio/speech", orjson.dumps(body), "application/json", SOUND_BYTES)
+            data, _ = await asked(terms, request, self._clock)
         kind, mime = kind_of(data, "audio/mp4")
         if kind is not FileKind.SOUND:
             raise SpeechFailed("what came is no sound")
