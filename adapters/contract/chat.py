@@ -112,7 +112,7 @@ def unfetched(what: str) -> Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class BroughtBeside:
     """What came beside a message's text."""
 
     words: str = ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from adapters.contract.chat import Attachment, Beside, attachment, not_own, recorded
+from adapters.contract.chat import Attachment, BroughtBeside, attachment, not_own, recorded
 from agent_core.rules.taint import FORWARDED, QUOTED
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ EMBED_CHARS = 1_500
 QUOTE_CHARS = 500
 
 
-def beside(message: discord.Message, answered: discord.Message | None) -> Beside:
+def beside(message: discord.Message, answered: discord.Message | None) -> BroughtBeside:
     """What a message brings beside its text, and what came with the one that it answers, if that is not ours.
 
     Previews of its links are left out: they come early or late or never, and the address is in the text.
@@ -38,7 +38,7 @@ def beside(message: discord.Message, answered: discord.Message | None) -> Beside
     if (poll := message.poll) is not None:
         words.append(_poll(poll))
     words += [f"[A sticker: {one.name}]" for one in message.stickers]
-    return Beside("\n".join(words), tuple(files), foreign)
+    return BroughtBeside("\n".join(words), tuple(files), foreign)
 
 
 def quoted(answered: discord.Message) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from adapters.contract.chat import Attachment, Beside, attachment, recorded, unfetched
+from adapters.contract.chat import Attachment, BroughtBeside, attachment, recorded, unfetched
 from agent_core.rules.taint import FORWARDED, SHARED
 
 Table = dict[str, Any]
@@ -33,7 +33,7 @@ def unescaped(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def beside(message: Table) -> Beside:
+def beside(message: Table) -> BroughtBeside:
     """What a message brings beside its text. Raises whatever it wants if it is odd."""
     person = str(message.get("user") or "")
     files = [_file(one, person) for one in message.get("files") or ()]
@@ -46,7 +46,7 @@ def beside(message: Table) -> Beside:
         files += [_file(file, "") for file in one.get("files") or ()]
     if not str(message.get("text") or "").strip() and (shown := in_blocks(message.get("blocks"))):
         words.append(shown)
-    return Beside("\n".join(words), tuple(files), foreign)
+    return BroughtBeside("\n".join(words), tuple(files), foreign)
 
 
 def _added(one: Table) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from adapters.contract.chat import Attachment, Beside, attachment, recorded, unfetched
+from adapters.contract.chat import Attachment, BroughtBeside, attachment, recorded, unfetched
 from agent_core.jsonvalue import Json
 from agent_core.rules.taint import FORWARDED, SHARED
 
@@ -68,7 +68,7 @@ def origin_of(origin: Table) -> str:
             return "somebody"
 
 
-def beside(message: Table) -> Beside:
+def beside(message: Table) -> BroughtBeside:
     """What a message brings beside its text."""
     forwarded = is_forwarded(message)
     number = whole(message.get("message_id"))
@@ -77,7 +77,7 @@ def beside(message: Table) -> Beside:
     if not words and not files:
         unknown = next((words for key, words in _UNKNOWN.items() if key in message), "")
         files = (unfetched(unknown),) if unknown else ()
-    return Beside(words, files, FORWARDED if forwarded else foreign)
+    return BroughtBeside(words, files, FORWARDED if forwarded else foreign)
 
 
 def _files(message: Table, number: int, *, own: bool) -> tuple[Attachment, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypeAlias, cast
 
 from adapters.contract.chat import (
-    Beside,
+    BroughtBeside,
     ChatAddress,
     ChatKind,
     ChatMessage,
@@ -110,7 +110,7 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
     if "forum_topic_created" in reply:
         reply = {}  # each message of a topic seems to answer its beginning
     to_us = str(table(reply.get("from")).get("id")) == me.id
-    answered = beside(reply) if reply and not to_us and not found.command else Beside()
+    answered = beside(reply) if reply and not to_us and not found.command else BroughtBeside()
     if not (written or brought.words or brought.files):
         return None  # a service message
     origin = ChatOrigin(
@@ -143,7 +143,7 @@ def _foreign(message: Table, reply: Table, *, to_us: bool) -> str:
     return QUOTED if reply and not to_us and not theirs else QUOTED if "external_reply" in message else ""
 
 
-def _quoted(reply: Table, message: Table, answered: Beside, *, to_us: bool) -> str:
+def _quoted(reply: Table, message: Table, answered: BroughtBeside, *, to_us: bool) -> str:
     """What it answers to, if that is somebody else's, only a piece of ours, or stands elsewhere."""
     elsewhere = table(message.get("external_reply"))
     quote = string(table(message.get("quote")).get("text"))
