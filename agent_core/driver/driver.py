@@ -437,6 +437,11 @@ class TurnDriver:
         if not self.over and len(self._events) < QUEUE_LIMIT:
             self._post(event(self._world.clock.now_ms()))
 
+    def lost(self) -> None:
+        """Whoever takes the turn over goes on with it; here it is void."""
+        self._overtaken = True
+        self._post(None)
+
     def idle(self) -> None:
         """A piece of work is over: perhaps that was the last thing to wait for."""
         if self._holding:

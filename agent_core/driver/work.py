@@ -84,6 +84,10 @@ class Boss(Protocol):
         """A piece of work is over."""
         ...
 
+    def lost(self) -> None:
+        """This node may count as dead elsewhere: nothing may be begun for the turn any more."""
+        ...
+
 
 Contexts = Callable[[str, Callable[[str], None]], ToolContext]
 """Makes what a tool is given, from its call and what hears how far it is."""
@@ -195,7 +199,15 @@ class Work:
         self._boss.idle()
 
     async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:
-        """A bug in one piece of work ends its turn with a notice, and nothing else."""
+        """A bug in one piece of work ends its turn with a notice, and nothing else.
+
+        What was committed before may lie a while back (this process may have been stopped in between), and no database can take back what goes
+        out now: so the lease is asked here, at the one door of model calls and tools.
+        """
+        if not self._world.store.ownership.lease_ok():
+            log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
+            self._boss.lost()
+            return
         try:
             await work()
         except Exception:
