@@ -29,6 +29,11 @@ class OpenQuestions:
     def __init__(self) -> None:
         self._open: dict[str, _Said] = {}
 
+    @property
+    def asked(self) -> bool:
+        """Whether any call waits for an answer."""
+        return bool(self._open)
+
     def asks(self, call: str) -> bool:
         """Whether a call waits for an answer."""
         return call in self._open

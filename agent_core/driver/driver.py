@@ -179,6 +179,11 @@ class TurnDriver:
         self._post(event)
         return True
 
+    @property
+    def asks(self) -> bool:
+        """Whether a running call asks somebody something now."""
+        return not self.over and self._work.asks
+
     async def answer(self, call: str, words: str, by: str) -> str | None:
         """Somebody answers what a running call asks (without a call: whichever asks). What they are told; None if nothing is asked."""
         return None if self.over else await self._work.answer(call, words, by)

@@ -151,6 +151,11 @@ class Work:
         if kept is not None and not kept.done():
             kept.set_result(None)
 
+    @property
+    def asks(self) -> bool:
+        """Whether a running call asks somebody something now."""
+        return self._questions.asked
+
     async def answer(self, call: str, words: str, by: str) -> str | None:
         """Somebody answers what a call asks (the empty name: the one that asks). What they are told; None if nothing is asked."""
         return await self._questions.answer(call, words, by)

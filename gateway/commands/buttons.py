@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatKind
 from adapters.delivery.parts import APPROVE, call_mark
 from agent_core.rules.consents import Lasting
@@ -13,12 +13,10 @@ from agent_core.text.tongue import sentence, speak
 from agent_core.turn.events import Verdict
 from gateway.commands.carrying import CommandReply, Request
 from gateway.commands.conversation import ConversationCommands
+from gateway.commands.deciders import answering_refused, deciding_refused
 from gateway.commands.messages import Messages
 from gateway.commands.telling import TellingCommands
-from gateway.limits.whose import asker_of
-from gateway.people.access import names_of
-from gateway.queues.queue import Running, SessionQueue
-from gateway.sessions.consents import NOBODY, approvers_words, may_decide
+from gateway.queues.queue import SessionQueue
 from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
@@ -85,7 +83,7 @@ class Buttons:
         driver = queue.running.driver if queue is not None and queue.running is not None else None
         if queue is None or queue.running is None or driver is None or driver.identity.turn != turn:
             return CommandReply(speak("That is over; nothing waits for a decision any more."))
-        if refusal := self._refusal(request, queue.running):
+        if refusal := deciding_refused(request, queue.running, self._stopping.approvers):
             return CommandReply(refusal)
         call = next((b.call for b in driver.seen.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
@@ -95,28 +93,18 @@ class Buttons:
     async def _answer(self, request: Request, turn: str, mark: str) -> CommandReply:
         """A pressed answer: its place among the options stands behind the question's mark."""
         queue = await self._queue_of_button(request, turn)
-        driver = queue.running.driver if queue is not None and queue.running is not None else None
+        running = queue.running if queue is not None else None
+        driver = running.driver if running is not None else None
         bubbles = driver.seen.current_view().bubbles if driver is not None else ()
         asked = next((one for one in bubbles if mark.startswith(call_mark(f"{one.call}/{one.key}"))), None)
         place = mark[len(call_mark("")) :]
-        if driver is None or asked is None or not place.isdecimal() or int(place) >= len(asked.options):
+        if running is None or driver is None or asked is None or not _is_place(place, len(asked.options)):
             return CommandReply(speak("That is over; nothing waits for a decision any more."))
+        if refusal := answering_refused(request, running, self._stopping.approvers):
+            return CommandReply(refusal)
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         told = await driver.answer(asked.call, asked.options[int(place)], by)
         return CommandReply(speak("That is over; nothing waits for a decision any more.") if told is None else told)
-
-    def _refusal(self, request: Request, running: Running) -> str:
-        """Why who has pressed may not decide, in words; empty if they may."""
-        origin, asked = request.origin, [message.inbound for message in running.messages]
-        people = [one.chat.person for one in asked if isinstance(one, FromChat) and one.chat.person.id not in NOBODY]
-        askers = [asker_of(one) for one in asked if isinstance(one, FromChat) and one.chat.person.id not in NOBODY]
-        named = [f"{origin.address.platform}/{name}" for name in names_of(origin.person)]
-        approvers, private = self._stopping.approvers, origin.kind is ChatKind.PRIVATE
-        presser = (asker_of(request.inbound), *named)
-        if may_decide(approvers, askers, presser, private=private, admin=request.admin):
-            return ""
-        who = approvers_words(approvers, [one.name for one in people])
-        return speak("Only {who} may decide that. It still waits.", who=who)
 
     async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""
@@ -125,3 +113,8 @@ class Buttons:
         if queue is None or queue.key == request.key or queue.running is None:
             return queue
         return queue if queue.running.same_chat(request.inbound) else None
+
+
+def _is_place(words: str, count: int) -> bool:
+    """Whether it says which of so many options."""
+    return words.isdecimal() and len(words) < 4 and int(words) < count

@@ -26,6 +26,7 @@ from agent_core.text.tongue import (
     spoken_now,
 )
 from gateway.commands.carrying import CommandReply, Handler, Request
+from gateway.commands.deciders import answering_refused
 from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
@@ -89,8 +90,13 @@ class ConversationCommands:
     async def _asked(self, request: Request) -> CommandReply:
         """An answer to what a running tool asks."""
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
+        queue = self._queues.known(request.inbound.session.text())
+        running = queue.running if queue is not None else None
+        asked = running if running is not None and running.driver.asks else None
+        if asked is not None and (refusal := answering_refused(request, asked, self._stopping.approvers)):
+            return CommandReply(refusal)
         told = await self._stopping.answer(request.inbound.session, "", "", request.words, by)
-        return CommandReply("Nothing is asked here now." if told is None else told)
+        return CommandReply(speak("Nothing is asked here now.") if told is None else told)
 
     async def _new(self, request: Request) -> CommandReply:
         if request.visiting:
