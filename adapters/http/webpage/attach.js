@@ -19,6 +19,16 @@ const encoded = (file) => new Promise((resolve, reject) => {
   reader.readAsDataURL(file);
 });
 
+/** A paper clip, drawn: not every machine has a font with one. */
+function clip() {
+  const [drawn, line] = ["svg", "path"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
+  drawn.setAttribute("viewBox", "0 0 24 24");
+  drawn.setAttribute("aria-hidden", "true");
+  line.setAttribute("d", "M20 11.5l-8.3 8.3a5 5 0 0 1-7.1-7.1l8.6-8.6a3.4 3.4 0 0 1 4.8 4.8l-8.4 8.4a1.7 1.7 0 0 1-2.4-2.4l7.6-7.6");
+  drawn.append(line);
+  return drawn;
+}
+
 /** Puts the button before the message's box, and the list of files above it. `changed` is told when there are others. */
 export function attaching(form, box, changed) {
   let most = 10 * MB;
@@ -34,8 +44,9 @@ export function attaching(form, box, changed) {
   input.type = "file";
   input.multiple = true;
   input.hidden = true;
-  const button = made("button", "attach", "📎");
+  const button = made("button", "attach");
   button.type = "button";
+  button.append(clip());
   const told = () => { button.title = `Attach files: ${size(most)} in all`; button.setAttribute("aria-label", button.title); };
   told();
   form.prepend(button, input);
