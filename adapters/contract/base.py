@@ -294,6 +294,8 @@ class TurnSight:
     at: int = 0
     """When it was received, ms."""
     summary: Summary | None = None
+    undone: bool = False
+    """It was taken back: no model is told of it any more."""
 
 
 class SessionFollower(Protocol):

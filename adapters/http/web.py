@@ -19,6 +19,7 @@ from aiohttp import web
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
 from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.pagecommands import PageCommands
 from adapters.http.common import CALLER, LASTS_WORDS, Problem, caller_of, lasting_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
@@ -44,7 +45,7 @@ _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
 PAGE = PageFiles(
     "adapters.http.webpage",
     frozenset({
-        "index.html", "page.css", "page.js", "attach.js", "dom.js", "list.js", "markdown.js", "net.js", "store.js", "turns.js", "words.js",
+        "index.html", "page.css", "page.js", "attach.js", "dom.js", "list.js", "markdown.js", "menu.js", "net.js", "store.js", "turns.js", "words.js",
         "icon.svg", "app.webmanifest", "worker.js",
     }),
 )  # fmt: skip
@@ -71,9 +72,16 @@ class WebChat:
     """Serves the page and its API."""
 
     def __init__(
-        self, gateway: Gateway, settings: WebSettings, clock: Clock, ids: Ids, listed: Mapping[HttpRoute, Handler]
+        self,
+        gateway: Gateway,
+        settings: WebSettings,
+        clock: Clock,
+        ids: Ids,
+        listed: Mapping[HttpRoute, Handler],
+        commands: PageCommands,
     ) -> None:
         """`listed` serves the list of conversations."""
+        self._commands = commands
         self._listed = listed
         self._gateway = gateway
         self._settings = settings
@@ -123,6 +131,10 @@ class WebChat:
                 "rehearsal": about.rehearsal,
                 "notice": REHEARSAL_WORDS if about.rehearsal else "",
                 "file_bytes": most_bytes(request.client_max_size),
+                "commands": [
+                    {"name": one.name, "words": one.words}
+                    for one in self._commands.menu(accepted(request.headers.get("Accept-Language", "")))
+                ],
             }
         )
 
@@ -198,23 +210,26 @@ class WebChat:
         content = await asyncio.to_thread(content_of, text, body.get("files"))
         if isinstance(content, Problem):
             raise _Refused(content.status, content.message, param=content.param)
-        ticket = await self._gateway.accept(
-            FromApi(
-                account="web",
-                platform_key=f"{key.chat}:{message}{f':{key.person}' if key.person else ''}",
-                session=key,
-                input=(InputMessage(content),),
-                surface="web",
-                memory_scope=scope_of(caller.person) if caller.person else "web",
-                key=caller.key,
-                model=model,
-                can_approve=True,
-                browser=browser,
-                digest=digest_of(content),
-                language=accepted(request.headers.get("Accept-Language", "")),
-            )
+        said = FromApi(
+            account="web",
+            platform_key=f"{key.chat}:{message}{f':{key.person}' if key.person else ''}",
+            session=key,
+            input=(InputMessage(content),),
+            surface="web",
+            memory_scope=scope_of(caller.person) if caller.person else "web",
+            key=caller.key,
+            model=model,
+            can_approve=True,
+            browser=browser,
+            digest=digest_of(content),
+            language=accepted(request.headers.get("Accept-Language", "")),
         )
-        return _json({"accepted": True, "duplicate": ticket.duplicate}, status=202)
+        command, words = self._commands.named(text) if not body.get("files") else ("", "")
+        if command:
+            known = await self._commands.take(said, command, words)
+            return _json({"accepted": True, "duplicate": known, "command": command}, status=202)
+        ticket = await self._gateway.accept(said)
+        return _json({"accepted": True, "duplicate": ticket.duplicate, "command": ""}, status=202)
 
     async def _stop(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
@@ -291,6 +306,7 @@ def wire(sight: TurnSight) -> PageMessage:
         "exit": sight.view.exit_code,
         "at": sight.at,
         "summary": figures,
+        "undone": sight.undone,
     }
 
 

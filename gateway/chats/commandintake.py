@@ -34,7 +34,7 @@ class CommandIntake:
         self._clock = clock
 
     async def take(
-        self, inbound: FromChat, command: Command, cursor: Cursor = None, claim: Claimed | None = None
+        self, inbound: Inbound, command: Command, cursor: Cursor = None, claim: Claimed | None = None
     ) -> tuple[Accepted, asyncio.Task[None] | None]:
         """Store a command (with the occurrence that it stands for) and begin to carry it out, unless it was known.
 
@@ -47,7 +47,9 @@ class CommandIntake:
         if accepted.duplicate:
             return accepted, None
         queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
-        return accepted, self._begin(stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now)
+        return accepted, self._begin(
+            stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now, accepted.arrival
+        )
 
     def alone(self, key: str) -> AbstractAsyncContextManager[None]:
         """No command changes the session with this key while the block runs."""
@@ -58,12 +60,16 @@ class CommandIntake:
         accepted, _ = await self.take(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
         return accepted.inbox_id
 
-    def _begin(self, inbound: FromChat, inbox_id: int, owner: Owner, received_at: int) -> asyncio.Task[None]:
+    def _begin(
+        self, inbound: Inbound, inbox_id: int, owner: Owner, received_at: int, arrival: int
+    ) -> asyncio.Task[None]:
         written = str(inbound.input[0].content).removeprefix("/")
         name, _, words = written.partition(" ")
-        admin = self._members.standing_of(inbound.chat) is PersonStanding.ADMIN
-        own = session_of(inbound.chat, self._members.rules_of(inbound.chat.address))
-        request = Request(BY_NAME[name], words, inbound, inbox_id, owner, admin, own, received_at)
+        admin, own = False, inbound.session
+        if isinstance(inbound, FromChat):
+            admin = self._members.standing_of(inbound.chat) is PersonStanding.ADMIN
+            own = session_of(inbound.chat, self._members.rules_of(inbound.chat.address))
+        request = Request(BY_NAME[name], words, inbound, inbox_id, owner, admin, own, received_at, arrival)
         task = self._commands.begin(request)
         if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
             self._members.directory.switching(own, task)
@@ -76,7 +82,7 @@ class CommandIntake:
 
     def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> bool:
         """Begin it. False if nobody here can."""
-        if not isinstance(inbound, FromChat) or inbound.account not in self._members.accounts:
+        if isinstance(inbound, FromChat) and inbound.account not in self._members.accounts:
             return False
-        self._begin(inbound, row.id, owner, row.received_at)
+        self._begin(inbound, row.id, owner, row.received_at, row.arrival)
         return True

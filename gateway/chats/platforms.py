@@ -26,6 +26,7 @@ from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import Store
 from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
+from gateway.chats.onpage import show_on_page
 from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
 from gateway.chats.unread import TakesAgain, UnreadBox, UnreadTries
@@ -156,8 +157,9 @@ async def platforms(
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
         carrying = ChatCommands(
-            handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory, languages
-        )
+            handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
+            partial(show_on_page, hub.queues), languages,
+        )  # fmt: skip
         commands = CommandIntake(hub.accepting, members, carrying, clock)
         unread, ways = UnreadBox(store, clock), dict[str, TakesAgain]()
         arrivals = Arrivals(

@@ -21,7 +21,7 @@ from adapters.contract.base import FromApi, FromChat, SessionKey
 from adapters.contract.chat import CallFailed, ChatAddress
 from agent_core.bell import Bell
 from agent_core.ports import Clock
-from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.schedules.rows import Claimed, ScheduleRow
 from agent_core.store.store import Conflict, Damaged, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.commandintake import CommandIntake
 from gateway.config.schedule import Schedule, ScheduleEntry
@@ -30,7 +30,7 @@ from gateway.people.access import PersonStanding
 from gateway.people.members import Members, account_of
 from gateway.people.routing import Command
 from gateway.schedule import schedules, times
-from gateway.schedule.schedules import Plan, UnreadablePlan
+from gateway.schedule.schedules import Happening, Plan, ScheduleKind, UnreadablePlan
 from gateway.schedule.times import BadTime
 from gateway.sessions.accepting import Accepting
 
@@ -227,6 +227,10 @@ class Scheduler:
             if claim is None:
                 return
             found, happening = schedules.claimed(row, plan, claim, now)
+            if happening.kind is ScheduleKind.REMINDER:
+                await self._remind_page(row, plan.page, found, happening)
+                row = found.schedule
+                continue
             title, words = schedules.page_words(happening)
             told = await self._on_page(plan.page, schedules.key_of(happening), title, words)
             row = found.schedule if told else schedules.cancelled(row, now)
@@ -237,6 +241,19 @@ class Scheduler:
             )  # fmt: skip
             if not told:
                 return
+
+    async def _remind_page(self, row: ScheduleRow, page: FromApi, found: Claimed, happening: Happening) -> None:
+        """A reminder is said by the gateway itself, as in a chat: no model is needed for it, and none can leave it out."""
+        await self._own(SessionKey.of(row.session_key))
+        said = replace(page, platform_key=schedules.key_of(happening), input=(), digest="")
+        command = Command("happen", schedules.encode_happening(happening))
+        accepted, _ = await self._commands.take(said, command, claim=found)
+        if accepted.duplicate:
+            raise Conflict(f"The occurrence {said.platform_key} is known already.")
+        log.info(
+            "schedule.claimed", schedule=row.schedule, outcome=happening.outcome.value, due=happening.due,
+            count=happening.count, late_seconds=round(happening.late_ms / 1000), inbox=accepted.inbox_id,
+        )  # fmt: skip
 
     def _seen(self, row: ScheduleRow) -> tuple[int, int]:
         return row.rev, self._accepting.aside.damage.sounds

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 
 import structlog
 
-from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.base import FromApi, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.records import dataclass
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
@@ -22,7 +23,9 @@ from agent_core.text.tongue import begin_speaking, known_sentence, speak
 from gateway.commands.registry import CommandSpec
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
+from gateway.limits.whose import shown_in
 from gateway.queues.languages import Languages
+from gateway.queues.pageanswers import page_parts
 
 log = structlog.get_logger("chat")
 
@@ -39,17 +42,20 @@ class Request:
 
     command: CommandSpec
     words: str
-    inbound: FromChat
+    inbound: Inbound
     inbox_id: int
     owner: Owner
     admin: bool
     own: SessionKey
     """The session that the chat has of its own; another one may go on in it."""
     received_at: int = 0
+    arrival: int = 0
+    """Its place among the messages of its conversation."""
 
     @property
     def origin(self) -> ChatOrigin:
-        return self.inbound.chat
+        """Where it was given: a chat, or the web page."""
+        return shown_in(self.inbound)
 
     @property
     def key(self) -> str:
@@ -90,10 +96,11 @@ class ChatCommands:
         pointed: Callable[[PlaceChange], None],
         scheduled: Callable[[], None],
         retold: Callable[[str], None],
+        on_page: Callable[[Request, list[str], str], None],
         languages: Languages,
     ) -> None:
         """`pointed` is told when it was stored what goes on in a chat, `scheduled` when schedules were, `retold` the key of a conversation of
-        which the model is told something else from now on."""
+        which the model is told something else from now on, `on_page` what was said there and which turn it took back."""
         self._handlers = handlers
         self._store = store
         self._outbox = outbox
@@ -101,6 +108,7 @@ class ChatCommands:
         self._pointed = pointed
         self._scheduled = scheduled
         self._retold = retold
+        self._on_page = on_page
         self._languages = languages
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -184,7 +192,7 @@ class ChatCommands:
         contents = [*reply.contents] or (
             [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
         )
-        rows = self._outbox.words.propose(request.origin.address, request.owner, origin, contents)
+        rows = self._parts(request, origin, contents)
         for address, told in reply.elsewhere:
             content = Content(ContentKind.ASIDE, Styled(told))
             rows += self._outbox.words.propose(address, request.owner, origin, [content])
@@ -211,7 +219,19 @@ class ChatCommands:
                     self._scheduled()
                 if reply.change.forget or reply.change.undo:
                     self._retold(request.key)
+                if isinstance(request.inbound, FromApi):
+                    self._on_page(request, [one.body.text for one in contents], reply.change.undo or "")
                 return True
         finally:
-            for address in (request.origin.address, *(address for address, _ in reply.elsewhere)):
+            own = () if isinstance(request.inbound, FromApi) else (request.origin.address,)
+            for address in (*own, *(address for address, _ in reply.elsewhere)):
                 self._outbox.words.release(address, origin, stored=stored)
+
+    def _parts(self, request: Request, origin: str, contents: Sequence[Content]) -> list[DeliveryRow]:
+        """What a command says, to be stored with what it changes."""
+        if not isinstance(request.inbound, FromApi):
+            return self._outbox.words.propose(request.origin.address, request.owner, origin, contents)
+        records = self._outbox.records
+        rows = page_parts(request.origin.address.text(), origin, contents, records.next_place, self._clock.now_ms())
+        records.placed(records.next_place + len(rows))
+        return rows

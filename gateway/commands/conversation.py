@@ -44,6 +44,7 @@ from gateway.sessions.stopping import TurnStopping
 ALWAYS = "always"
 HERE = "here"
 NEW_WORDS = sentence("A new conversation.")
+CHOSEN_ABOVE = sentence("On this page you choose it in the field above the conversation.")
 STOPPED_THERE = sentence(
     "⚠️ Your message was taken out of the queue by /stop all, given in another chat of this conversation."
 )
@@ -172,6 +173,7 @@ class ConversationCommands:
             )
         self._queues.forget_memory(request.key)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
+        self._queues.take_back(request.key, turn.turn)
         for number, message in enumerate(messages):
             key = f"retry:{request.inbound.platform_key}:{number}"
             again = asked_in(message.inbound, request.origin)
@@ -213,6 +215,8 @@ class ConversationCommands:
         return await self._set(request, replace(prefs, model=chosen), speak("From now on: {wished}.", wished=wished))
 
     async def _agent(self, request: Request) -> CommandReply:
+        if not isinstance(request.inbound, FromChat):
+            return CommandReply(speak(CHOSEN_ABOVE))
         agents = self._standings.agents
         prefs = await stored_prefs(self._store, request)
         gone = prefs.agent if prefs.agent and prefs.agent != PLAIN and prefs.agent not in agents else ""

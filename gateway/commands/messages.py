@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import structlog
 
-from adapters.contract.base import FromChat, Ticket
+from adapters.contract.base import FromApi, FromChat, Inbound, Ticket
 from adapters.contract.chat import AttachmentKind, ChatOrigin, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
@@ -84,12 +84,15 @@ class Messages:
         await self._met(inbound, ticket, cursor)
 
     async def submit(
-        self, inbound: FromChat, key: str, text: str, busy: SessionPolicy | None, *, foreign: str = ""
+        self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None, *, foreign: str = ""
     ) -> bool:
         """Take in words that a command or a button stands for; `foreign` says whose they may be, if they are not the person's.
 
         False if they were taken in before, under the same key.
         """
+        if isinstance(inbound, FromApi):  # the page shows by itself what became of it
+            asked = replace(inbound, platform_key=key, input=(InputMessage(text, foreign=foreign),), digest="")
+            return not (await self._accepting.accept(asked, busy=busy)).duplicate
         rules = self._members.rules_of(inbound.chat.address)
         said = replace(
             inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules), foreign=foreign),)

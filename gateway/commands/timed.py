@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
-from adapters.contract.base import FromChat
+from adapters.contract.base import FromApi, FromChat
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted
 from adapters.delivery.parts import content_of
@@ -28,6 +28,7 @@ from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
+from gateway.later.followups import bare
 from gateway.later.zones import SETTING, TIMEZONE, zone_for, zone_words
 from gateway.limits.whose import memory_of
 from gateway.queues.queues import Queues
@@ -157,7 +158,9 @@ class TimedCommands:
                 "NUMBER takes one back."
             )
         number = max((row.number for row in rows), default=0) + 1
-        plan = Plan(words, request.origin, zone)
+        page = bare(request.inbound) if isinstance(request.inbound, FromApi) else None
+        scope = request.inbound.memory_scope if page is not None else ""
+        plan = Plan(words, request.origin, zone, memory_scope=scope, page=page)
         now = self._clock.now_ms()
         row = schedules.reminder(
             number, str(request.inbox_id), rule, plan, request.inbound.session, request.received_at, now

@@ -19,6 +19,7 @@ from adapters.http.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
+from gateway.chats.onpage import CommandsOnPage
 from gateway.chats.platforms import Platforms
 from gateway.config.keyfiles import sealing_key
 from gateway.config.operatorkey import operator_key_of
@@ -90,7 +91,8 @@ async def open_doors(
         Refusals(store, clock, ids, hub.tell),
     )
     looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds)
-    page = WebChat(hub, looks, clock, ids, sessions.page_served(partial(_page_sessions, hub)))
+    listed = sessions.page_served(partial(_page_sessions, hub))
+    page = WebChat(hub, looks, clock, ids, listed, CommandsOnPage(chats.commands, bool(hub.doors.standings.agents)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)

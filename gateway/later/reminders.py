@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey
-from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.contract.base import FromApi, Inbound, SessionKey
+from adapters.contract.chat import ChatOrigin
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.store import Conflict, StorageUnavailable
 from agent_core.tools.base import NotPossible, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from gateway.later.followups import bare
-from gateway.later.parts import PAGE, Later
+from gateway.later.parts import Later
 from gateway.later.tasks import StartTask, Tasks, task_line
 from gateway.later.zones import SETTING, TIMEZONE, ZoneSaid, zone_for, zone_words
-from gateway.limits.whose import author_of, memory_of
+from gateway.limits.whose import memory_of, shown_in
 from gateway.schedule import reminding, schedules, times, toolspecs
 from gateway.schedule.reminding import NotUnderstood
 from gateway.schedule.schedules import ASKED, ASKED_KINDS, TASK, Plan, ScheduleKind, UnreadablePlan
@@ -251,11 +251,8 @@ def _next(rule: Rule, after: int, zone: str) -> str:
 
 def origin_of(inbound: Inbound) -> ChatOrigin:
     """Where it is told: the chat, and nothing of the message; of the web page a name that stands for it. Pure."""
-    if isinstance(inbound, FromChat):
-        chat = inbound.chat
-        return ChatOrigin(chat.address, chat.kind, chat.person, root=chat.root)
-    address = ChatAddress(PAGE, "", inbound.session.chat)
-    return ChatOrigin(address, ChatKind.PRIVATE, ChatPerson(author_of(inbound), "the person"))
+    chat = shown_in(inbound)
+    return ChatOrigin(chat.address, chat.kind, chat.person, root=chat.root)
 
 
 def plan_of(inbound: Inbound, words: str, zone: str, context: ToolContext) -> Plan:

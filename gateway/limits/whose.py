@@ -20,7 +20,7 @@ from pathlib import Path
 import structlog
 
 from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey, once
-from adapters.contract.chat import ChatKind
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core import storedjson
 from agent_core.driver.modelcalls import OfferedTools, client_tools, own_tools
 from agent_core.remembered import EVERYBODY, MemoryScopes
@@ -66,6 +66,14 @@ def author_of(inbound: Inbound) -> str:
         return inbound.task.person
     scope, slash, user = inbound.memory_scope.partition("/")
     return user if slash and scope in UNNAMED else inbound.browser
+
+
+def shown_in(inbound: Inbound) -> ChatOrigin:
+    """Where a message was written: its chat; of the web page, which is none, a name that stands for its conversation."""
+    if isinstance(inbound, FromChat):
+        return inbound.chat
+    address = ChatAddress(inbound.surface, "", inbound.session.chat)
+    return ChatOrigin(address, ChatKind.PRIVATE, ChatPerson(author_of(inbound), "the person"))
 
 
 def asker_of(inbound: Inbound) -> str:

@@ -9,6 +9,7 @@ Known to be weak: one that is held over an await may be forgotten meanwhile; ask
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from agent_core.bell import Bell
 from gateway.queues.pasts import Pasts
@@ -102,6 +103,12 @@ class Queues:
         self.pasts.drop(key)
         if (queue := self.known(key)) is not None:
             queue.memory_loaded = False
+
+    def take_back(self, key: str, turn: str) -> None:
+        """A turn was taken back: whoever watches sees it as such."""
+        if (queue := self.known(key)) is not None:
+            queue.recent = [replace(one, undone=True) if one.turn == turn else one for one in queue.recent]
+            queue.wake()
 
     def forget_memories(self) -> None:
         """The same of all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -17,6 +18,7 @@ from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
+from gateway.queues.pageanswers import PAGE, stored_answers
 from gateway.queues.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
@@ -60,11 +62,13 @@ async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf
     """Load them into the queue. What cannot be read is not shown; what is new is."""
     try:
         sights = await _sights(store, queue.session, messages_of)
+        if queue.key.startswith(f"{PAGE}/"):
+            sights = [*sights, *await stored_answers(store, queue.session)]
     except Damaged as error:
         log.warning("history.unreadable", session=queue.session, error=str(error))
         return
-    known = {sight.turn for sight in queue.recent}  # also of turns that ended meanwhile
-    sights = [*queue.recent, *(sight for sight in sights if sight.turn not in known)]
+    known = {sight.turn or sight.key for sight in queue.recent}  # also of turns that ended meanwhile
+    sights = [*queue.recent, *(sight for sight in sights if (sight.turn or sight.key) not in known)]
     queue.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
 
 
@@ -80,7 +84,7 @@ async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequen
             continue
         asked = [sight_of(row.turn, turn, message, turn.phase_since) for message in messages.get(row.turn, ())]
         before = max((sight.order for sight in sights), default=-MOST_NUMBER)
-        sights += asked or [told_sight(row, turn, before)]
+        sights += [replace(one, undone=row.undone) for one in asked or [told_sight(row, turn, before)]]
         await asyncio.sleep(0)  # each takes half a millisecond
     return sights
 

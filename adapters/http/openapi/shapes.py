@@ -106,6 +106,14 @@ class ModelList(TypedDict):
     data: list[ModelObject]
 
 
+class PageCommand(TypedDict):
+    """A command, as the page's menu shows it."""
+
+    name: str
+    words: str
+    """What it does."""
+
+
 class AboutAnswer(TypedDict):
     """What answers on the page."""
 
@@ -116,6 +124,8 @@ class AboutAnswer(TypedDict):
     notice: str
     file_bytes: int
     """How large the files of one message may be in all."""
+    commands: list[PageCommand]
+    """What may be written with a slash, instead of a message for the model."""
 
 
 class PageBubble(TypedDict):
@@ -183,6 +193,8 @@ class PageMessage(TypedDict):
     """When it was received, in ms."""
     summary: PageFigures | None
     """Null as long as the turn is not over."""
+    undone: bool
+    """It was taken back: no model is told of it any more."""
 
 
 class FileToSay(TypedDict):
@@ -213,6 +225,8 @@ class SaidMessage(TypedDict):
 
     accepted: Literal[True]
     duplicate: bool
+    command: str
+    """Which command it is; empty: it is for the model."""
 
 
 class StopAnswer(TypedDict):

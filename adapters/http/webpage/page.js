@@ -3,6 +3,7 @@
 import { attaching } from "./attach.js";
 import { $, announce, button, node, reconcile, toast } from "./dom.js";
 import * as list from "./list.js";
+import * as menu from "./menu.js";
 import { NoKey, ask, askKey, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
 import { lingers, sayNews, text, turnNode } from "./turns.js";
@@ -79,7 +80,8 @@ async function deliver() {
       if (response.status === 401) { await askKey(); continue; }
       if (response.ok) {
         message.accepted = true;
-        if (message.session !== session || turns.has(message.id)) drop(message.id);
+        const { command } = await response.json();
+        if (command || message.session !== session || turns.has(message.id)) drop(message.id);
         else keep(message);
         list.load();
       } else if (response.status < 500) {
@@ -152,12 +154,14 @@ function receive(block) {
   if (first) turns = new Map();
   let ended = false;
   for (const turn of /** @type {Turn[]} */ (JSON.parse(data))) {
-    const id = turn.key.split(":")[1] ?? turn.key;
+    const [of, said] = turn.key.split(":");
+    const id = of === session && said ? said : turn.key; // what a command or the gateway began has a key of its own
     const was = before.get(id);
     const same = was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
     turns.set(id, same ? was : turn);
     if (!first || before.size) sayNews(turn, was);
-    if (turn.state === "closed" && was && was.state !== "closed") { ended = true; notify(turn); }
+    const came = turn.state === "closed" && !turn.person && !was && !first; // a reminder, which no turn told
+    if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
     drop(id);
   }
   if (ended) list.load();
@@ -185,7 +189,7 @@ function showLink() {
 /** @param {Turn} turn */
 function notify(turn) {
   if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
-  const words = turn.bubbles.filter((b) => ["answer", "notice"].includes(b.kind)).map((b) => b.text).join(" ");
+  const words = turn.bubbles.filter((b) => ["answer", "notice", "note"].includes(b.kind)).map((b) => b.text).join(" ");
   const shown = { body: words.slice(0, 200), icon: "/static/icon.svg", tag: session };
   navigator.serviceWorker?.ready.then((ready) => ready.showNotification(list.title() || "outspoken", shown)).catch(() => {});
 }
@@ -284,6 +288,7 @@ function fit() {
 
 function typed() {
   fit();
+  menu.typed();
   store.set(`draft.${session}`, $("text").value || null);
 }
 
@@ -327,6 +332,14 @@ function begin() {
   $("text").focus();
 }
 
+/** Chooses a model or an agent for this conversation, if there is one of this name. @param {string} name */
+function choose(name) {
+  const found = [.../** @type {HTMLSelectElement} */ ($("model")).options].find((one) => one.textContent === name);
+  if (!found) return;
+  $("model").value = found.value;
+  store.set(`model.${session}`, found.value || null);
+}
+
 function begun() {
   history.pushState(null, "", `#${newName()}`);
   go(location.hash.slice(1));
@@ -343,6 +356,7 @@ async function connect() {
     $("banner").hidden = !about.notice;
     $("tries").hidden = !about.rehearsal;
     files.limit(about.file_bytes);
+    menu.offer(about.commands);
     $("model").replaceChildren(.../** @type {string[]} */ (about.models).map((name, index) => {
       const option = /** @type {HTMLOptionElement} */ (node("option", "", name));
       option.value = index ? name : "";
@@ -362,10 +376,14 @@ $("composer").addEventListener("submit", (/** @type {Event} */ event) => {
   if (!words && !files.any()) return;
   $("text").value = "";
   typed();
+  const [first, ...rest] = words.split(/\s+/);
+  if (first === "/new" && !files.any()) { begun(); if (rest.length) speak(words.slice(first.length).trim()); return; }
+  if (["/model", "/agent"].includes(first) && rest.length === 1) choose(rest[0]);
   speak(words, true);
 });
 $("text").addEventListener("input", typed);
 $("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+  if (menu.key(event)) return;
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("composer").requestSubmit(); }
 });
 $("model").addEventListener("change", () => store.set(`model.${session}`, $("model").value || null));

@@ -6,7 +6,7 @@ import { ask } from "./net.js";
 import { many, say } from "./words.js";
 
 /** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[], options?: string[], offers: string[]}} Bubble */
-/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null}} Turn */
+/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean}} Turn */
 /** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<unknown>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
@@ -24,7 +24,7 @@ const told = new Map();
 export function turnNode(turn, before, doing) {
   const item = before ?? node("li", "turn");
   /** @type {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} */
-  const parts = [{ key: "person", state: turn.person, make: () => personNode(turn, doing) }];
+  const parts = turn.person ? [{ key: "person", state: turn.person, make: () => personNode(turn, doing) }] : [];
   if (turn.state === "queued") {
     const place = say("queued", { n: turn.position });
     parts.push({ key: "hint", state: place, make: () => node("div", "hint", place) });
@@ -51,8 +51,18 @@ export function turnNode(turn, before, doing) {
   if (status) parts.push({ key: "status", state: `${status}${over}${turn.state}`, make: (was) => statusNode(status, over ? (turn.state === "closed" ? "past" : "status past") : "status", was) });
   const answer = turn.bubbles.filter((b) => b.kind === "answer").map((b) => b.text).join("\n\n");
   if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer]), make: () => footNode(turn, answer, doing) });
-  reconcile(item, parts);
+  reconcile(turn.undone ? folded(item, turn) : item, parts);
   return item;
+}
+
+/** Where a turn stands that was taken back: it can be opened, and is in nobody's way. @param {HTMLElement} item @param {Turn} turn */
+function folded(item, turn) {
+  const there = item.querySelector(":scope > .undone > div");
+  if (there) return /** @type {HTMLElement} */ (there);
+  const inside = node("div", "");
+  const short = turn.person.length > 60 ? `${turn.person.slice(0, 60)} …` : turn.person;
+  item.replaceChildren(node("details", "undone", node("summary", "", say("undone", { text: short })), inside));
+  return inside;
 }
 
 /** What is told of a turn that runs. What was told of a stall stays for a moment when it is over. @param {Turn} turn @param {Doing} doing */

@@ -1,0 +1,128 @@
+"""`/commands` on the web page: they go the way of a chat's, through the real gateway, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.commands.registry import COMMANDS
+from gateway.daemon import Serving
+from gateway.queues.pageanswers import OWN
+from tests.serving import served
+
+BROWSER = {"X-Outspoken-Browser": "browser-number-one"}
+
+
+@pytest.fixture
+async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
+    async with served(tmp_path) as serving:
+        yield serving
+
+
+class Tab:
+    """An open page: what it sent, and what it sees."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str, session: str = "c-conversation") -> None:
+        self._http, self._path, self._sent = http, f"{url}/api/sessions/{session}", 0
+
+    async def says(self, text: str, key: str = "") -> dict[str, Any]:
+        self._sent += 1
+        body = {"id": key or f"message-{self._sent:04}", "text": text}
+        async with self._http.post(f"{self._path}/messages", json=body, headers=BROWSER) as response:
+            assert response.status == 202, await response.text()
+            return await response.json()
+
+    async def sees(self, words: str, seconds: float = 30) -> dict[str, dict[str, Any]]:
+        """All messages, as soon as one of them has these words somewhere."""
+        seen: dict[str, dict[str, Any]] = {}
+        async with asyncio.timeout(seconds):
+            async with self._http.get(f"{self._path}/events", headers=BROWSER) as response:
+                async for line in response.content:
+                    if line.startswith(b"data: "):
+                        seen |= {one["key"]: one for one in json.loads(line[6:])}
+                        if words in json.dumps(list(seen.values()), ensure_ascii=False):
+                            return seen
+        raise AssertionError(seen)
+
+
+@pytest.fixture
+async def tab(up: Serving) -> AsyncGenerator[Tab]:
+    async with aiohttp.ClientSession(read_bufsize=2**20) as http:
+        yield Tab(http, up.url)
+
+
+def test_the_gateways_own_commands_are_known_as_such():
+    assert {f"/{one.name}" for one in COMMANDS if one.own} == OWN
+
+
+async def test_a_command_is_answered_by_the_gateway_and_still_there_for_whoever_comes_later(tab: Tab):
+    said = await tab.says("/memory")
+    assert said["command"] == "memory"
+    seen = await tab.sees("Nothing is remembered here")
+    (told,) = seen.values()
+    assert (told["person"], told["turn"], told["state"]) == ("/memory", "", "closed")
+    assert [one["kind"] for one in told["bubbles"]] == ["note"]
+    again = await tab.sees("Nothing is remembered here")  # as after a reload, of the store
+    assert again == seen
+
+
+async def test_the_same_id_is_the_same_command(tab: Tab):
+    await tab.says("hello")
+    await tab.sees('"closed"')
+    first = await tab.says("/undo", key="the-one-undo")
+    await tab.sees("Forgotten")
+    second = await tab.says("/undo", key="the-one-undo")
+    assert (first["duplicate"], second["duplicate"]) == (False, True)
+    seen = await tab.sees("Forgotten")
+    assert [one["person"] for one in seen.values() if one["undone"]] == ["hello"]
+    assert sum("Forgotten" in json.dumps(one) for one in seen.values()) == 1
+
+
+async def test_a_reminder_comes_by_itself_without_any_model(tab: Tab):
+    await tab.says("/remind in 1 second tea")
+    seen = await tab.sees("⏰ Reminder: tea")
+    reminder = next(one for one in seen.values() if "⏰ Reminder" in json.dumps(one, ensure_ascii=False))
+    assert (reminder["person"], reminder["turn"]) == ("", "")
+
+
+async def test_retry_answers_once_more_and_marks_what_was_there(tab: Tab):
+    await tab.says("hello")
+    await tab.sees('"closed"')
+    await tab.says("/retry")
+    async with asyncio.timeout(30):
+        while True:
+            seen = list((await tab.sees("hello")).values())
+            if len(seen) == 2 and all(one["state"] == "closed" for one in seen):
+                break
+    assert sorted(one["undone"] for one in seen) == [False, True]
+    assert {one["person"] for one in seen} == {"hello"}
+
+
+@pytest.mark.parametrize("text", ["/etc/hosts is what?", "/", "what does /memory do?", "/press why:x", "/happen {}"])
+async def test_what_is_no_command_is_for_the_model(tab: Tab, text: str):
+    assert (await tab.says(text))["command"] == ""
+
+
+@pytest.mark.parametrize("text", ["/help", "/status", "/why", "/usage", "/files", "/approvals", "/timezone", "/language", "/model", "/agent",
+                                  "/queue", "/stop", "/link", "/resume", "/unlink", "/access list", "/forget x", "/steer", "/undo", "/start"])  # fmt: skip
+async def test_every_command_says_something_here(tab: Tab, text: str):
+    assert (await tab.says(text))["command"]
+    seen = await tab.sees('"note"')
+    assert "mistake of mine" not in json.dumps(list(seen.values()))
+
+
+async def test_the_menu_has_them_with_words_in_the_browsers_language(up: Serving):
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"{up.url}/api/about", headers={"Accept-Language": "de"}) as response,
+    ):
+        commands = {one["name"]: one["words"] for one in (await response.json())["commands"]}
+    assert {"remind", "memory", "language", "why", "stop", "new"} <= set(commands)
+    assert not {"press", "happen", "post", "link"} & set(commands)
+    assert commands["new"] != next(one.words for one in COMMANDS if one.name == "new")
