@@ -63,7 +63,7 @@ async def shot(page: Page, name: str) -> None:
 
 async def test_a_conversation_with_a_tool_and_a_reload_that_loses_nothing(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
-    await expect(page.locator("h1")).to_have_text("Ask, and you will hear back.")
+    await expect(page.locator("#welcome h2")).to_have_text("Ask, and you will hear back.")
     await shot(page, "first-screen-desktop")
     await say(page, "write notes.txt: buy milk and then read notes.txt")
     await finished(page)
