@@ -19,7 +19,6 @@ from aiohttp import web
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
 from adapters.contract.callers import Callers, scope_of
 from adapters.contract.notaccepted import NotAccepted
-from adapters.contract.pagecommands import PageCommands
 from adapters.http.common import CALLER, LASTS_WORDS, Problem, caller_of, lasting_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
@@ -32,6 +31,7 @@ from agent_core.text.tongue import accepted
 from agent_core.turn.events import Verdict
 
 if TYPE_CHECKING:
+    from adapters.contract.pagecommands import PageCommands
     from adapters.http.openapi.shapes import PageBubble, PageFigures, PageMessage
 
 MAX_TEXT_CHARS = 200_000
@@ -78,7 +78,7 @@ class WebChat:
         clock: Clock,
         ids: Ids,
         listed: Mapping[HttpRoute, Handler],
-        commands: PageCommands,
+        commands: Callable[[], PageCommands],
     ) -> None:
         """`listed` serves the list of conversations."""
         self._commands = commands
@@ -133,7 +133,7 @@ class WebChat:
                 "file_bytes": most_bytes(request.client_max_size),
                 "commands": [
                     {"name": one.name, "words": one.words}
-                    for one in self._commands.menu(accepted(request.headers.get("Accept-Language", "")))
+                    for one in self._commands().menu(accepted(request.headers.get("Accept-Language", "")))
                 ],
             }
         )
@@ -224,9 +224,9 @@ class WebChat:
             digest=digest_of(content),
             language=accepted(request.headers.get("Accept-Language", "")),
         )
-        command, words = self._commands.named(text) if not body.get("files") else ("", "")
+        command, words = self._commands().named(text) if not body.get("files") else ("", "")
         if command:
-            known = await self._commands.take(said, command, words)
+            known = await self._commands().take(said, command, words)
             return _json({"accepted": True, "duplicate": known, "command": command}, status=202)
         ticket = await self._gateway.accept(said)
         return _json({"accepted": True, "duplicate": ticket.duplicate, "command": ""}, status=202)

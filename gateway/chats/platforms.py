@@ -26,7 +26,6 @@ from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import Store
 from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
-from gateway.chats.onpage import show_on_page
 from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
 from gateway.chats.unread import TakesAgain, UnreadBox, UnreadTries
@@ -158,7 +157,7 @@ async def platforms(
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
-            partial(show_on_page, hub.queues), languages,
+            partial(_on_page, hub), languages,
         )  # fmt: skip
         commands = CommandIntake(hub.accepting, members, carrying, clock)
         unread, ways = UnreadBox(store, clock), dict[str, TakesAgain]()
@@ -254,6 +253,12 @@ def _handlers(
         **MemoryCommands(store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers)).handlers(),
         "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
     }
+
+
+def _on_page(hub: Hub, request: Request, words: list[str], undone: str) -> None:
+    from gateway.chats.onpage import show_on_page  # few ask for it
+
+    show_on_page(hub.queues, request, words, undone)
 
 
 def _approvals(hub: Hub) -> Handler:

@@ -25,7 +25,6 @@ from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
 from gateway.limits.whose import shown_in
 from gateway.queues.languages import Languages
-from gateway.queues.pageanswers import page_parts
 
 log = structlog.get_logger("chat")
 
@@ -231,6 +230,8 @@ class ChatCommands:
         """What a command says, to be stored with what it changes."""
         if not isinstance(request.inbound, FromApi):
             return self._outbox.words.propose(request.origin.address, request.owner, origin, contents)
+        from gateway.queues.pageanswers import page_parts  # of the page alone
+
         records = self._outbox.records
         rows = page_parts(request.origin.address.text(), origin, contents, records.next_place, self._clock.now_ms())
         records.placed(records.next_place + len(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -19,7 +19,6 @@ from adapters.http.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
-from gateway.chats.onpage import CommandsOnPage
 from gateway.chats.platforms import Platforms
 from gateway.config.keyfiles import sealing_key
 from gateway.config.operatorkey import operator_key_of
@@ -45,6 +44,7 @@ from gateway.sessions.hub import Hub
 from gateway.version import program_version
 
 if TYPE_CHECKING:
+    from adapters.contract.pagecommands import PageCommands
     from adapters.contract.sessions import SessionAccess
 
 SHUTDOWN_SECONDS = 3.0
@@ -92,7 +92,7 @@ async def open_doors(
     )
     looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds)
     listed = sessions.page_served(partial(_page_sessions, hub))
-    page = WebChat(hub, looks, clock, ids, listed, CommandsOnPage(chats.commands, bool(hub.doors.standings.agents)))
+    page = WebChat(hub, looks, clock, ids, listed, cache(partial(_page_commands, hub, chats)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)
@@ -137,6 +137,13 @@ def _mcp(config: Config, keyring: Keyring, url: Callable[[], str]) -> McpEntranc
 def _from_here(url: str) -> str:
     """The address by which this machine calls what listens everywhere."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+def _page_commands(hub: Hub, chats: Platforms) -> PageCommands:
+    """The commands of chats, as the page has them; loaded when it is first opened."""
+    from gateway.chats.onpage import CommandsOnPage
+
+    return CommandsOnPage(chats.commands, bool(hub.doors.standings.agents))
 
 
 def _sessions(hub: Hub) -> SessionAccess:

@@ -11,14 +11,14 @@ from adapters.contract.base import MessageState, TurnSight
 from adapters.contract.chat import Content
 from adapters.contract.contents import decode, encode
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.inbox.rows import InboxRow, InboxState
+from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.store import Store
 from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE, UnreadableMessage
+from gateway.queues.languages import PAGE
 from gateway.queues.queue import RECENT_TURNS, person_words
 
-PAGE = "web"
 OWN = frozenset({"/happen", "/post"})
 """Commands that the gateway gives itself."""
 THERE = "page"
@@ -48,8 +48,8 @@ def answer_sight(key: str, order: int, person: str, words: Sequence[str], at: in
 
 async def stored_answers(store: Store, session: str) -> list[TurnSight]:
     """The latest commands of a conversation of the page that said something."""
-    rows = await store.inbox.in_lane(session, COMMAND_LANE, RECENT_TURNS)
-    done = {f"inbox:{row.id}": row for row in rows if row.state is InboxState.DONE and row.account == PAGE}
+    rows = await store.inbox.done_in_lane(session, COMMAND_LANE, RECENT_TURNS)
+    done = {f"inbox:{row.id}": row for row in rows if row.account == PAGE}
     told: dict[str, list[str]] = {}
     for found in await store.deliveries.of_all(list(done)):
         told.setdefault(found.row.origin, []).append(decode(found.row.want).body.text)

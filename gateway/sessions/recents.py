@@ -18,7 +18,7 @@ from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
-from gateway.queues.pageanswers import PAGE, stored_answers
+from gateway.queues.languages import PAGE
 from gateway.queues.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
@@ -63,6 +63,8 @@ async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf
     try:
         sights = await _sights(store, queue.session, messages_of)
         if queue.key.startswith(f"{PAGE}/"):
+            from gateway.queues.pageanswers import stored_answers  # of the page alone
+
             sights = [*sights, *await stored_answers(store, queue.session)]
     except Damaged as error:
         log.warning("history.unreadable", session=queue.session, error=str(error))

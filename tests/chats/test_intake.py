@@ -140,7 +140,15 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
             languages = Languages(LanguageRules(), hub.queues, store)
             carrying = ChatCommands(
-                {}, store, outbox, clock, members.directory.pointed, nothing, lambda _: None, languages
+                {},
+                store,
+                outbox,
+                clock,
+                members.directory.pointed,
+                nothing,
+                lambda _: None,
+                lambda _request, _words, _undone: None,
+                languages,
             )
             commands = CommandIntake(hub.accepting, members, carrying, clock)
             unread = UnreadBox(store, clock)

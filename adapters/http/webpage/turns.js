@@ -193,7 +193,7 @@ function mendedNode(bubble, turn) {
 
 /** @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
 function noticeNode(bubble, turn, doing) {
-  const box = node("div", "notice", node("div", "who", say("gateway")), node("p", "", ...text(bubble.text)));
+  const box = node("div", bubble.kind === "note" ? "notice note" : "notice", node("div", "who", say("gateway")), node("p", "", ...text(bubble.text)));
   const buttons = node("div", "buttons");
   if (bubble.actions.includes("continue")) buttons.append(button(say("continue"), () => doing.say("continue")));
   if (bubble.actions.includes("retry")) buttons.append(button(say("retry"), () => doing.say(turn.person)));

@@ -50,9 +50,10 @@ class InboxReads(StoreReading):
         named = MESSAGES.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
         return next(iter(await self._messages(named)), None)
 
-    async def in_lane(self, session: str, lane: str, limit: int) -> list[InboxRow]:
-        """The latest messages of a lane of `session`, the newest first."""
-        query = MESSAGES.where(t.inbox.c.session == session, t.inbox.c.lane == lane)
+    async def done_in_lane(self, session: str, lane: str, limit: int) -> list[InboxRow]:
+        """The latest messages of a lane of `session` that are done, the newest first."""
+        done = t.inbox.c.state == InboxState.DONE.value
+        query = MESSAGES.where(t.inbox.c.session == session, t.inbox.c.lane == lane, done)
         return await self._messages(query.order_by(t.inbox.c.id.desc()).limit(limit))
 
     async def cursor(self, account: str, channel: str) -> str | None:
