@@ -327,5 +327,6 @@ class Work:
                 left_out_chars=outcome.left_out_chars,
                 facts=outcome.facts,
                 foreign=foreign,
+                doubt=outcome.doubt,
             )
         )

@@ -32,8 +32,10 @@ from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, 
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.text.durations import duration
-from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.text.tongue import ENGLISH, speaking
+from agent_core.tools.base import DoubtCause, EffectClass, ToolStatus
 from agent_core.turn import events as ev
+from agent_core.turn.view import doubt_words
 
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
@@ -550,8 +552,12 @@ class _Teller:
                 return f"{name} was not run: its arguments could not be read."
             case ev.Refusal.NONE:
                 how = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
-                if event.status is ToolStatus.UNKNOWN:
+                if event.status is ToolStatus.UNKNOWN and event.doubt is DoubtCause.UNSAID:  # files and notes
                     return f"{name}: it is not known whether it was done; others have changed the same since."
+                if event.status is ToolStatus.UNKNOWN:
+                    with speaking(ENGLISH):
+                        because = doubt_words(event.status, event.doubt)
+                    return f"{name}: it is not known whether it was done: {because} (after {event.seconds:.1f} s)."
                 return f"{name}: {how} after {event.seconds:.1f} s."
             case _:
                 assert_never(event.refusal)

@@ -79,6 +79,19 @@ class ToolStatus(StrEnum):
     """It was started and nobody knows how it ended (the process died)."""
 
 
+class DoubtCause(StrEnum):
+    """Why nobody knows how a call ended."""
+
+    UNSAID = ""
+    """As its status says."""
+    RESTARTED = "restarted"
+    SLOW = "slow"
+    WENT_AWAY = "went_away"
+    """What carries it out ended, or was lost."""
+    NO_RESULT = "no_result"
+    """There was an answer, and no result in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as it is declared, to the model and to the turn machine."""
@@ -119,6 +132,8 @@ class ToolOutcome:
     """Small facts for logs and the tool activity on screen (paths, byte counts). Never secrets."""
     foreign: bool | None = None
     """Whether the text holds words of others, where it is otherwise with this call than `ToolSpec.foreign` says."""
+    doubt: DoubtCause = DoubtCause.UNSAID
+    """Why it is not known how it ended, if it is not."""
 
 
 class NotPossible(Exception):

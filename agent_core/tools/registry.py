@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
@@ -211,4 +212,4 @@ def cut(outcome: ToolOutcome, limit: int) -> ToolOutcome:
     tail = limit - head
     left_out = len(text) - limit
     shown = f"{text[:head]}\n[… {left_out} characters left out …]\n{text[len(text) - tail :]}"
-    return ToolOutcome(outcome.status, shown, left_out, outcome.facts, outcome.foreign)
+    return replace(outcome, text=shown, left_out_chars=left_out)

@@ -27,7 +27,7 @@ from agent_core.records import dataclass
 from agent_core.rules.consents import Kind, Lasting
 from agent_core.rules.taint import AskedWhy
 from agent_core.settings import TurnSettings
-from agent_core.tools.base import ToolStatus
+from agent_core.tools.base import DoubtCause, ToolStatus
 
 
 class Refusal(StrEnum):
@@ -231,6 +231,8 @@ class ToolReturned(Happened):
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     foreign: bool = False
     """Its text holds words of others."""
+    doubt: DoubtCause = DoubtCause.UNSAID
+    """Why it is not known how it ended, if it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from agent_core.rules.taint import AskedWhy
 from agent_core.rules.whole import may_say_nothing_more
 from agent_core.text.shown import something_to_see
 from agent_core.text.tongue import speak
-from agent_core.tools.base import ToolStatus
+from agent_core.tools.base import DoubtCause, ToolStatus
 from agent_core.turn.events import (
     ReasoningArrived,
     RemedyChosen,
@@ -140,6 +140,8 @@ class Activity:
     """When the state was entered, ms."""
     seconds: float = 0
     status: ToolStatus | None = None
+    doubt: DoubtCause = DoubtCause.UNSAID
+    """Why it is not known how it ended, if it is not."""
     started: bool = False
     """`ToolStarted` was journalled: it may have had its effect from there on."""
     intention: Json = None

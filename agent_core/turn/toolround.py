@@ -208,7 +208,7 @@ class ToolRound:
     def returned(self, event: ToolReturned) -> None:
         activity = self._by_call[event.call]
         activity.status, activity.since, activity.seconds = event.status, event.at, event.seconds
-        activity.result = event.text
+        activity.result, activity.doubt = event.text, event.doubt
         sent = event.facts.get("sent_file")
         activity.file = sent if isinstance(sent, str) else ""
         activity.full = read_full(event.facts.get(FULL))

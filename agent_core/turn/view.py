@@ -26,7 +26,7 @@ from agent_core.text.shown import plain
 from agent_core.text.tongue import beginning, sentence, speak, speaking, spoken_now
 from agent_core.tools.asked import deed, question, whole
 from agent_core.tools.asking import shown_step, steps_of
-from agent_core.tools.base import ToolStatus
+from agent_core.tools.base import DoubtCause, ToolStatus
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
     Activity,
@@ -162,7 +162,7 @@ def _view(turn: Standing, now: int, language: str) -> View:
                 bubbles.append(_activity(entry, now))
                 bubbles += _questions(entry)
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
-                    words = unsure_words(entry.name, entry.status)
+                    words = unsure_words(entry.name, entry.status, entry.doubt)
                     bubbles.append(Bubble(f"{entry.key}.unsure", BubbleKind.NOTE, words, final=True))
                 if entry.state is ActivityState.NOT_RUN and entry.why is not AskedWhy.ALWAYS and entry.decided is None:
                     words = not_run_words(entry.name, entry.why, entry.sources)
@@ -397,15 +397,25 @@ def _again_words(turn: Standing) -> str:
 # ---------------------------------------------------------------------- what is told while a turn goes on
 
 
-def unsure_words(tool: str, status: ToolStatus) -> str:
+def unsure_words(tool: str, status: ToolStatus, doubt: DoubtCause = DoubtCause.UNSAID) -> str:
     """What people read about a call whose outcome nobody knows, while the turn goes on."""
-    why = (
-        speak("it did not finish in time")
-        if status is ToolStatus.TIMED_OUT
-        else speak("the gateway was restarted while it ran")
-    )
     return speak(
         "{tool} may or may not have been done: {why}. The reply goes on from there; check before it is repeated.",
         tool=tool,
-        why=why,
+        why=doubt_words(status, doubt),
     )
+
+
+def doubt_words(status: ToolStatus, doubt: DoubtCause) -> str:
+    """Why nobody knows how a call ended; journals of before say it by its status alone."""
+    match doubt:
+        case DoubtCause.WENT_AWAY:
+            return speak("what carries it out ended, or was lost, while it ran")
+        case DoubtCause.NO_RESULT:
+            return speak("the answer that came is no result")
+        case DoubtCause.SLOW:
+            return speak("it did not finish in time")
+        case DoubtCause.RESTARTED:
+            return speak("the gateway was restarted while it ran")
+        case DoubtCause.UNSAID:
+            return doubt_words(status, DoubtCause.SLOW if status is ToolStatus.TIMED_OUT else DoubtCause.RESTARTED)

@@ -14,7 +14,16 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable
-from agent_core.tools.base import EffectClass, NotPossible, Reach, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import (
+    DoubtCause,
+    EffectClass,
+    NotPossible,
+    Reach,
+    ToolContext,
+    ToolOutcome,
+    ToolSpec,
+    ToolStatus,
+)
 from gateway.delivery.outcome import state_of
 from gateway.later.parts import Later
 from gateway.schedule.toolspecs import SEND_MESSAGE
@@ -98,6 +107,6 @@ def delivered(state: str, cause: str, name: str, *, unknown: bool) -> ToolOutcom
         )
     if unknown:
         words = f"Nobody knows whether the message to {name} came through{why}: the platform's answer was lost. Do not send it again without asking."
-        return ToolOutcome(ToolStatus.UNKNOWN, words)
+        return ToolOutcome(ToolStatus.UNKNOWN, words, doubt=DoubtCause.WENT_AWAY)
     words = f"The message to {name} is stored and goes out as soon as the platform takes it{why}; so far it has not. Do not send it again."
     return ToolOutcome(ToolStatus.OK, words)

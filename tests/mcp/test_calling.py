@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.tools.base import DoubtCause, EffectClass, ToolStatus
 from agent_core.tools.mcp.calling import (
     CallAgain,
     CallTrouble,
@@ -47,6 +47,8 @@ def test_every_end_says_why_and_whether_it_may_have_been_done(kind: type[CallTro
     assert "the very reason" in outcome.text
     sent_unanswered = kind in (Lost, Silent, Unreadable)
     assert ("may have been done" in outcome.text) == (sent_unanswered and effect is not EffectClass.PURE)
+    said = {Lost: DoubtCause.WENT_AWAY, Silent: DoubtCause.SLOW, Unreadable: DoubtCause.NO_RESULT}
+    assert outcome.doubt is said.get(kind, DoubtCause.UNSAID)
     doubtful = outcome.status in (ToolStatus.UNKNOWN, ToolStatus.TIMED_OUT)
     if effect is not EffectClass.PURE:
         assert doubtful == sent_unanswered

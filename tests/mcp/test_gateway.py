@@ -75,9 +75,19 @@ async def test_a_table_with_a_command_is_a_tool(tmp_path: Path):
     assert effects(record) == ["look"]
 
 
-@pytest.mark.parametrize("fault", ["dies", "hangs", "endless_line"])
-async def test_an_effect_whose_server_went_away_is_told_at_the_end_of_the_turn_and_done_once(
-    fault: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("dies", "ended, or was lost, while it ran"),
+        ("is_killed", "ended, or was lost, while it ran"),
+        ("endless_line", "ended, or was lost, while it ran"),
+        ("hangs", "did not finish in time"),
+        ("answers_late", "did not finish in time"),
+        ("empty_result", "is no result"),
+    ],
+)
+async def test_an_effect_whose_server_went_away_is_told_with_its_reason_at_the_end_of_the_turn_and_done_once(
+    fault: str, why: str, tmp_path: Path
 ):
     record = configured(tmp_path, fault)
     async with served(tmp_path, patient=True) as up:
@@ -86,6 +96,8 @@ async def test_an_effect_whose_server_went_away_is_told_at_the_end_of_the_turn_a
     notes = [bubble.text for bubble in view.bubbles if bubble.key.endswith(".unsure")]
     assert len(notes) == 1, view
     assert "faulty__act" in notes[0]
+    assert why in notes[0]
+    assert "restarted" not in notes[0], "the gateway was not"
     assert effects(record).count("act") == 1
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from agent_core.tools.base import EffectClass, ToolOutcome, ToolStatus
+from agent_core.tools.base import DoubtCause, EffectClass, ToolOutcome, ToolStatus
 from agent_core.tools.mcp.terms import EVERY, REPEAT, ServerTerms
 
 
@@ -62,7 +62,7 @@ def next_of(trouble: CallTrouble, attempt: int, *, safe: bool) -> CallAgain:
 def begun_before(tool: str) -> ToolOutcome:
     """The outcome of a call that a dead process began, and that is not sent again."""
     words = f"{tool} was begun, and the gateway was restarted before it came back.{_doubt(EffectClass.KEYED)}"
-    return ToolOutcome(ToolStatus.UNKNOWN, words)
+    return ToolOutcome(ToolStatus.UNKNOWN, words, doubt=DoubtCause.RESTARTED)
 
 
 def told(trouble: CallTrouble, tool: str, server: str, effect: EffectClass) -> ToolOutcome:
@@ -74,10 +74,11 @@ def told(trouble: CallTrouble, tool: str, server: str, effect: EffectClass) -> T
         case ServerRefused():
             return ToolOutcome(ToolStatus.FAILED, f"{tool} failed: {trouble}")
         case Silent():
-            return ToolOutcome(ToolStatus.TIMED_OUT, f"{about}{_doubt(effect)}")
+            return ToolOutcome(ToolStatus.TIMED_OUT, f"{about}{_doubt(effect)}", doubt=DoubtCause.SLOW)
         case _:
             status = ToolStatus.FAILED if effect is EffectClass.PURE else ToolStatus.UNKNOWN
-            return ToolOutcome(status, f"{about}{_doubt(effect)}")
+            cause = DoubtCause.NO_RESULT if isinstance(trouble, Unreadable) else DoubtCause.WENT_AWAY
+            return ToolOutcome(status, f"{about}{_doubt(effect)}", doubt=cause)
 
 
 def _doubt(effect: EffectClass) -> str:

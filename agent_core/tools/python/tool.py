@@ -18,7 +18,7 @@ import structlog
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
-from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import DoubtCause, EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import Unusable
 from agent_core.tools.python.described import Described, described, without_doubles
 from agent_core.tools.python.sources import ToolSource, sources
@@ -139,7 +139,20 @@ def failed(spec: ToolSpec, trouble: WorkerTrouble) -> ToolOutcome:
     if trouble is WorkerTrouble.SIZE:
         return ToolOutcome(ToolStatus.FAILED, f"{spec.name} ran to its end; {_why(trouble)}.")
     status = ToolStatus.FAILED if spec.effect is EffectClass.PURE else ToolStatus.UNKNOWN
-    return ToolOutcome(status, f"{spec.name} did not come to its end: {_why(trouble)}.{_doubt(spec)}")
+    words = f"{spec.name} did not come to its end: {_why(trouble)}.{_doubt(spec)}"
+    return ToolOutcome(status, words, doubt=_cause(trouble))
+
+
+def _cause(trouble: WorkerTrouble) -> DoubtCause:
+    match trouble:
+        case WorkerTrouble.SLOW:
+            return DoubtCause.SLOW
+        case WorkerTrouble.CLOSED:
+            return DoubtCause.RESTARTED
+        case WorkerTrouble.BUG | WorkerTrouble.SIZE:
+            return DoubtCause.NO_RESULT
+        case _:
+            return DoubtCause.WENT_AWAY
 
 
 def _doubt(spec: ToolSpec) -> str:

@@ -18,6 +18,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, QuotaKind, blocks
 from agent_core.text.shown import plain, shortened
 from agent_core.tools.base import (
+    DoubtCause,
     EffectClass,
     NoRoom,
     NotPossible,
@@ -96,7 +97,7 @@ class RunCommand:
         intended = context.intention if isinstance(context.intention, dict) else {}
         if context.again and intended.get("place") != self._commands.place:
             words = "The command was begun on another machine, or before the gateway's state was put back, and nobody here knows how it went. It may have been done: look before you repeat it."
-            return ToolOutcome(ToolStatus.UNKNOWN, words)
+            return ToolOutcome(ToolStatus.UNKNOWN, words, doubt=DoubtCause.RESTARTED)
         shown = shortened(plain(argv[-1] if "script" in arguments else shlex.join(argv)), _SHOWN)
         terms = await _within_room(self._commands, context)
         one = await self._commands.begin(
@@ -257,7 +258,10 @@ async def _outcome(commands: ShellCommands, place: Path, end: CommandEnd, contex
     }
     status = ToolStatus.OK if good else ToolStatus.UNKNOWN if end.cause is EndCause.UNKNOWN else ToolStatus.FAILED
     said = f"It printed:\n{output}" if output.strip() else "It printed nothing."
-    return ToolOutcome(status, f"Command {record.command} {how_ended(end, record.terms)}. {spilled}{said}", facts=facts)
+    words = f"Command {record.command} {how_ended(end, record.terms)}. {spilled}{said}"
+    return ToolOutcome(
+        status, words, facts=facts, doubt=DoubtCause.WENT_AWAY if status is ToolStatus.UNKNOWN else DoubtCause.UNSAID
+    )
 
 
 def _size(place: Path) -> int:
