@@ -47,7 +47,11 @@ def test_every_end_says_why_and_whether_it_may_have_been_done(kind: type[CallTro
     assert "the very reason" in outcome.text
     sent_unanswered = kind in (Lost, Silent, Unreadable)
     assert ("may have been done" in outcome.text) == (sent_unanswered and effect is not EffectClass.PURE)
-    said = {Lost: DoubtCause.WENT_AWAY, Silent: DoubtCause.SLOW, Unreadable: DoubtCause.NO_RESULT}
+    said: dict[type[CallTrouble], DoubtCause] = {
+        Lost: DoubtCause.WENT_AWAY,
+        Silent: DoubtCause.SLOW,
+        Unreadable: DoubtCause.NO_RESULT,
+    }
     assert outcome.doubt is said.get(kind, DoubtCause.UNSAID)
     doubtful = outcome.status in (ToolStatus.UNKNOWN, ToolStatus.TIMED_OUT)
     if effect is not EffectClass.PURE:

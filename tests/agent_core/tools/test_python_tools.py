@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from agent_core.jsonvalue import Json
 from agent_core.packages import look_again
 from agent_core.ports import SystemClock
-from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import DoubtCause, EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.builtin import tool_names
 from agent_core.tools.python.described import described
 from agent_core.tools.python.sources import ToolSource
@@ -349,6 +349,9 @@ def test_a_call_that_may_have_been_done_is_never_told_as_not_done(effect: Effect
     )  # fmt: skip
     assert (DOUBT in outcome.text) == (begun and effect is not EffectClass.PURE)
     assert (outcome.status is ToolStatus.UNKNOWN) == (begun and effect is not EffectClass.PURE)
+    if outcome.status is ToolStatus.UNKNOWN:
+        restarts = outcome.doubt in (DoubtCause.UNSAID, DoubtCause.RESTARTED)
+        assert restarts == (trouble is WorkerTrouble.CLOSED), "a restart is told where there was one"
 
 
 @given(st.sampled_from(EffectClass), st.text())
