@@ -45,6 +45,10 @@ def tools() -> list[dict[str, Any]]:
             listed.append(listed[0])
         case "odd_names":
             listed += [{"name": name, "inputSchema": EMPTY} for name in ("a b", "é", "x" * 150, "../etc", "")]
+        case "names_that_look_alike":
+            listed += [
+                {"name": name, "inputSchema": EMPTY} for name in ("a.b", "a b", "a/b", "\u202eact", "аct", "act ")
+            ]
         case "deep_schema":
             deep: dict[str, Any] = {}
             for _ in range(40):
@@ -71,6 +75,11 @@ def tools() -> list[dict[str, Any]]:
     return listed
 
 
+def bare(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+
+
 def text(words: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": words}], **more}
 
@@ -89,6 +98,11 @@ def hang() -> None:
 def flood_notifications() -> None:
     while True:
         send({"method": "notifications/message", "params": {"level": "info", "data": "x" * 100}})
+
+
+def flood_resources() -> None:
+    while True:
+        send({"method": "notifications/resources/updated", "params": {"uri": "file:///x"}})
 
 
 def flood_progress(token: Any) -> None:
@@ -151,6 +165,15 @@ def call(number: Any, name: str, token: Any) -> dict[str, Any] | None:
         "huge_result": lambda: send({"id": number, "result": text("word " * 200_000)}),
         "broken_picture": lambda: send({"id": number, "result": {"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}}),
         "odd_text": lambda: raw('{"jsonrpc":"2.0","id":' + str(number) + ',"result":{"content":[{"type":"text","text":"a\\u0000b\\ud800c\\u001b[2J"}]}}\n'),
+        "half_a_character": lambda: bare(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"caf\xe9 \xff"}]}}\n' % number),
+        "id_as_words": lambda: send({"id": str(number), "result": text("done")}),
+        "id_of_the_next": lambda: (send({"id": number + 1, "result": text("not yet asked")}), send(one)),
+        "result_and_error": lambda: send({"id": number, "result": text("done"), "error": {"code": -32000, "message": "or not"}}),
+        "several_in_a_line": lambda: raw(json.dumps([{"jsonrpc": "2.0", **one}] * 2) + "\n"),
+        "nested_for_ever": lambda: raw('{"jsonrpc":"2.0","id":' + str(number) + ',"result":{"content":[],"structuredContent":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}}\n"),
+        "endless_number": lambda: raw('{"jsonrpc":"2.0","id":' + str(number) + ',"result":{"content":[],"structuredContent":{"a":' + "9" * 100_000 + "}}}\n"),
+        "asks_for_ever": lambda: [elicit({"properties": {"seats": {"type": "integer"}}}) for _ in range(100_000)],
+        "floods_resources": flood_resources,
         "junk_between": lambda: (raw("DEBUG: here I am\n" * 500), send(one)),
         "half_a_message": lambda: (raw('{"jsonrpc": "2.0", "id":'), os._exit(0)),
         "closes_output": lambda: (os.close(1), hang()),
@@ -232,6 +255,9 @@ def main() -> None:
             raw("Welcome to the server\n\n")
         case "child_stays":
             child()
+        case "answers_before_it_is_asked":
+            for number in range(20):
+                send({"id": number, "result": text("made up")})
         case "does_not_end":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         case _:

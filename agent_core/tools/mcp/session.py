@@ -41,6 +41,7 @@ MOST_RESOURCES = 500
 MOST_ROUNDS = 10
 """So often a call may be answered by another question."""
 STATE_SECONDS = 0.2
+_NO_RESULT = "answered with something that is no result"
 Ask: TypeAlias = Callable[[str, Json, str], Awaitable[ToolAnswer]]
 """(words, the form's schema, or an address) to what the person says."""
 
@@ -209,7 +210,10 @@ async def connection(
             transport = over_stdio(terms, link, lifeline) if terms.command else over_http(terms, link, login)
             info = types.Implementation(name="outspoken", version="1")
             client = Client(transport, client_info=info, message_handler=said, elicitation_callback=asked, cache=None)
-            await stack.enter_async_context(client)
+            try:
+                await stack.enter_async_context(client)
+            except* ValidationError:
+                raise Unreadable(_NO_RESULT) from None
         server = client.server_info
         about = f"{server.title or server.name} {server.version}" if server is not None else ""
         yield Connected(client, link, label(about, 100))
@@ -251,7 +255,7 @@ def _trouble(error: Exception, link: McpLink) -> Lost | ServerRefused | Unreadab
             return Lost(f"went away ({link.why})")
         return ServerRefused(_server_words(error))
     if isinstance(error, ValidationError):
-        return Unreadable("answered with something that is no result")
+        return Unreadable(_NO_RESULT)
     return Lost(f"went away ({link.why or type(error).__name__})")
 
 

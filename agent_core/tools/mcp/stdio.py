@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -19,7 +20,7 @@ import structlog
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp.types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
+from mcp.types.jsonrpc import JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
 
 from agent_core.text.wellformed import well_formed
 from agent_core.tools.mcp.lifeline import Lifeline
@@ -35,6 +36,8 @@ LINES_A_MINUTE = 120
 """Lines of its standard error that are logged; more are counted."""
 AT_ONCE = 100
 """So many messages are handed on before others have the loop."""
+_ANSWER = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15})\s*,\s*"(?:result|error)"\s*:')
+"""How an answer begins as programs write it; what stands deeper in a line is nobody's answer."""
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
 
@@ -112,7 +115,10 @@ async def _read(
 
 
 def _message(line: bytes) -> JSONRPCMessage | None:
-    """The message in a line, also where its text holds half a character; None if there is none."""
+    """The message in a line, also where its text holds half a character; None if there is none.
+
+    An answer that cannot be read is one without anything in it: whoever waits for it learns that now, not when its time is over.
+    """
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
@@ -120,10 +126,13 @@ def _message(line: bytes) -> JSONRPCMessage | None:
     if not line.lstrip().startswith(b"{"):
         return None
     try:
-        mended = well_formed(json.dumps(json.loads(line), ensure_ascii=False))
-        return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+        said: object = json.loads(line.decode("utf-8", "replace"))
+        return jsonrpc_message_adapter.validate_json(well_formed(json.dumps(said, ensure_ascii=False)), by_name=False)
     except (ValueError, RecursionError):
+        answered = _ANSWER.match(line)
+    if answered is None:
         return None
+    return JSONRPCResponse(jsonrpc="2.0", id=int(answered[1]), result={})
 
 
 def _unread(link: McpLink, terms: ServerTerms, line: bytes) -> None:
