@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import ClassVar, Protocol, TypeAlias
 
+from adapters.contract.callers import Caller
 from adapters.contract.chat import ChatOrigin
 from agent_core.failures.exits import Exit
 from agent_core.jsonvalue import Json
@@ -396,6 +397,6 @@ class Gateway(Protocol):
         """What was asked and answered is not kept any longer; what still runs of it is stopped."""
         ...
 
-    async def why(self, turn: str) -> tuple[str, ...]:
-        """The causal story of a turn in plain sentences, from the journal alone; empty if there is no such turn."""
+    async def why(self, turn: str, caller: Caller, browser: str) -> tuple[str, ...]:
+        """The causal story of a turn in plain sentences, from the journal alone; empty if the caller, or their browser, has no such turn."""
         ...

@@ -252,7 +252,8 @@ class WebChat:
         return _json({"done": await self._gateway.approve(key, turn, call, verdict, "web", lasts)})
 
     async def _why(self, request: web.Request) -> web.StreamResponse:
-        return _json({"lines": list(await self._gateway.why(request.match_info["turn"]))})
+        lines = await self._gateway.why(request.match_info["turn"], request[CALLER], _browser_realm(request) or "")
+        return _json({"lines": list(lines)})
 
 
 def page_realm(request: web.Request, session: str) -> str | None:
@@ -262,8 +263,11 @@ def page_realm(request: web.Request, session: str) -> str | None:
     Where one key opens the page for all, or none is needed, nobody sees what was said in another browser.
     """
     realm = request[CALLER].realm
-    if realm or not session.startswith(OWN):
-        return realm
+    return realm if realm or not session.startswith(OWN) else _browser_realm(request)
+
+
+def _browser_realm(request: web.Request) -> str | None:
+    """Whose conversations a browser has where it needs no key of its own; None if the request does not say which browser's."""
     browser = request.headers.get(BROWSER, "")
     if not _SESSION.fullmatch(browser):
         return None

@@ -1,4 +1,9 @@
-"""What the buttons beneath an answer do."""
+"""What the buttons beneath an answer do.
+
+A platform hands on what a person's program says was pressed, and a modified program says what it likes. So a button counts only where
+something of its turn is shown: what waits in a conversation is decided there, and told there.
+Law (tests/chats/test_forged.py): with whatever turn and call a press names, nothing of another chat's turn changes or is told.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +28,9 @@ log = structlog.get_logger("chat")
 
 ELSEWHERE_WORDS = sentence(
     "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
+)
+FOREIGN_WORDS = sentence(
+    "This button belongs to another chat, or to something that is not kept any more. It does nothing here."
 )
 AGREEING = {name: lasts for lasts, (name, *_) in APPROVE.items()} | {"allow": Lasting.ONCE}
 """For how long a button agrees; buttons of older versions may still stand in chats."""
@@ -49,9 +57,11 @@ class Buttons:
     async def press(self, request: Request) -> CommandReply:
         kind, _, rest = request.words.partition(":")
         turn, _, mark = rest.partition(":")
-        shown = await self._store.turns.one(turn) if request.origin.kind is ChatKind.PRIVATE else None
-        if kind in ("continue", "retry") and shown is not None and shown.session != request.owner.session:
-            return CommandReply(ELSEWHERE_WORDS)
+        if not await self._store.deliveries.shown(request.origin.address.text(), turn):
+            return CommandReply(speak(FOREIGN_WORDS))
+        row = await self._store.turns.one(turn) if request.origin.kind is ChatKind.PRIVATE else None
+        if kind in ("continue", "retry") and row is not None and row.session != request.owner.session:
+            return CommandReply(speak(ELSEWHERE_WORDS))
         match kind:
             case "continue":
                 # By the turn, not by the press: pressed twice, or by two people, it is one wish.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
 from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket
+from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.driver.closing import Closer, Herald, NoHerald
 from agent_core.driver.work import World
@@ -25,7 +26,7 @@ from agent_core.store.store import Store
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import Verdict
 from gateway.delivery.chatside import ChatSide, NoChats
-from gateway.explain.story import why
+from gateway.explain.telling import told_to
 from gateway.limits.alerts import Announce
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
@@ -233,5 +234,5 @@ class Hub:
     async def delete_response(self, kept: KeptResponse) -> None:
         await self._responses.delete(kept)
 
-    async def why(self, turn: str) -> tuple[str, ...]:
-        return await why(self._store, turn, self._clock.now_ms)
+    async def why(self, turn: str, caller: Caller, browser: str) -> tuple[str, ...]:
+        return await told_to(caller, browser, self._store, turn, self._clock.now_ms)

@@ -118,6 +118,9 @@ class DiscordHarness:
     def press(self, place: Channel, person: User, message: str, label: str) -> None:
         self.fake.people.press(place.messages[int(message)], person, label)
 
+    def forge(self, place: Channel, person: User, message: str, data: str) -> None:
+        self.fake.people.press_raw(place.messages[int(message)], person, data)
+
     def remove(self, place: Channel, message: str) -> None:
         self.fake.people.remove(place.messages[int(message)])
 

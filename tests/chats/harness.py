@@ -113,6 +113,10 @@ class Harness(Scene, Protocol):
 
     def press(self, place: Any, person: Any, message: str, label: str) -> None: ...
 
+    def forge(self, place: Any, person: Any, message: str, data: str) -> None:
+        """A modified client presses a button that is not there: what comes back is of its own making."""
+        ...
+
     def remove(self, place: Any, message: str) -> None: ...
 
     def redeliver(self) -> None:

@@ -16,6 +16,7 @@ from tests.chats.harness import Seen
 from tests.chats.model import ScriptedModel, scripted_model
 from tests.fakes.common import LoseAnswer, Reset, Step
 from tests.fakes.slack import Channel, Message, Shown, SlackFake, User, gateway_page, ratelimited, refusal
+from tests.fakes.slack.blocks import Button
 
 WRITES = (
     "chat.postMessage", "chat.update", "chat.delete", "chat.startStream", "chat.appendStream", "chat.stopStream",
@@ -173,6 +174,10 @@ class SlackHarness:
 
     def press(self, place: Where, person: User, message: str, label: str) -> None:
         self.fake.people.press(self._message(place, message), person, label)
+
+    def forge(self, place: Where, person: User, message: str, data: str) -> None:
+        forged = Button("Forged", "outspoken.forged", "b", data, "button")
+        self.fake.people.press_raw(self._message(place, message), person, forged)
 
     def remove(self, place: Where, message: str) -> None:
         self.fake.people.delete(self._message(place, message))

@@ -106,6 +106,9 @@ class TelegramHarness:
     def press(self, place: Where, person: User, message: str, label: str) -> None:
         self.fake.people.press(place.chat.messages[int(message)], person, label)
 
+    def forge(self, place: Where, person: User, message: str, data: str) -> None:
+        self.fake.people.press_raw(place.chat.messages[int(message)], person, data)
+
     def remove(self, place: Where, message: str) -> None:
         self.fake.people.remove(place.chat.messages[int(message)])
 

@@ -20,6 +20,7 @@ from agent_core.limits.spend import Budget
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.tools.base import EffectClass
+from gateway.explain.story import why
 from gateway.limits.budgets import BudgetWarning, payer_of
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 from tests.serving import served
@@ -105,7 +106,7 @@ async def test_the_notice_says_which_budget_how_much_and_when_it_opens(tmp_path:
         spend = end.exit.spend
         assert spend is not None
         assert 0 < spend.opens_in_seconds <= 24 * 3600
-        assert "is used up" in "\n".join(await rig.hub.why(end.turn))
+        assert "is used up" in "\n".join(await why(rig.store, end.turn, SystemClock().now_ms))
 
 
 async def test_a_limit_in_money_counts_by_the_price(tmp_path: Path):

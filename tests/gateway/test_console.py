@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
+from adapters.contract.callers import ANYBODY
 from adapters.contract.chat import Ability, AdapterSight, Button, ChatAddress, Content, ContentKind
 from adapters.contract.pacing import Urgency
 from adapters.delivery.reconcile import Hand, LookLater, Part, by_hand, next_step, objection, want_hash
@@ -378,7 +379,7 @@ async def test_a_turn_is_told_as_why_tells_it_while_it_runs_and_after(tmp_path: 
         assert (turn["exit"], turn["class"], turn["place"]) == ("answered", "clean", "web/page/console-test")
         assert [one["id"] for one in seen["sessions"]["list"]] == [turn["session"]]
         shown = await until(http, f"/console/api/turns/{turn['id']}/live", lambda s: s["exit"] == "answered")
-        assert tuple(shown["story"]) == await up.hub.why(turn["id"])
+        assert tuple(shown["story"]) == await up.hub.why(turn["id"], ANYBODY, "")
         assert any("runs write_file" in one for line in shown["timeline"] for one in line["decisions"])
         for id_, words in ((turn["id"], "The turn was answered."), (turn["session"], "answered after")):
             told = await (await http.get(f"/console/api/explain/{id_}")).json()

@@ -13,10 +13,12 @@ from aiohttp import web
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.failures.exits import ExitCode
+from agent_core.ports import SystemClock
 from agent_core.tools.base import EffectClass
 from agent_core.turn.events import Verdict
 from agent_core.turn.view import BubbleKind, View
 from gateway.config.types import SessionPolicy
+from gateway.explain.story import why
 from tests.gateway.rig import QUICK, CountingTool, call_chunk, chunk, gateway
 
 Messages = list[dict[str, Any]]
@@ -233,7 +235,7 @@ async def test_why_tells_the_story(tmp_path: Path):
     async with gateway(tmp_path, stalls, settings=replace(QUICK, stall_seconds=0.2)) as rig:
         end = await rig.say("go")
         assert end.exit.code is ExitCode.BROKEN_IN_TEXT
-        story = "\n".join(await rig.hub.why(end.turn))
+        story = "\n".join(await why(rig.store, end.turn, SystemClock().now_ms))
         assert "went quiet" in story
         assert "asked the model to go on" in story
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, FromChat, SessionKey, once
-from adapters.contract.callers import EVERYTHING, KeyTerms
+from adapters.contract.callers import EVERYTHING, Caller, KeyTerms
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.limits.budgets import Amount
@@ -263,7 +263,7 @@ async def test_explain_says_which_agent_a_turn_ran_as_and_with_which_key(tmp_pat
                 model="coder", messages=[{"role": "user", "content": "hello"}]
             )
         turn = got.model_extra["outspoken"]["turn"]
-        story = "\n".join(await up.hub.why(turn))
+        story = "\n".join(await up.hub.why(turn, Caller("laptop", "ada"), ""))
         assert "agent coder" in story
         assert "with the API key laptop" in story
         assert key not in story

@@ -98,6 +98,9 @@ class ToyHarness:
     def press(self, place: Where, person: Person, message: str, label: str) -> None:
         self.server.presses(place.chat, person, message, label)
 
+    def forge(self, place: Where, person: Person, message: str, data: str) -> None:
+        self.server.pressed(place.chat, person, message, data)
+
     def remove(self, place: Where, message: str) -> None:
         del place.chat.messages[message]
 

@@ -130,8 +130,11 @@ class ToyServer:
         )
 
     def presses(self, chat: Chat, person: Person, message: str, label: str) -> None:
+        self.pressed(chat, person, message, dict(chat.messages[message].buttons)[label])
+
+    def pressed(self, chat: Chat, person: Person, message: str, data: str) -> None:
+        """What a person's program sends for a press, whatever it is."""
         shown = chat.messages[message]
-        data = dict(shown.buttons)[label]
         self._tell(
             Event(
                 number=self.number(),

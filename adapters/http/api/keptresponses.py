@@ -17,10 +17,11 @@ from adapters.http.api.completions import Completion
 from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import SEALED, included, response_ref
 from adapters.http.api.spelling import ApiJob, Spelling
-from adapters.http.api.taking import NO_RESPONSE, is_theirs
+from adapters.http.api.taking import NO_RESPONSE
 from adapters.http.common import CALLER, Problem, problem_response
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.sealing import Seals
+from adapters.http.theirs import asked_by
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
 from agent_core.records import dataclass
@@ -76,7 +77,7 @@ class KeptResponses:
         """The same of a chat completion that its client waits for in another connection."""
         found = _COMPLETION.fullmatch(request.match_info["completion"])
         kept = await self.gateway.request(found[1], int(found[2])) if found is not None else None
-        if kept is None or not is_theirs(kept, request[CALLER]):
+        if kept is None or not asked_by(kept.inbound, request[CALLER]):
             words = "There is no such completion, or it is not kept any longer."
             return problem_response(Problem(404, words, param="completion_id", code="completion_not_found"))
         return _json(await self._stopped(kept, Completion(replace(job_of(kept, stream=False), errors=ErrorsAs.WORDS))))
@@ -129,7 +130,7 @@ class KeptResponses:
     async def _kept(self, request: web.Request) -> KeptResponse | Problem:
         found = response_ref(request.match_info["response"])
         kept = await self.gateway.response(*found) if found is not None else None
-        if kept is None or not is_theirs(kept, request[CALLER]):
+        if kept is None or not asked_by(kept.inbound, request[CALLER]):
             return Problem(404, NO_RESPONSE, param="response_id", code="response_not_found")
         return kept
 
@@ -142,7 +143,7 @@ class KeptResponses:
                 asked.setdefault((whose[2], int(whose[3])), []).append(name)
         for ref, here in [*asked.items()][:MOST_REFERRED]:
             kept = await self.gateway.response(*ref)
-            if kept is None or not is_theirs(kept, caller):
+            if kept is None or not asked_by(kept.inbound, caller):
                 continue
             job = replace(job_of(kept, stream=False), thinking=True)
             output = (await self._now(kept, job)).get("output")

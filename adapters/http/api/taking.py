@@ -8,7 +8,7 @@ from dataclasses import field, replace
 
 from aiohttp import web
 
-from adapters.contract.base import Gateway, KeptResponse, SessionKey, Ticket
+from adapters.contract.base import Gateway, SessionKey, Ticket
 from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.api.asked import ApiRequest, KnownItems, Referring
@@ -19,6 +19,7 @@ from adapters.http.common import CALLER, Problem, refusal
 from adapters.http.consent import wish_of_key, wish_with
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.sealing import Seals
+from adapters.http.theirs import asked_by
 from adapters.http.tracecontext import traceparent_of
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
@@ -52,15 +53,6 @@ def platform_key_of(request: web.Request, asked: ApiRequest, request_id: str) ->
 def mark_of(asked: ApiRequest) -> str:
     """The same of two requests with one body from one caller, in one conversation."""
     return f"{asked.caller.key}/{asked.whose}/{asked.digest}"
-
-
-def is_theirs(kept: KeptResponse, caller: Caller) -> bool:
-    """Whether somebody may have a response: each owner of keys has their own, and so has each user of one that names them."""
-    inbound = kept.inbound
-    if not inbound.stateless or inbound.response is not None:
-        return inbound.session.person == caller.realm
-    person = inbound.memory_scope.partition("/")[2] if inbound.key else ""
-    return Caller(inbound.key, person).realm == caller.realm
 
 
 WAITS_UNSEEN = (
@@ -164,7 +156,7 @@ class Taking:
         if asked.before is None:
             return asked
         kept = await self.gateway.response(*asked.before)
-        if kept is None or not is_theirs(kept, asked.caller):
+        if kept is None or not asked_by(kept.inbound, asked.caller):
             return Problem(400, NO_RESPONSE, param="previous_response_id", code="previous_response_not_found")
         session = kept.inbound.session
         goes_on = kept.latest and asked.kept and not asked.said_before and not kept.inbound.stateless

@@ -68,6 +68,11 @@ class DeliveryReads(StoreReading):
         named = (c.surface == surface, c.origin == origin, c.bubble == bubble, c.part == part)
         return next(iter(await self._deliveries(_PARTS.where(*named))), None)
 
+    async def shown(self, surface: str, origin: str) -> bool:
+        """Whether anything of a turn is, or was, to be seen there."""
+        c = t.deliveries.c
+        return bool(await self._asks.all(select(c.id).where(c.surface == surface, c.origin == origin).limit(1)))
+
     async def of(self, origin: str) -> list[Delivery]:
         """All parts of a turn, or of the answer to a command."""
         return await self._deliveries(_PARTS.where(t.deliveries.c.origin == origin).order_by(t.deliveries.c.place))
