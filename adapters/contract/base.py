@@ -368,8 +368,9 @@ class Gateway(Protocol):
 
     async def approve(
         self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
-    ) -> bool:
-        """Answer a request for approval; what lasts longer than is offered counts once. False if there is none (any more)."""
+    ) -> str:
+        """Answer a request for approval, as whoever asked; what lasts longer than is offered counts once. Why it does not count, in words; empty:
+        it does."""
         ...
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:

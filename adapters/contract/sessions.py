@@ -119,6 +119,8 @@ class OpenApproval:
     """Then it counts as not given, ms."""
     offers: tuple[Lasting, ...] = (Lasting.ONCE,)
     """For how long it may be given."""
+    diff: str = ""
+    """What becomes of a file, if that is known."""
 
 
 class DecisionFate(StrEnum):

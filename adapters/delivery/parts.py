@@ -25,7 +25,7 @@ from adapters.contract.chat import (
     Traits,
 )
 from adapters.text.files import CodeFile
-from adapters.text.styled import Span, Style, Styled
+from adapters.text.styled import Span, Style, Styled, in_order
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
 from agent_core.text.ours import THEIRS, imitates
@@ -222,7 +222,7 @@ def _approval(bubble: Bubble, turn: str) -> list[WantedPart]:
     words, _, _ = bubble.text.rpartition("\n")  # the time that is left would go on changing
     text = f"🔐 {words}"
     asked = text.find("\n") + 1
-    spans = (Span(asked, len(text), Style.CODE),) if asked else ()  # in which nobody is mentioned and nothing is a link
+    spans = _verbatim(text, asked, bubble.change) if asked else ()
     content = Content(ContentKind.APPROVAL, Styled(text, spans), buttons)
     asking = WantedPart(bubble.key, 0, content, final=True)
     if not bubble.whole:
@@ -231,6 +231,18 @@ def _approval(bubble: Bubble, turn: str) -> list[WantedPart]:
         ContentKind.FILE, Styled(), silent=True, file_text=bubble.whole, file_name=f"approval-{mark}.txt"
     )  # fmt: skip
     return [replace(asking, bubble=f"{bubble.key}.all", content=all_of_it), asking]
+
+
+def _verbatim(text: str, start: int, change: str) -> tuple[Span, ...]:
+    """All from there on as it stands: nobody is mentioned in it, and nothing is a link. What changes is a block of its own."""
+    at = text.find(f"\n{change}\n") + 1 if change else 0
+    if not at:
+        return (Span(start, len(text), Style.CODE),)
+    end = at + len(change)
+    around = ((start, at - 1), (end + 1, len(text)))
+    return in_order(
+        [Span(at, end, Style.PRE, "diff"), *(Span(one, other, Style.CODE) for one, other in around if one < other)]
+    )
 
 
 def _question(bubble: Bubble, turn: str) -> WantedPart:

@@ -249,7 +249,8 @@ class WebChat:
         if (lasts := lasting_of(body.get("lasts"))) is None:
             raise _Refused(400, LASTS_WORDS)
         verdict = Verdict.GIVEN if approve else Verdict.DENIED
-        return _json({"done": await self._gateway.approve(key, turn, call, verdict, "web", lasts)})
+        refused = await self._gateway.approve(key, turn, call, verdict, "web", lasts)
+        return _json({"done": not refused, "words": refused})
 
     async def _why(self, request: web.Request) -> web.StreamResponse:
         lines = await self._gateway.why(request.match_info["turn"], request[CALLER], _browser_realm(request) or "")
@@ -287,6 +288,7 @@ def wire(sight: TurnSight) -> PageMessage:
             "seconds": b.seconds,
             "call": b.call,
             "whole": b.whole,
+            "change": b.change,
             "offers": [*b.offers],
             "actions": [*b.actions],
             "options": [*b.options],

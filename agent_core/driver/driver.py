@@ -32,6 +32,7 @@ from agent_core.text.wellformed import storable
 from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolChanged, changed_words
 from agent_core.turn.effects import (
+    AskApproval,
     Effect,
     EndTurn,
     Record,
@@ -39,6 +40,7 @@ from agent_core.turn.effects import (
     SetAside,
 )
 from agent_core.turn.events import (
+    ChangeShown,
     DeadlinePassed,
     DriverFailed,
     Event,
@@ -323,6 +325,9 @@ class TurnDriver:
                     pass  # it is written behind its fact
                 case RunTool() if not self._holding:
                     effects += await self._check(effect, intended, doing)
+                case AskApproval() if not self._holding:
+                    effects += await self._show_change(effect)
+                    doing.append(effect)
                 case EndTurn():
                     ending = effect
                 case SetAside():
@@ -388,6 +393,16 @@ class TurnDriver:
                 text, refusal = changed_words(checked), Refusal.UNKNOWN_TOOL
         refused = ToolReturned(at=now, call=effect.call, status=ToolStatus.REFUSED, text=text, refusal=refusal)
         return self._feed(refused)
+
+    async def _show_change(self, effect: AskApproval) -> list[Effect]:
+        """What the call would change is seen together with the question, never after it."""
+        checked = self._work.checked(RunTool(effect.call, effect.name, effect.arguments))
+        if not isinstance(checked, Runnable):
+            return []
+        change = await self._world.tools.change(checked, self._work.context(effect.call))
+        if change is None:
+            return []
+        return self._feed(ChangeShown(at=self._world.clock.now_ms(), call=effect.call, change=change))
 
     async def _close(self, ending: EndTurn) -> None:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""

@@ -497,6 +497,8 @@ class _Teller:
                     finished
                 ]
                 return f"It was unclear whether the reply only promises something, so the model was asked whether it is finished. {word}."
+            case ev.ChangeShown(change=change):
+                return f"What it would change was shown: {change.added} lines more, {change.removed} lines less."
             case ev.ApprovalAnswered():
                 lasts = {
                     Lasting.ONCE: "",

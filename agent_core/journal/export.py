@@ -295,6 +295,8 @@ class _Redacting:
                 return replace(event, text=text, facts=facts)
             case ev.Steered():
                 return replace(event, input=self._input(event.input))
+            case ev.ChangeShown(change=change):
+                return replace(event, change=replace(change, diff=self.letters.text(change.diff)))
             case ev.ApprovalAnswered() | ev.StopRequested():
                 return replace(event, by="")
             case ev.Compacted():

@@ -116,6 +116,8 @@ def event_words(event: ev.Event, *, show_text: bool = False) -> str:
             ok = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
             refused = f", {event.refusal.value.replace('_', ' ')}" if event.refusal else ""
             return _sized(f"the tool call {event.call} returned: {ok}{refused}", event.text, show_text=show_text)
+        case ev.ChangeShown(change=change):
+            return f"what the call {event.call} would change was shown (+{change.added} −{change.removed})"
         case ev.ApprovalAnswered():
             return f"approval of the call {event.call}: {event.verdict.value}"
         case ev.Steered():

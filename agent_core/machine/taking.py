@@ -38,6 +38,7 @@ from agent_core.turn.events import (
     ApprovalAsked,
     CallBroke,
     CallSettled,
+    ChangeShown,
     Compacted,
     DeadlinePassed,
     DoneSaid,
@@ -562,6 +563,11 @@ def go_on(turn: Standing, at: int) -> list[Effect]:
         turn.questions.appendleft(NextStep(at))
     elif not turn.round.under_way:
         turn.questions.appendleft(PendingCalls(at))
+    return []
+
+
+def show_change(turn: Standing, event: ChangeShown) -> list[Effect]:
+    turn.round.shown(event)
     return []
 
 

@@ -42,6 +42,7 @@ from agent_core.turn.events import (
     ApprovalAsked,
     CallBroke,
     CallSettled,
+    ChangeShown,
     Compacted,
     DeadlinePassed,
     DoneSaid,
@@ -51,6 +52,7 @@ from agent_core.turn.events import (
     FailureJudged,
     Happened,
     LoopFound,
+    OfCall,
     OverlapFound,
     ReasoningArrived,
     RefusalBegan,
@@ -240,7 +242,7 @@ class Turn(Standing):
             return _misfit_judgement(self, event)
         if self.phase not in row.phases:
             return row.otherwise
-        return self.round.misfit(event) if isinstance(event, ToolStarted | ToolReturned | ApprovalAnswered) else ""
+        return self.round.misfit(event) if isinstance(event, OfCall) else ""
 
     def _take(self, event: Event) -> list[Effect]:
         """Change the state by an event that fits."""
@@ -348,6 +350,7 @@ FACTS: Mapping[type[Happened], Row] = dict((
     _fact(DoneSaid, taking.hear_whether_done, *_ASKING),
     _fact(ToolStarted, taking.start_tool, *_ACTING),
     _fact(ToolReturned, taking.take_result, *_ACTING),
+    _fact(ChangeShown, taking.show_change, *_ACTING),
     _fact(ApprovalAnswered, taking.take_approval, *_ACTING),
     _fact(Steered, taking.keep_steer, *_OPEN),
     _fact(TakenOver, taking.restart, *_OPEN),

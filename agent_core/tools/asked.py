@@ -6,6 +6,8 @@ long for one message of a chat, the longest others are cut, in their middle, and
 itself, nobody is asked (`unasked`): two calls that look the same are not to be told apart by what is left out. The host of an address is named as
 it is called.
 
+Where it is known what a call makes of a file, that stands below as a diff (`changed`), in the place of the arguments that it shows.
+
 Laws (tests/agent_core/test_asked.py): every argument is named, and none twice; each has one line; it all fits into `MOST`; a value that is not
 cut can be read back; a line that is cut says so before its value; of what is asked, everything decisive can be read back.
 """
@@ -18,6 +20,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
+from agent_core.text.diffs import FileChange
 from agent_core.text.shown import middle, plain
 from agent_core.text.tongue import number, speak, speak_many, speaking, spoken_now
 from agent_core.tools.arguments import parsed
@@ -31,29 +34,53 @@ LONGEST_HOST = 253
 SHORTEST = 40
 """No value is cut to less."""
 MOST_LINES = 12
+LEAST_CHANGE = 300
+"""Characters that a change has at least, however long the rest is."""
 
 
-def question(tool: str, arguments: str) -> str:
-    """What is asked about a call, in lines."""
-    return _question(tool, arguments, spoken_now())
+def question(tool: str, arguments: str, change: FileChange | None = None) -> str:
+    """What is asked about a call, in lines; what stands in its `change` stands there alone."""
+    return _question(tool, arguments, change, spoken_now())
 
 
-def whole(tool: str, arguments: str) -> str:
-    """The same without a bound; empty if nothing was left out."""
-    return _whole(tool, arguments, spoken_now())
+def changed(tool: str, arguments: str, change: FileChange | None) -> str:
+    """What the call makes of a file, in lines: as many as there is room for beside the question. Empty where that is not known."""
+    return _changed(tool, arguments, change, spoken_now()) if change is not None else ""
+
+
+def whole(tool: str, arguments: str, change: FileChange | None = None) -> str:
+    """Both without a bound, and every argument; empty if nothing was left out."""
+    return _whole(tool, arguments, change, spoken_now())
 
 
 @functools.lru_cache(16)
-def _question(tool: str, arguments: str, language: str) -> str:
+def _question(tool: str, arguments: str, change: FileChange | None, language: str) -> str:
     with speaking(language):
-        return _asked(tool, arguments, MOST)
+        return _asked(tool, arguments, MOST, _CHANGED.get(tool, frozenset()) if change is not None else frozenset())
+
+
+@functools.lru_cache(16)
+def _changed(tool: str, arguments: str, change: FileChange, language: str) -> str:
+    with speaking(language):
+        lines, left_out = change.shown(_room(question(tool, arguments, change)))
+        counted = f"+{number(change.added)} −{number(change.removed)}"
+        more = speak_many("… and {count} more line of the change", "… and {count} more lines of the change", left_out)
+        return "\n".join(filter(None, (counted, lines, more if left_out else "")))
 
 
 @functools.lru_cache(4)
-def _whole(tool: str, arguments: str, language: str) -> str:
+def _whole(tool: str, arguments: str, change: FileChange | None, language: str) -> str:
     with speaking(language):
-        found = _asked(tool, arguments, None)
-        return found if found != question(tool, arguments) else ""
+        found, shown = _asked(tool, arguments, None), question(tool, arguments, change)
+        if change is None:
+            return found if found != shown else ""
+        cut = change.shown(_room(shown))[1] or shown != _asked(tool, arguments, None, _CHANGED.get(tool, frozenset()))
+        return f"{found}\n\n{change.diff}" if cut else ""
+
+
+def _room(shown: str) -> int:
+    """For the lines of a change, beneath these."""
+    return max(LEAST_CHANGE, MOST - len(shown))
 
 
 def unasked(arguments: str) -> str:
@@ -99,9 +126,15 @@ _DEEDS: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
     "start_task": lambda found: speak("begin the background task {name}", name=_name(found.get("title"))),
 }  # fmt: skip
 """By the names of the gateway's own tools."""
+_CHANGED: Mapping[str, frozenset[str]] = {
+    "write_file": frozenset({"content"}),
+    "append_file": frozenset({"content"}),
+    "edit_file": frozenset({"old", "new"}),
+}
+"""What of their arguments a change shows."""
 
 
-def _asked(tool: str, arguments: str, most: int | None) -> str:
+def _asked(tool: str, arguments: str, most: int | None, without: frozenset[str] = frozenset()) -> str:
     found = parsed(arguments)
     tool = middle(plain(tool), 100)
     if isinstance(found, str):  # it would not run; shown all the same
@@ -111,7 +144,7 @@ def _asked(tool: str, arguments: str, most: int | None) -> str:
     if not found:
         return speak("May {tool} run?", tool=tool)
     head = speak("May I {what}? ({tool})", what=what, tool=tool) if what else speak("May {tool} run with:", tool=tool)
-    return "\n".join((head, *_lines(found, most)))
+    return "\n".join((head, *_lines({name: value for name, value in found.items() if name not in without}, most)))
 
 
 def _lines(found: Mapping[str, Json], most: int | None) -> list[str]:

@@ -18,6 +18,7 @@ from agent_core.limits.quotas import Amounts, Full, for_model, written
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.remembered import UNKNOWN_SOURCE, MemoryScopes, MemorySource, Remembered
+from agent_core.text.diffs import FileChange
 from agent_core.tools.asking import NOBODY, ToolAnswer, ToolQuestion
 
 RESULT_CHARS = 30_000
@@ -268,6 +269,15 @@ class PreparedTool(Tool, Protocol):
 
     def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Awaitable[Json]:
         """What the call is about to do. Only looks; what it gives is committed before `run`. Raises `NotPossible`."""
+        ...
+
+
+@runtime_checkable
+class ChangingTool(Tool, Protocol):
+    """A tool that can say beforehand what a call makes of a file."""
+
+    def change(self, arguments: Mapping[str, Json], context: ToolContext) -> Awaitable[FileChange | None]:
+        """What the file would be, against what it is. Only looks. Raises `NotPossible`."""
         ...
 
 

@@ -16,9 +16,11 @@ import structlog
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
 from agent_core.records import dataclass
+from agent_core.text.diffs import FileChange
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.base import (
     RESULT_CHARS,
+    ChangingTool,
     EffectClass,
     NotPossible,
     PreparedTool,
@@ -162,6 +164,20 @@ class ToolRegistry:
             log.exception("tool.crashed", tool=name, turn=context.turn, call=context.call)
             words = f"{name} was not executed because of an internal error in the tool."
         return {REFUSED: words}
+
+    async def change(self, checked: Runnable, context: ToolContext) -> FileChange | None:
+        """What a call would make of a file, for whoever decides about it; None where that cannot be said. Never raises: the call says why."""
+        tool = self._tools[checked.spec.name]
+        if not isinstance(tool, ChangingTool):
+            return None
+        try:
+            async with Limit(PREPARE_SECONDS):
+                return await tool.change(checked.arguments, context)
+        except (NotPossible, TimeoutError, OSError):
+            return None
+        except Exception:
+            log.exception("tool.crashed", tool=checked.spec.name, turn=context.turn, call=context.call)
+            return None
 
     async def run(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
         """Run a checked call to its end or its deadline."""

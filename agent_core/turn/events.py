@@ -27,6 +27,7 @@ from agent_core.records import dataclass
 from agent_core.rules.consents import Kind, Lasting
 from agent_core.rules.taint import AskedWhy
 from agent_core.settings import TurnSettings
+from agent_core.text.diffs import FileChange
 from agent_core.tools.base import DoubtCause, ToolStatus
 
 
@@ -233,6 +234,14 @@ class ToolReturned(Happened):
     """Its text holds words of others."""
     doubt: DoubtCause = DoubtCause.UNSAID
     """Why it is not known how it ended, if it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeShown(Happened):
+    """What a call would change in a file, looked up when somebody is asked about it."""
+
+    call: str
+    change: FileChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -531,6 +540,7 @@ Fact: TypeAlias = (
     | WaitEnded
     | ToolStarted
     | ToolReturned
+    | ChangeShown
     | ApprovalAnswered
     | Steered
     | StopRequested
@@ -558,3 +568,5 @@ Judgement: TypeAlias = (
     | TurnEnded
 )
 Event: TypeAlias = Fact | Judgement
+OfCall: TypeAlias = ToolStarted | ToolReturned | ChangeShown | ApprovalAnswered
+"""What happens to one call, and fits only as it stands."""

@@ -20,6 +20,7 @@ from agent_core.rules.consents import Lasting, offered
 from agent_core.rules.overlap import OverlapRemover
 from agent_core.rules.taint import AskedWhy
 from agent_core.rules.whole import may_say_nothing_more
+from agent_core.text.diffs import FileChange
 from agent_core.text.shown import something_to_see
 from agent_core.text.tongue import speak
 from agent_core.tools.base import DoubtCause, ToolStatus
@@ -152,6 +153,8 @@ class Activity:
     """Why somebody has to agree to it."""
     sources: tuple[str, ...] = ()
     """Where words of others stand that the model had read."""
+    change: FileChange | None = None
+    """What it would make of a file, as whoever decides about it is shown."""
     decided: Decided | None = None
     result: str = ""
     """What it gave, as the model read it."""

@@ -19,7 +19,9 @@ from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallSettled,
+    ChangeShown,
     LoopFound,
+    OfCall,
     Refusal,
     ToolReturned,
     ToolStarted,
@@ -153,7 +155,7 @@ class ToolRound:
         given = (*self.consents, *before)
         return covered(given, activity.name, activity.arguments, tainted=tainted) is not None
 
-    def misfit(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:
+    def misfit(self, event: OfCall) -> str:
         """What speaks against this event now, in words; empty if it fits."""
         activity = self.activity(event.call)
         if activity is None:
@@ -168,7 +170,7 @@ class ToolRound:
                 )  # not even begun
                 fits = activity.state is ActivityState.RUNNING or refused
                 return "" if fits else "this tool call was not begun"
-            case ApprovalAnswered():
+            case ApprovalAnswered() | ChangeShown():
                 return "" if activity.state is ActivityState.APPROVAL else "no approval was asked for this call"
 
     def finding(self) -> LoopFinding | None:
@@ -259,7 +261,10 @@ class ToolRound:
         activity = self._by_call[event.call]
         activity.state, activity.since = ActivityState.APPROVAL, event.at
         activity.approval_deadline = event.at + event.seconds * 1000
-        activity.why, activity.sources = event.why, event.sources or foreign
+        activity.why, activity.sources, activity.change = event.why, event.sources or foreign, None
+
+    def shown(self, event: ChangeShown) -> None:
+        self._by_call[event.call].change = event.change
 
     def approved(self, event: ApprovalAnswered, asker: str) -> None:
         """`asker` is whose turn it is, where several people share a conversation."""

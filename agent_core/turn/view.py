@@ -24,7 +24,7 @@ from agent_core.rules.taint import AskedWhy, not_run_words, why_words
 from agent_core.text.durations import duration
 from agent_core.text.shown import plain
 from agent_core.text.tongue import beginning, sentence, speak, speaking, spoken_now
-from agent_core.tools.asked import deed, question, whole
+from agent_core.tools.asked import changed, deed, question, whole
 from agent_core.tools.asking import shown_step, steps_of
 from agent_core.tools.base import DoubtCause, ToolStatus
 from agent_core.turn.standing import Standing
@@ -96,6 +96,8 @@ class Bubble:
     """For questions that are open: answers that can be pressed."""
     whole: str = ""
     """For approvals: the question with all of the arguments, if they are too long for the text."""
+    change: str = ""
+    """For approvals: the lines of the text that say what becomes of a file, the last ones of them a diff."""
     offers: tuple[Lasting, ...] = ()
     """For approvals: for how long somebody may agree."""
     refusal: bool = False
@@ -264,8 +266,10 @@ def _approval(activity: Activity, now: int) -> Bubble:
     asked_at = activity.since
     left = max(0, (activity.approval_deadline - max(now, asked_at)) // 1000)
     limit = max(0, (activity.approval_deadline - asked_at) // 1000)
+    change = changed(activity.name, activity.arguments, activity.change)
     lines = [
-        question(activity.name, activity.arguments),
+        question(activity.name, activity.arguments, activity.change),
+        change,
         why_words(activity.why, activity.sources),
         lasting_words(activity),
         speak("(Decide within {duration}; then the answer ends without it.)", duration=duration(limit)),
@@ -274,7 +278,8 @@ def _approval(activity: Activity, now: int) -> Bubble:
     return Bubble(
         f"{activity.key}{ASKED}", BubbleKind.APPROVAL, "\n".join(filter(None, lines)), final=False, tool=activity.name,
         state=activity.state.value, seconds=max(0, (now - asked_at) // 1000), call=activity.call,
-        whole=whole(activity.name, activity.arguments), arguments=activity.arguments, offers=activity.offers,
+        whole=whole(activity.name, activity.arguments, activity.change), arguments=activity.arguments, offers=activity.offers,
+        change=change,
     )  # fmt: skip
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from adapters.contract.base import FromChat
 from adapters.contract.chat import ChatKind
-from agent_core.text.tongue import speak
 from gateway.commands.carrying import Request
 from gateway.limits.whose import asker_of
 from gateway.people.access import names_of
 from gateway.queues.queue import Running
-from gateway.sessions.consents import ASKER, NOBODY, approvers_words, may_decide
+from gateway.sessions.consents import ASKER, NOBODY, may_decide, only_words
 
 
 def deciding_refused(request: Request, running: Running, approvers: Sequence[str]) -> str:
@@ -22,8 +21,7 @@ def deciding_refused(request: Request, running: Running, approvers: Sequence[str
     private, presser = origin.kind is ChatKind.PRIVATE, (asker_of(request.inbound), *named)
     if may_decide(approvers, [asker_of(one) for one in people], presser, private=private, admin=request.admin):
         return ""
-    who = approvers_words(approvers, [one.chat.person.name for one in people])
-    return speak("Only {who} may decide that. It still waits.", who=who)
+    return only_words(approvers, [one.chat.person.name for one in people])
 
 
 def answering_refused(request: Request, running: Running, approvers: Sequence[str]) -> str:

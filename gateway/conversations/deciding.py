@@ -22,6 +22,7 @@ from agent_core.turn.events import ApprovalAnswered, ApprovalAsked, Verdict
 from agent_core.turn.state import Activity, ActivityState
 from gateway.conversations.sights import SessionSights
 from gateway.queues.queue import Running
+from gateway.sessions.consents import approvers_words
 from gateway.sessions.stopping import TurnStopping
 
 STORED_SECONDS = 10.0
@@ -61,7 +62,7 @@ class Deciding:
         if not call:
             return Decision(DecisionFate.UNKNOWN)
         if not self.stopping.askers_decide:
-            return Decision(DecisionFate.FORBIDDEN)
+            return Decision(DecisionFate.FORBIDDEN, by=approvers_words(self.stopping.approvers, ()))
         if decided is None:
             told = await self.stopping.approve(key, turn, call, verdict, by, lasts)
             decided = await self._stored(turn, mark) if told else (await self._in_journal(turn, mark))[1]
@@ -129,4 +130,5 @@ def _open(sight: SessionSight, running: Running, activity: Activity) -> OpenAppr
         asked_at=activity.since,
         until=activity.approval_deadline,
         offers=activity.offers,
+        diff=activity.change.diff if activity.change is not None else "",
     )

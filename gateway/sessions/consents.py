@@ -142,3 +142,8 @@ def approvers_words(approvers: Sequence[str], names: Sequence[str]) -> str:
     asked = speak(" or ").join(names) or speak("whoever asked")
     said: Mapping[str, str] = {ASKER: asked, ADMINS: speak("an admin")}
     return speak(" or ").join(said.get(one, one) for one in approvers)
+
+
+def only_words(approvers: Sequence[str], names: Sequence[str] = ()) -> str:
+    """What somebody is told who may not decide."""
+    return speak("Only {who} may decide that. It still waits.", who=approvers_words(approvers, names))

@@ -213,8 +213,8 @@ class Hub:
 
     async def approve(
         self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
-    ) -> bool:
-        return self.stopping.askers_decide and await self.stopping.approve(key, turn, call, verdict, by, lasts)
+    ) -> str:
+        return await self.stopping.approve_for_asker(key, turn, call, verdict, by, lasts)
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
         return await self.stopping.answer(key, turn, call, words, by)

@@ -16,7 +16,7 @@ from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting, kind_of
 from agent_core.store.keeping.forgetting import DROPPING
 from agent_core.store.store import Conflict, Store
-from agent_core.text.tongue import speak
+from agent_core.text.tongue import speak, speaking
 from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict
 from agent_core.turn.state import ActivityState
 from gateway.delivery.chatside import ChatSide
@@ -24,7 +24,7 @@ from gateway.delivery.owners import Owner
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.queues.queues import Queues
-from gateway.sessions.consents import ADMINS, ANYONE, ASKER, ConsentBook, shared_asker
+from gateway.sessions.consents import ADMINS, ANYONE, ASKER, ConsentBook, only_words, shared_asker
 from gateway.sessions.runner import Runner
 
 STOP_SECONDS = 15.0
@@ -147,6 +147,18 @@ class TurnStopping:
             await self.consents.keep(first, replace(kind, asker=shared_asker(first)), by, turn)
         answered = ApprovalAnswered(at=self.clock.now_ms(), call=call, verdict=verdict, by=by, lasts=lasts)
         return running.driver.tell(answered)
+
+    async def approve_for_asker(
+        self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting
+    ) -> str:
+        """The same of whoever asked, where that is all that is known of who decides. Why it does not count, in words; empty: it does."""
+        queue = self.queues.known(key.text())
+        running = queue.running if queue is not None else None
+        with speaking(running.driver.turn.language if running is not None else ""):
+            if not self.askers_decide:
+                return only_words(self.approvers)
+            done = await self.approve(key, turn, call, verdict, by, lasts)
+            return "" if done else speak("That was decided already.")
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
         """See `adapters.contract.base.Gateway.answer`."""

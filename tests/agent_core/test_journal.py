@@ -16,12 +16,14 @@ from agent_core.journal.rows import KINDS, decode, encode, fold
 from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.messages import InputMessage
+from agent_core.text.diffs import FileChange
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallBroke,
     CallSettled,
+    ChangeShown,
     Compacted,
     DeadlinePassed,
     DoneSaid,
@@ -86,6 +88,7 @@ EXAMPLES: list[Event] = [
     ToolReturned(
         at=1, call="c", status=ToolStatus.REFUSED, text="t", refusal=Refusal.UNKNOWN_TOOL, facts={"a": [1, None]}
     ),
+    ChangeShown(at=1, call="c", change=FileChange("@@ -0,0 +1,1 @@\n+é", 1, 0, 3)),
     ApprovalAnswered(at=1, call="c", verdict=Verdict.DENIED, by="me"),
     Steered(at=1, input=InputMessage(PARTS, name="x")),
     StopRequested(at=1, by="me"),

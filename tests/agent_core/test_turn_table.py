@@ -18,17 +18,15 @@ from agent_core.failures.errors import ProtocolError
 from agent_core.machine import taking
 from agent_core.machine.turn import FACTS, HAD_ENDED, JUDGEMENTS, LEADS, Turn
 from agent_core.turn.events import (
-    ApprovalAnswered,
     CallBroke,
     Event,
     Fact,
     Judgement,
+    OfCall,
     ReplyFinished,
     StopRequested,
     TextArrived,
     ToolCallNamed,
-    ToolReturned,
-    ToolStarted,
     TurnEnded,
     TurnOpened,
 )
@@ -41,7 +39,6 @@ from tests.agent_core.test_folds import BASE, state
 from tests.agent_core.test_journal import EXAMPLES
 from tests.agent_core.turns import opened
 
-OF_A_CALL = ToolStarted | ToolReturned | ApprovalAnswered
 NOT_ASKED = {
     "nothing was to be judged",
     "nothing was to be decided about this call",
@@ -99,7 +96,7 @@ def wrong(turn: Turn, event: Event) -> set[str]:
         return NOT_ASKED
     if turn.phase not in row.phases:
         return {row.otherwise}
-    return {"", *NOT_OF_THE_CALL} if isinstance(event, OF_A_CALL) else {""}
+    return {"", *NOT_OF_THE_CALL} if isinstance(event, OfCall) else {""}
 
 
 def check(turn: Turn, event: Event) -> None:
@@ -141,7 +138,7 @@ def test_every_event_is_taken_or_refused_in_every_phase_as_the_tables_say(phase:
 @given(journals(BASE, ended=False), st.sampled_from(EXAMPLES))
 def test_so_it_is_wherever_a_turn_has_come_to(writer: Writer, event: Event) -> None:
     call = next((one.call for one in writer.turn.round.unfinished), "c")
-    check(writer.turn, replace(event, call=call) if isinstance(event, OF_A_CALL) else event)
+    check(writer.turn, replace(event, call=call) if isinstance(event, OfCall) else event)
 
 
 @settings(max_examples=200, deadline=None)

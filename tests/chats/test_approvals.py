@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.chats.harness import Harness, answer, process, quiet, running, texts
@@ -63,3 +64,33 @@ async def test_somebody_else_in_a_group_does_not_decide_and_is_told_who_may(plat
         platform.press(group, ada, asked.id, ONCE)
         await answer(platform, group, "Done: Wrote")
     assert any("✅ Approved: write" in text for text in texts(platform, group))
+
+
+def writes(path: str, content: str) -> str:
+    return f"usetool write_file {json.dumps({'path': path, 'content': content})}"
+
+
+async def test_what_would_become_of_a_file_stands_in_the_question_and_all_of_it_beside_it(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    old = "\n".join(f"line {number}" for number in range(1, 121))
+    async with running(platform, OUTSPOKEN_TOOLS__APPROVAL="write_file,delete_file"):
+        platform.say(chat, ada, writes("a.txt", "milk\nbread\neggs"))
+        asked = await answer(platform, chat, "+milk")
+        assert "+3 −0" in asked.text
+        assert 'path: "a.txt"' in asked.text
+        assert "content:" not in asked.text  # it stands in the diff
+        platform.press(chat, ada, asked.id, ONCE)
+        await answer(platform, chat, "Done: Wrote")
+        platform.say(chat, ada, writes("a.txt", "milk\nbutter\neggs"))
+        asked = await answer(platform, chat, "+butter")
+        assert "-bread" in asked.text
+        assert "+1 −1" in asked.text
+        platform.press(chat, ada, asked.id, DENY)
+        await answer(platform, chat, "⛔ Not approved")
+        platform.say(chat, ada, writes("b.txt", old))
+        asked = await answer(platform, chat, "+line 1")
+        assert "more lines of the change" in asked.text
+        platform.press(chat, ada, asked.id, DENY)
+        await answer(platform, chat, "⛔ Not approved", 2)
+    assert [path.read_text() for path in platform.folder.rglob("a.txt")] == ["milk\nbread\neggs"]

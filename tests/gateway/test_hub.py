@@ -170,7 +170,7 @@ async def test_a_tool_that_needs_approval_waits_for_it(tmp_path: Path):
                     break
             assert tool.runs() == []
             key = SessionKey("test", "a", "s")
-            assert await rig.hub.approve(key, sight.turn, approval.call, Verdict.GIVEN, "me")
+            assert not await rig.hub.approve(key, sight.turn, approval.call, Verdict.GIVEN, "me")
         assert (await rig.end(ticket)).exit.code is ExitCode.ANSWERED
         assert len(tool.runs()) == 1
 

@@ -151,6 +151,8 @@ class PageBubble(TypedDict):
     """For activities and approvals: the call's id, which a decision names."""
     whole: str
     """For approvals: the question with all of the arguments, if they are too long for `text`."""
+    change: str
+    """For approvals: the lines of `text` that say what becomes of a file: how many lines more and less, then a diff."""
     offers: list[Lasting]
     """For approvals: for how long somebody may agree: once (empty), for the `conversation`, `always`."""
     actions: list[Action]
@@ -288,7 +290,7 @@ class Done(TypedDict):
 
     done: bool
     words: NotRequired[str]
-    """What is wrong with an answer, or that it was taken."""
+    """What is wrong with an answer, or that it was taken; why a decision does not count."""
 
 
 class Story(TypedDict):

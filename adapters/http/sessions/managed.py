@@ -144,7 +144,7 @@ def approval_id(turn: str, call: str) -> str:
 
 def open_approval(one: OpenApproval) -> ApprovalObject:
     """One that waits. Pure."""
-    return ApprovalObject(
+    found = ApprovalObject(
         id=approval_id(one.turn, one.call),
         object="outspoken.approval",
         status="open",
@@ -158,6 +158,9 @@ def open_approval(one: OpenApproval) -> ApprovalObject:
         expires_at=one.until // 1000,
         offers=[lasts.value or "once" for lasts in one.offers],
     )
+    if one.diff:
+        found["diff"] = one.diff
+    return found
 
 
 def decided_approval(name: str, turn: str, decision: Decision) -> ApprovalObject:
@@ -187,7 +190,7 @@ def refusal_of(decision: Decision) -> Problem | None:
             }  # fmt: skip
             return Problem(409, f"It was {status} before, by {decision.by}.", code="already_decided", facts=facts)
         case DecisionFate.FORBIDDEN:
-            words = "Whoever asked may not decide here: [tools] approvers names others."
+            words = f"Only {decision.by} may decide that ([tools] approvers). It still waits."
             return Problem(403, words, "permission_error", code="not_an_approver")
         case DecisionFate.OVER:
             return Problem(410, "That is over; nothing waits for a decision any more.", code="approval_gone")

@@ -99,6 +99,8 @@ class ApprovalObject(TypedDict):
     tool: NotRequired[str]
     question: NotRequired[str]
     """What is asked, in words, with all of the arguments."""
+    diff: NotRequired[str]
+    """What becomes of a file, where that is known: the lines of a unified diff, without its head; as much of it as is kept."""
     arguments: NotRequired[str]
     """As the model wrote them."""
     created_at: NotRequired[int]

@@ -5,9 +5,9 @@ import { markdown, plain, words } from "./markdown.js";
 import { ask } from "./net.js";
 import { many, say } from "./words.js";
 
-/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[], options?: string[], offers: string[]}} Bubble */
+/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[]}} Bubble */
 /** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean}} Turn */
-/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<unknown>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
+/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
 const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
@@ -202,24 +202,45 @@ function noticeNode(bubble, turn, doing) {
   return box;
 }
 
+/** Why somebody's word did not count, by the call; the question itself is drawn anew as its time goes by. @type {Map<string, string>} */
+const refused = new Map();
+
+/** A text in which the lines of a diff are marked. @param {string} text */
+function diffNode(text) {
+  return node("pre", "diff", ...text.split("\n").map((line) => node("span", line.startsWith("+") ? "more" : line.startsWith("-") ? "less" : "", `${line}\n`)));
+}
+
+/** What is asked, with what would change as a block of its own. @param {Bubble} bubble */
+function askedNodes(bubble) {
+  const at = bubble.change ? bubble.text.indexOf(`\n${bubble.change}\n`) : -1;
+  if (at < 0) return [node("p", "asked", bubble.text)];
+  const [counts, ...lines] = bubble.change.split("\n");
+  const behind = bubble.text.slice(at + bubble.change.length + 2);
+  return [node("p", "asked", `${bubble.text.slice(0, at)}\n${counts}`), diffNode(lines.join("\n")), node("p", "asked", behind)];
+}
+
 /** @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
 function approvalNode(bubble, turn, doing) {
   const all = bubble.whole ? node("details", "", node("summary", "", say("ask.whole")), node("pre", "", plain(bubble.whole))) : null;
-  const buttons = node("div", "buttons");
+  const buttons = node("div", "buttons"), wrong = node("p", "wrong", refused.get(bubble.call) ?? "");
   /** @param {boolean} approve @param {string} lasts */
   const answer = async (approve, lasts) => {
     for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = true;
     try {
-      await doing.decide(turn.turn, bubble.call, approve, lasts);
+      const told = await doing.decide(turn.turn, bubble.call, approve, lasts);
+      if (told.done) return;
+      refused.set(bubble.call, told.words);
     } catch (error) {
-      for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = false;
-      announce(say("failed", { why: /** @type {Error} */ (error).message }));
+      refused.set(bubble.call, say("failed", { why: /** @type {Error} */ (error).message }));
     }
+    wrong.textContent = refused.get(bubble.call) ?? "";
+    announce(wrong.textContent);
+    for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = false;
   };
   const deny = button(say("ask.deny"), () => answer(false, "once"));
   deny.className = "deny";
   buttons.append(...bubble.offers.map((lasts) => button(say(`ask.approve.${lasts || "once"}`), () => answer(true, lasts || "once"))), deny);
-  return node("div", "approval", node("p", "asked", bubble.text), all, buttons);
+  return node("div", "approval", ...askedNodes(bubble), all, buttons, wrong);
 }
 
 /** What a tool asks the person. @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
@@ -250,7 +271,8 @@ export function sayNews(turn, before) {
   /** @param {Turn | undefined} of @param {string[]} kinds */
   const texts = (of, ...kinds) => (of?.bubbles ?? []).filter((b) => kinds.includes(b.kind)).map((b) => b.text);
   for (const words of texts(turn, "question")) if (!texts(before, "question").includes(words)) announce(say("ask.said", { text: words }));
-  for (const words of texts(turn, "approval")) if (!texts(before, "approval").includes(words)) announce(say("ask.said", { text: words }));
+  const asked = (before?.bubbles ?? []).filter((b) => b.kind === "approval").map((b) => b.key);  // its text says how much time is left
+  for (const b of turn.bubbles) if (b.kind === "approval" && !asked.includes(b.key)) announce(say("ask.said", { text: b.text }));
   for (const words of texts(turn, "notice", "note")) if (!texts(before, "notice", "note").includes(words)) announce(words);
   for (const words of texts(turn, "mended")) if (!texts(before, "mended").includes(words)) announce(words);
   const status = texts(turn, "status")[0];

@@ -30,6 +30,7 @@ from weakref import WeakValueDictionary
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, Amounts, QuotaKind, blocks
 from agent_core.records import dataclass
+from agent_core.text.diffs import FileChange, change_of
 from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.changes import (
     Change,
@@ -98,6 +99,10 @@ class WritingTool:
         """What is there, and what is to be there. Only looks. Raises `NotPossible`."""
         return written(await asyncio.to_thread(self._look, arguments, context.workspace))
 
+    async def change(self, arguments: Mapping[str, Json], context: ToolContext) -> FileChange | None:
+        """What the file would be, against what it is. Only looks. Raises `NotPossible`."""
+        return await asyncio.to_thread(self._compare, arguments, context.workspace)
+
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         """Make the change, once, however often this is begun. Raises `NotPossible`."""
         path = _text(arguments, "path")
@@ -154,15 +159,24 @@ class WritingTool:
                 return decide(change, None)
 
     def _look(self, arguments: Mapping[str, Json], workspace: Path) -> Change:
+        with _told():
+            return self._planned(arguments, self._there(arguments, workspace))[0]
+
+    def _compare(self, arguments: Mapping[str, Json], workspace: Path) -> FileChange | None:
+        with _told():
+            found = self._there(arguments, workspace)
+        if found is not None and found.state.size != len(found.head):
+            return None  # not all of it was read, or it is no file
+        return change_of(found.head if found is not None else None, self.plan(arguments, found).content)
+
+    def _there(self, arguments: Mapping[str, Json], workspace: Path) -> Found | None:
         path = _text(arguments, "path")
         folders, name = self._split(path)
-        with _told():
-            try:
-                with folder(workspace, folders) as directory:
-                    found = self._found(directory, name, path)
-            except FileMissing:
-                found = None
-            return self._planned(arguments, found)[0]
+        try:
+            with folder(workspace, folders) as directory:
+                return self._found(directory, name, path)
+        except FileMissing:
+            return None
 
     def _planned(self, arguments: Mapping[str, Json], found: Found | None) -> tuple[Change, bytes | None]:
         planned = self.plan(arguments, found)

@@ -1,0 +1,45 @@
+"""A question for approval on the page: what would change, and who may decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.async_api import Browser, expect
+
+from tests.browser.test_for_everybody import found_by_axe
+from tests.browser.test_for_everybody import tools as tools
+from tests.browser.test_page import finished, opened, say, shot
+from tests.browser.test_page import pytestmark as pytestmark
+from tests.serving import served
+
+ASKS = {"OUTSPOKEN_TOOLS__APPROVAL": "write_file"}
+
+
+async def test_what_would_become_of_a_file_is_seen_line_by_line(browser: Browser, tmp_path: Path, tools: Path):
+    async with served(tmp_path, ASKS, patient=True) as up:
+        page = await opened(browser, up.url)
+        await say(page, "write a.txt: milk\tand <b>bread</b>")
+        await expect(page.locator(".approval .diff .more")).to_have_text("+milk\tand <b>bread</b>\n")
+        await expect(page.locator(".approval .asked").first).to_contain_text('path: "a.txt"')
+        await expect(page.locator(".approval .asked").last).to_contain_text("left to decide")
+        assert await found_by_axe(page, tools) == []
+        await shot(page, "approval-diff")
+        await page.get_by_role("button", name="Approve", exact=True).click()
+        await finished(page)
+        await say(page, "write a.txt: eggs")
+        await expect(page.locator(".approval .diff .less")).to_have_text("-milk\tand <b>bread</b>\n")
+        await page.get_by_role("button", name="Deny").click()
+        await finished(page, 2)
+
+
+async def test_where_whoever_asked_may_not_decide_the_page_says_who_may(browser: Browser, tmp_path: Path):
+    async with served(tmp_path, {**ASKS, "OUTSPOKEN_TOOLS__APPROVERS": "admins"}, patient=True) as up:
+        page = await opened(browser, up.url)
+        await say(page, "write a.txt: milk")
+        approve = page.get_by_role("button", name="Approve", exact=True)
+        await approve.click()
+        await expect(page.locator(".approval .wrong")).to_have_text("Only an admin may decide that. It still waits.")
+        await expect(approve).to_be_enabled()
+        await page.wait_for_timeout(6_000)  # the question is drawn anew as its time goes by
+        await expect(page.locator(".approval .wrong")).to_have_text("Only an admin may decide that. It still waits.")
+    assert not list(tmp_path.rglob("a.txt"))
