@@ -121,6 +121,10 @@ class OpenApproval:
     """For how long it may be given."""
     diff: str = ""
     """What becomes of a file, if that is known."""
+    place: str = ""
+    """Where it is asked, for operators: a chat, or a conversation of the page or the API."""
+    asker: str = ""
+    """Who asked for what led to it, for operators."""
 
 
 class DecisionFate(StrEnum):

@@ -96,6 +96,8 @@ class HttpRoute(Enum):
     CHANGE_PEOPLE = ("POST", "/api/access", Tag.OPERATORS, "Approve, revoke or forget somebody")
     LIST_KEYS = ("GET", "/api/keys", Tag.OPERATORS, "Keys of the API")
     CHANGE_KEYS = ("POST", "/api/keys", Tag.OPERATORS, "Add, change, rotate or revoke one")
+    OPEN_APPROVALS = ("GET", "/api/approvals", Tag.OPERATORS, "Every call that waits for somebody's word")
+    DECIDE_ANY = ("POST", "/api/approvals", Tag.OPERATORS, "Give or deny one")
     SEND = ("POST", "/api/send", Tag.OPERATORS, "Say something in a chat")
     SENT = ("GET", "/api/send/{id}", Tag.OPERATORS, "What became of it")
     TRIAGE = ("GET", "/api/triage", Tag.OPERATORS, "What went wrong lately, in groups")

@@ -45,6 +45,14 @@ class Remote:
         """Approve or revoke somebody; who it was."""
         return tables([(await self.call("POST", "/api/access", {"verb": verb, "who": who})).get("person")])
 
+    async def approvals(self) -> Sequence[Table]:
+        """Every call that waits for somebody's word."""
+        return tables((await self.call("GET", "/api/approvals", None)).get("approvals"))
+
+    async def decide_call(self, name: str, *, approve: bool, lasts: str) -> Table:
+        """Give or deny one: as it is then."""
+        return await self.call("POST", "/api/approvals", {"id": name, "approve": approve, "lasts": lasts})
+
     async def keys(self) -> Sequence[Table]:
         """All keys of the API."""
         return tables((await self.call("GET", "/api/keys", None)).get("keys"))

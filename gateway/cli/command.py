@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from adapters.terminal.screen import put_up
+from gateway.cli.approvals import approvals
 from gateway.cli.db import db
 from gateway.cli.examples import with_examples
 from gateway.cli.first import doctor, setup
@@ -302,6 +303,7 @@ cli.add_command(explain)
 cli.add_command(bundle)
 cli.add_command(health)
 cli.add_command(webhooks)
+cli.add_command(approvals)
 cli.add_command(tools)
 cli.add_command(mcp)
 cli.add_command(completion)

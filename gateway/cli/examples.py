@@ -41,6 +41,14 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "db check": ("outspoken db check", "outspoken db check --quick"),
     "db backup": ("outspoken db backup /backups/outspoken-monday.db",),
     "db restore": ("outspoken db restore /backups/outspoken-monday.db",),
+    "approvals": ("outspoken approvals list", "outspoken approvals approve 3f9c2a1b7d04"),
+    "approvals list": ("outspoken approvals list", "outspoken approvals list --json"),
+    "approvals show": ("outspoken approvals show 3f9c2a1b7d04",),
+    "approvals approve": (
+        "outspoken approvals approve 3f9c2a1b7d04",
+        "outspoken approvals approve 3f9c2a1b7d04 --for conversation",
+    ),
+    "approvals deny": ("outspoken approvals deny 3f9c2a1b7d04",),
     "keys": ("outspoken keys add laptop --owner ada", "outspoken keys list"),
     "keys add": (
         "outspoken keys add laptop --owner ada",

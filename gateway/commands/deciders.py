@@ -10,7 +10,7 @@ from gateway.commands.carrying import Request
 from gateway.limits.whose import asker_of
 from gateway.people.access import names_of
 from gateway.queues.queue import Running
-from gateway.sessions.consents import ASKER, NOBODY, may_decide, only_words
+from gateway.sessions.consents import ASKER, NOBODY, approvers_words, may_decide, only_words
 
 
 def deciding_refused(request: Request, running: Running, approvers: Sequence[str]) -> str:
@@ -22,6 +22,15 @@ def deciding_refused(request: Request, running: Running, approvers: Sequence[str
     if may_decide(approvers, [asker_of(one) for one in people], presser, private=private, admin=request.admin):
         return ""
     return only_words(approvers, [one.chat.person.name for one in people])
+
+
+def operator_refused(running: Running, approvers: Sequence[str]) -> str:
+    """Who may decide about a call, if whoever runs the gateway may not; empty if they may. They are everybody's admin."""
+    asked = [asker_of(message.inbound) for message in running.messages]
+    if may_decide(approvers, [one for one in asked if one], (), private=False, admin=True):
+        return ""
+    names = [one.inbound.chat.person.name for one in running.messages if isinstance(one.inbound, FromChat)]
+    return approvers_words(approvers, names)
 
 
 def answering_refused(request: Request, running: Running, approvers: Sequence[str]) -> str:

@@ -7,8 +7,9 @@ the same answer gets the same, also after the turn is over, and another one is t
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from adapters.contract.base import FromApi, SessionKey
+from adapters.contract.base import FromApi, FromChat, SessionKey
 from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, SessionSight
 from adapters.delivery.parts import call_mark
 from agent_core.failures.errors import UnreadableJournal
@@ -21,6 +22,7 @@ from agent_core.tools.asked import question, whole
 from agent_core.turn.events import ApprovalAnswered, ApprovalAsked, Verdict
 from agent_core.turn.state import Activity, ActivityState
 from gateway.conversations.sights import SessionSights
+from gateway.limits.whose import asker_words
 from gateway.queues.queue import Running
 from gateway.sessions.consents import approvers_words
 from gateway.sessions.stopping import TurnStopping
@@ -41,9 +43,16 @@ class Deciding:
 
     async def open(self, realm: str) -> list[OpenApproval]:
         """See `adapters.contract.sessions.SessionAccess.approvals`."""
+        return await self._open([one for one in self.stopping.queues.running() if _is_of(one, realm)])
+
+    async def everybodys(self) -> list[OpenApproval]:
+        """All that wait in this process, for whoever runs the gateway."""
+        return await self._open(self.stopping.queues.running())
+
+    async def _open(self, runnings: Sequence[Running]) -> list[OpenApproval]:
         found: list[OpenApproval] = []
-        for running in self.stopping.queues.running():
-            if (activity := _asking(running)) is None or not _is_of(running, realm):
+        for running in runnings:
+            if (activity := _asking(running)) is None:
                 continue
             row = await self.store.sessions.one(running.driver.identity.session)
             if row is not None:
@@ -58,11 +67,27 @@ class Deciding:
         key = SessionKey.of(session.key) if session is not None and session.key.count("/") == 4 else None
         if key is None or key.platform != API or key.person != realm:
             return Decision(DecisionFate.UNKNOWN)
+        refused = "" if self.stopping.askers_decide else approvers_words(self.stopping.approvers, ())
+        return await self._decide(key, turn, mark, verdict, by, lasts, refused)
+
+    async def decide_as_operator(
+        self, turn: str, mark: str, verdict: Verdict, by: str, lasts: Lasting, refused: str
+    ) -> Decision:
+        """Whoever runs the gateway decides, wherever it is asked; or `refused`: who may, if they may not."""
+        row = await self.store.turns.one(turn)
+        session = await self.store.sessions.one(row.session) if row is not None else None
+        if session is None or session.key.count("/") != 4:
+            return Decision(DecisionFate.UNKNOWN)
+        return await self._decide(SessionKey.of(session.key), turn, mark, verdict, by, lasts, refused)
+
+    async def _decide(
+        self, key: SessionKey, turn: str, mark: str, verdict: Verdict, by: str, lasts: Lasting, refused: str
+    ) -> Decision:
         call, decided = await self._in_journal(turn, mark)
         if not call:
             return Decision(DecisionFate.UNKNOWN)
-        if not self.stopping.askers_decide:
-            return Decision(DecisionFate.FORBIDDEN, by=approvers_words(self.stopping.approvers, ()))
+        if refused:
+            return Decision(DecisionFate.FORBIDDEN, by=refused)
         if decided is None:
             told = await self.stopping.approve(key, turn, call, verdict, by, lasts)
             decided = await self._stored(turn, mark) if told else (await self._in_journal(turn, mark))[1]
@@ -111,6 +136,13 @@ def _is_of(running: Running, realm: str) -> bool:
     return isinstance(first, FromApi) and first.session.platform == API and first.session.person == realm
 
 
+def _place(running: Running) -> str:
+    first = running.messages[0].inbound if running.messages else None
+    if isinstance(first, FromChat):
+        return first.chat.address.text().rstrip("/")
+    return f"{first.surface}/{first.session.chat}" if first is not None else ""
+
+
 def _asking(running: Running) -> Activity | None:
     """The call that waits for somebody, if it is stored that it does."""
     if running.driver.over or running.driver.seen.committing:
@@ -131,4 +163,6 @@ def _open(sight: SessionSight, running: Running, activity: Activity) -> OpenAppr
         until=activity.approval_deadline,
         offers=activity.offers,
         diff=activity.change.diff if activity.change is not None else "",
+        place=_place(running),
+        asker=" and ".join(dict.fromkeys(asker_words(one.inbound) for one in running.messages)),
     )

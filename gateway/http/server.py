@@ -31,6 +31,7 @@ from gateway.console.looking import Board, Sources
 from gateway.console.server import Console
 from gateway.console.turns import ConsoleTurns
 from gateway.http.admin import Admin
+from gateway.http.approvaladmin import ApprovalAdmin
 from gateway.http.connections import Doorkeeper
 from gateway.http.entry import EntryMiddleware, ServersLog, expecting
 from gateway.http.hooks import HookIntake
@@ -46,6 +47,7 @@ from gateway.version import program_version
 if TYPE_CHECKING:
     from adapters.contract.pagecommands import PageCommands
     from adapters.contract.sessions import SessionAccess
+    from gateway.conversations.deciding import Deciding
 
 SHUTDOWN_SECONDS = 3.0
 """How long the server waits at its end for those who still read."""
@@ -111,6 +113,7 @@ async def open_doors(
         *page.routes(),
         *admin.routes(),
         *sending.routes(),
+        *ApprovalAdmin(cache(partial(_deciding, hub, store, clock)), clock, ids, operator_key).routes(),
         *chats.routes(),
         *routes,
     ]
@@ -151,6 +154,14 @@ def _sessions(hub: Hub) -> SessionAccess:
     from gateway.conversations.access import access_of
 
     return access_of(hub.accepting, hub.stopping, hub.forgetting)
+
+
+def _deciding(hub: Hub, store: Store, clock: Clock) -> Deciding:
+    """What waits for somebody's word; loaded when it is first asked for."""
+    from gateway.conversations.deciding import Deciding
+    from gateway.conversations.sights import SessionSights
+
+    return Deciding(store, hub.stopping, SessionSights(store, hub.stopping.queues, clock))
 
 
 def _page_sessions(hub: Hub) -> SessionAccess:

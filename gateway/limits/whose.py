@@ -82,6 +82,14 @@ def asker_of(inbound: Inbound) -> str:
     return f"{inbound.account}/{person}" if person else ""
 
 
+def asker_words(inbound: Inbound) -> str:
+    """Who asks, for whoever runs the gateway: name and id, or by what they came."""
+    who = asker_of(inbound)
+    if isinstance(inbound, FromChat):
+        return f"{inbound.chat.person.name} ({who})" if who else inbound.chat.person.name or "nobody"
+    return who or (f"the key {inbound.key}" if inbound.key else "somebody without a name")
+
+
 def memories_of(inbound: Inbound, writers: frozenset[str]) -> MemoryScopes:
     """The memories that a message's tools use. What somebody said in private is not read in a group."""
     chat = ""

@@ -223,6 +223,8 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.CHANGE_PEOPLE: _operators(_ANYTHING, "404", body=at.PeopleChange),
     R.LIST_KEYS: _operators(_ANYTHING),
     R.CHANGE_KEYS: _operators(_ANYTHING, body=at.KeyChange),
+    R.OPEN_APPROVALS: _operators(_ANYTHING),
+    R.DECIDE_ANY: _operators(_ANYTHING, "403", "404", "409", "410", body=at.OperatorsDecision),
     R.SEND: _operators(_ok(at.SentState), "404", "409", "413", "502", "507", body=at.SendBody),
     R.SENT: _operators(_ok(at.SentState), "404"),
     R.TRIAGE: ApiOperation(

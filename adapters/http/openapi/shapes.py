@@ -361,6 +361,14 @@ class WebhookChange(TypedDict):
     """The message that is sent again; else all that were given up."""
 
 
+class OperatorsDecision(TypedDict):
+    """What whoever runs the gateway decides about a call."""
+
+    id: str
+    approve: bool
+    lasts: NotRequired[Literal["once", "conversation", "always"]]
+
+
 class SendBody(TypedDict):
     """What is to be said in a chat."""
 

@@ -82,8 +82,7 @@ class ManagedSessions:
 
     async def _decide(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["approval"]
-        found = _APPROVAL.fullmatch(name)
-        if found is None:
+        if (found := named_approval(name)) is None:
             raise NotServed(NO_APPROVAL)
         body = await body_of(request)
         approve = body.get("approve")
@@ -92,10 +91,10 @@ class ManagedSessions:
         if (lasts := lasting_of(body.get("lasts"))) is None:
             raise NotServed(Problem(400, LASTS_WORDS, param="lasts", code="invalid_value"))
         verdict, caller = Verdict.GIVEN if approve else Verdict.DENIED, request[CALLER]
-        decision = await self.access.decide(caller.realm, found[1], found[2], verdict, decider(caller), lasts)
+        decision = await self.access.decide(caller.realm, *found, verdict, decider(caller), lasts)
         if (problem := refusal_of(decision)) is not None:
             raise NotServed(problem)
-        return answer(decided_approval(name, found[1], decision))
+        return answer(decided_approval(name, found[0], decision))
 
 
 async def write_export(
@@ -140,6 +139,12 @@ def decider(caller: Caller) -> str:
 def approval_id(turn: str, call: str) -> str:
     """By which an approval is named."""
     return f"appr_{turn}_{call_mark(call)}"
+
+
+def named_approval(name: str) -> tuple[str, str] | None:
+    """(turn, mark of the call) of what is named so; None if nothing ever is."""
+    found = _APPROVAL.fullmatch(name)
+    return (found[1], found[2]) if found is not None else None
 
 
 def open_approval(one: OpenApproval) -> ApprovalObject:
