@@ -285,6 +285,7 @@ async def test_an_approval_is_decided_once_and_twice_is_answered_alike(
     one = await waiting(client)
     assert (one["tool"], one["conversation"], one["status"]) == ("write_file", "mine", "open")
     assert "a.txt" in one["question"]
+    assert one["diff"].startswith("@@ -0,0 +1,1 @@\n+one")
     assert one["expires_at"] > one["created_at"]
     assert facts(await client.conversations.retrieve("mine"))["state"] == "waiting_for_approval"
     first = await ours(client, f"approvals/{one['id']}", post={"approve": approve})
