@@ -17,7 +17,9 @@ import aiohttp
 import orjson
 
 from adapters.contract.base import REHEARSAL_WORDS
+from adapters.terminal import deciding
 from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, Shown, StatusLine, capable, footer, stream, take
+from adapters.terminal.operator import Remote, Table, tables
 from adapters.terminal.screen import draw
 from agent_core.jsonvalue import Json
 
@@ -26,15 +28,108 @@ HELP = """\
 /why     why the last turn went as it did
 /help    this list
 /quit    leave (or Ctrl-D)
-Ctrl-C   stop the answer that is coming"""
+Ctrl-C   stop the answer that is coming
+What waits for your approval is shown, and decided by a word: approve, conversation, always or deny."""
 
 ReadLine = Callable[[], Awaitable[str]]
+APPROVAL_COMMENT, KEEP_ALIVE = "waiting for approval of ", "keep-alive"
+
+
+class Lines:
+    """What somebody types. A line that nobody waits for any more is the next one's: a pipe cannot be asked to give it back."""
+
+    def __init__(self, read: ReadLine, *, typed: bool) -> None:
+        self._read = read
+        self._typed = typed
+        self._coming: asyncio.Future[str] | None = None
+
+    async def next(self) -> str:
+        """The next line. Raises `EOFError`, and `KeyboardInterrupt` where somebody types."""
+        if self._typed:  # its prompt is taken off the screen when nobody waits any more
+            return await self._read()
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self._read())
+        line = await asyncio.shield(self._coming)
+        self._coming = None
+        return line
+
+
+class Asking:
+    """Asks whoever sits at the terminal about the call that waits, beside the answer that comes. Use it as an async context manager."""
+
+    def __init__(self, url: str, key: str | None, lines: Lines) -> None:
+        self._remote = Remote(url, key)
+        self._lines = lines
+        self._colours = capable(sys.stderr) and not os.environ.get("NO_COLOR")
+        self._task: asyncio.Task[None] | None = None
+        self._decided: set[str] = set()
+        self._sending = False
+
+    @property
+    def asks(self) -> bool:
+        """A question stands on the screen."""
+        return self._task is not None and not self._task.done()
+
+    def begin(self, turn: str) -> None:
+        """The turn waits for somebody's word."""
+        if not self.asks:
+            self._task = asyncio.create_task(self._ask(turn))
+
+    async def end(self) -> None:
+        """Nothing waits any more: it was decided here or elsewhere, or its time was up."""
+        if self._sending and self._task is not None:  # the answer may be here before it is said that it counts
+            await asyncio.wait({self._task})
+        elif self.asks:
+            _aside("That is decided; nothing waits any more.")
+        await self.__aexit__()
+
+    async def __aenter__(self) -> Asking:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _ask(self, turn: str) -> None:
+        try:
+            found = tables((await self._remote.call("GET", "/v1/outspoken/approvals")).get("data"))
+            one = deciding.waits_here(found, turn)
+            if one is None or str(one.get("id")) in self._decided:
+                return
+            _shown("\n".join(deciding.asked_lines(one, colours=self._colours)))
+            await self._decide(one)
+        except (GatewayLost, GatewayRefused) as error:  # it still waits, and is asked about again
+            _aside(str(error))
+
+    async def _decide(self, one: Table) -> None:
+        choice: deciding.TypedChoice | None = None
+        while choice is None:
+            _shown(deciding.choices_words(one, colours=self._colours))
+            try:
+                choice = deciding.choice_of(await self._lines.next(), one)
+            except EOFError:
+                _aside("Nothing more can be read here.")
+                choice = deciding.TypedChoice(approve=False)
+            except KeyboardInterrupt:
+                os.kill(os.getpid(), signal.SIGINT)  # the line editor has taken it: the answer is to be stopped
+                return
+        body: dict[str, Json] = {"approve": choice.approve, "lasts": choice.lasts}
+        self._sending = True
+        try:
+            await self._remote.call("POST", f"/v1/outspoken/approvals/{one.get('id')}", body)
+        finally:
+            self._sending = False
+        self._decided.add(str(one.get("id")))
+        _aside(deciding.decided_words(choice))
 
 
 class _Chat:
     """One conversation."""
 
-    def __init__(self, url: str, key: str | None, session: str) -> None:
+    def __init__(self, url: str, key: str | None, session: str, lines: Lines) -> None:
+        self._lines = lines
         self._url = url
         self._key = key
         self.session = session
@@ -69,12 +164,30 @@ class _Chat:
     async def _show(self, words: str) -> None:
         answer, screen = Answer(), Shown()
         self._waiting = False
-        async for kind, data in stream(self._url, self._key, words, self.session, cancel_on_leave=True):
+        async with Asking(self._url, self._key, self._lines) as asking:
+            answer = await self._follow(words, answer, screen, asking)
+        self._status.clear()
+        sys.stdout.write("\n")
+        if not answer.exit:
+            raise GatewayLost("The gateway did not say how it ended. /why tells what is known.")
+        for notice in answer.notices:
+            _aside(notice)
+        _aside(footer(answer))
+
+    async def _follow(self, words: str, answer: Answer, screen: Shown, asking: Asking) -> Answer:
+        more = {"X-Outspoken-Approvals": "wait"}
+        async for kind, data in stream(self._url, self._key, words, self.session, cancel_on_leave=True, more=more):
             match kind:
+                case "comment" if data.startswith(APPROVAL_COMMENT):
+                    self._status.clear()
+                    asking.begin(self._last_turn)
                 case "comment":
                     if data.startswith("turn "):
                         self._last_turn = data.removeprefix("turn ")
-                    self._status.show(data)
+                    if data != KEEP_ALIVE:
+                        await asking.end()
+                    if not asking.asks:
+                        self._status.show(data)
                 case "lost":
                     self._waiting = True
                     self._status.clear()
@@ -88,16 +201,11 @@ class _Chat:
                     text = screen.new(take(answer, data))
                     self._last_turn = answer.turn or self._last_turn
                     if text:
+                        await asking.end()
                         self._status.clear()
                         sys.stdout.write(text)
                         sys.stdout.flush()
-        self._status.clear()
-        sys.stdout.write("\n")
-        if not answer.exit:
-            raise GatewayLost("The gateway did not say how it ended. /why tells what is known.")
-        for notice in answer.notices:
-            _aside(notice)
-        _aside(footer(answer))
+        return answer
 
     async def why(self) -> None:
         """Print the story of the last turn."""
@@ -122,7 +230,13 @@ def _aside(words: str) -> None:
     sys.stderr.flush()
 
 
-def _reader() -> ReadLine:
+def _shown(words: str) -> None:
+    """Words of ours with colours, in which everything that others wrote was made harmless."""
+    draw(sys.stderr, f"{words}\n")
+    sys.stderr.flush()
+
+
+def _reader() -> Lines:
     """Lines from a person (with history and editing), or from a pipe."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
 
@@ -132,26 +246,26 @@ def _reader() -> ReadLine:
                 raise EOFError
             return line
 
-        return from_pipe
+        return Lines(from_pipe, typed=False)
     from prompt_toolkit import PromptSession
 
     prompt: PromptSession[str] = PromptSession("› ")
-    return prompt.prompt_async
+    return Lines(prompt.prompt_async, typed=True)
 
 
 async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
     """Talk until the person leaves. The exit status is 0."""
-    talk = _Chat(url, key, _fresh() if new else session)
+    lines = _reader()
+    talk = _Chat(url, key, _fresh() if new else session, lines)
     about = await _about(url, key)
     _aside(f"outspoken – talking to {url}. /help lists what can be typed.")
     if about:
         _aside(REHEARSAL_WORDS)
     if sys.stderr.isatty() and not capable(sys.stderr):
         _aside("This terminal cannot replace a line, so you do not see what I am doing. If it can: TERM=xterm-256color")
-    read = _reader()
     while True:
         try:
-            words = (await read()).strip()
+            words = (await lines.next()).strip()
         except KeyboardInterrupt:
             continue
         except EOFError:

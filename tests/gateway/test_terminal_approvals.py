@@ -1,0 +1,77 @@
+"""A call that waits for an approval, in ``outspoken chat``: shown with what it would change, decided by a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.terminal.deciding import TypedChoice, asked_lines, choice_of, choices_words
+from tests.gateway.test_process import daemon, environment, outspoken
+from tests.ports import free_port
+
+ASKS = {"OUTSPOKEN_TOOLS__APPROVAL": "write_file"}
+ALL = {"offers": ["once", "conversation", "always"]}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said", "written"),
+    [
+        ("yes\napprove\n", "✅ Approved.", True),
+        ("conversation\n", "✅ Approved for this conversation.", True),
+        ("deny\n", "🚫 Denied: it does not run.", False),
+        ("", "Nothing more can be read here.", False),
+    ],
+)
+def test_what_waits_is_shown_with_its_diff_and_a_word_decides(
+    tmp_path: Path, typed: str, said: str, written: bool
+) -> None:
+    env = environment(tmp_path, free_port(), **ASKS)
+    with daemon(env, tmp_path / "log"):
+        talk = outspoken(env, "chat", stdin=f"write a.txt: milk\n{typed}/quit\n" if typed else "write a.txt: milk\n")
+    assert talk.returncode == 0
+    assert 'May I write "a.txt" (1 line)? (write_file)' in talk.stderr
+    assert "+milk" in talk.stderr
+    assert said in talk.stderr
+    assert talk.stderr.count("Type  ✅ approve") == 1 + typed.startswith("yes")
+    assert bool(list(tmp_path.rglob("a.txt"))) is written
+
+
+def test_without_a_daemon_it_is_the_same(tmp_path: Path) -> None:
+    env = environment(tmp_path, free_port(), **ASKS)
+    talk = outspoken(env, "chat", stdin="write a.txt: milk\napprove\n/quit\n")
+    assert "✅ Approved." in talk.stderr
+    assert list(tmp_path.rglob("a.txt"))
+
+
+def test_where_others_decide_it_is_said_and_goes_on_waiting(tmp_path: Path) -> None:
+    env = environment(
+        tmp_path, free_port(), **ASKS, OUTSPOKEN_TOOLS__APPROVERS="admins", OUTSPOKEN_TOOLS__APPROVAL_SECONDS="10"
+    )
+    with daemon(env, tmp_path / "log"):
+        talk = outspoken(env, "chat", stdin="write a.txt: milk\napprove\n")
+    assert "Only an admin may decide that" in talk.stderr
+    assert not list(tmp_path.rglob("a.txt"))
+
+
+@given(st.text(max_size=14) | st.sampled_from(["approve", "Deny ", "y", "a", "1", "", "no", "always", "approve all"]))
+def test_only_whole_words_decide(words: str) -> None:
+    found = choice_of(words, ALL)
+    said = words.strip().lower()
+    assert (found is not None) == (said in ("approve", "conversation", "always", "deny"))
+    assert found is None or found.approve is (said != "deny")
+
+
+def test_what_is_not_offered_cannot_be_typed() -> None:
+    assert choice_of("always", {"offers": ["once"]}) is None
+    assert choice_of("approve", {"offers": ["once"]}) == TypedChoice(approve=True)
+    assert "always" not in choices_words({"offers": ["once"]}, colours=False)
+
+
+def test_nothing_of_others_steers_the_terminal_and_more_and_less_have_colours() -> None:
+    one = {"question": "May I\x1b[2J?", "diff": "+a\x1b[31m\n-b\n c"}
+    plain, coloured = asked_lines(one, colours=False), asked_lines(one, colours=True)
+    assert plain == ["🔐 May I\\u001b[2J?", "+a\\u001b[31m", "-b", " c"]
+    assert coloured[1:3] == ["\x1b[32m+a\\u001b[31m\x1b[0m", "\x1b[31m-b\x1b[0m"]
