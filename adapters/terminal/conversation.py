@@ -12,6 +12,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import aiohttp
 import orjson
@@ -38,15 +39,16 @@ APPROVAL_COMMENT, KEEP_ALIVE = "waiting for approval of ", "keep-alive"
 class Lines:
     """What somebody types. A line that nobody waits for any more is the next one's: a pipe cannot be asked to give it back."""
 
-    def __init__(self, read: ReadLine, *, typed: bool) -> None:
+    def __init__(self, read: ReadLine, beside: ReadLine | None = None) -> None:
+        """`beside`: how it is read while an answer comes, where somebody types: Ctrl-C is the answer's then."""
         self._read = read
-        self._typed = typed
+        self._beside = beside
         self._coming: asyncio.Future[str] | None = None
 
-    async def next(self) -> str:
-        """The next line. Raises `EOFError`, and `KeyboardInterrupt` where somebody types."""
-        if self._typed:  # its prompt is taken off the screen when nobody waits any more
-            return await self._read()
+    async def next(self, *, beside: bool = False) -> str:
+        """The next line; or `beside` an answer that comes. Raises `EOFError`, and `KeyboardInterrupt` where somebody types."""
+        if self._beside is not None:  # the prompt is taken off the screen when nobody waits any more
+            return await (self._beside() if beside else self._read())
         if self._coming is None:
             self._coming = asyncio.ensure_future(self._read())
         line = await asyncio.shield(self._coming)
@@ -57,7 +59,9 @@ class Lines:
 class Asking:
     """Asks whoever sits at the terminal about the call that waits, beside the answer that comes. Use it as an async context manager."""
 
-    def __init__(self, url: str, key: str | None, lines: Lines) -> None:
+    def __init__(self, url: str, key: str | None, lines: Lines, stop: Callable[[], object]) -> None:
+        """`stop`: the answer is wanted no more."""
+        self._stop = stop
         self._remote = Remote(url, key)
         self._lines = lines
         self._colours = capable(sys.stderr) and not os.environ.get("NO_COLOR")
@@ -108,12 +112,12 @@ class Asking:
         while choice is None:
             _shown(deciding.choices_words(one, colours=self._colours))
             try:
-                choice = deciding.choice_of(await self._lines.next(), one)
+                choice = deciding.choice_of(await self._lines.next(beside=True), one)
             except EOFError:
                 _aside("Nothing more can be read here.")
                 choice = deciding.TypedChoice(approve=False)
             except KeyboardInterrupt:
-                os.kill(os.getpid(), signal.SIGINT)  # the line editor has taken it: the answer is to be stopped
+                self._stop()
                 return
         body: dict[str, Json] = {"approve": choice.approve, "lasts": choice.lasts}
         self._sending = True
@@ -164,7 +168,9 @@ class _Chat:
     async def _show(self, words: str) -> None:
         answer, screen = Answer(), Shown()
         self._waiting = False
-        async with Asking(self._url, self._key, self._lines) as asking:
+        itself = asyncio.current_task()
+        assert itself is not None
+        async with Asking(self._url, self._key, self._lines, itself.cancel) as asking:
             answer = await self._follow(words, answer, screen, asking)
         self._status.clear()
         sys.stdout.write("\n")
@@ -246,11 +252,11 @@ def _reader() -> Lines:
                 raise EOFError
             return line
 
-        return Lines(from_pipe, typed=False)
+        return Lines(from_pipe)
     from prompt_toolkit import PromptSession
 
     prompt: PromptSession[str] = PromptSession("› ")
-    return Lines(prompt.prompt_async, typed=True)
+    return Lines(prompt.prompt_async, partial(prompt.prompt_async, handle_sigint=False))
 
 
 async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
