@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["dataclass"]
+__all__ = ["changed", "dataclass", "taken"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -25,9 +27,30 @@ else:
         return (lambda each: _made(each, asked)) if cls is None else _made(cls, asked)
 
 
+T = TypeVar("T")
 _THEIRS: Any = dataclasses.dataclass
 _LOCK = threading.RLock()
 """Classes are defined in more than one thread: what is loaded in the background, and what the loop needs meanwhile."""
+
+
+def changed(one: T, **changes: object) -> T:
+    """As `dataclasses.replace`, for what is made anew in every turn: all fields are taken at once. Of a class whose every field is given to it."""
+    kind: Any = type(one)
+    names, take = _fields_taken(kind)
+    return kind(**dict(zip(names, take(one), strict=True)) | changes)
+
+
+@cache
+def _fields_taken(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]:
+    names = tuple(field.name for field in dataclasses.fields(kind))
+    return names, taken(names)
+
+
+def taken(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
+    """What takes these fields of an object."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda one: tuple([getattr(one, name) for name in names])
 
 
 class _Asked:

@@ -44,7 +44,10 @@ ROOMS = ".nameless"
 
 def nameless(inbound: Inbound) -> bool:
     """It names neither a person nor a conversation. Told by what is stored with every message, also with older ones."""
-    return inbound.stateless and memory_of(inbound) == _own(inbound)
+    if isinstance(inbound, FromChat) or inbound.own_history is None:
+        return False
+    scope = inbound.memory_scope
+    return not inbound.browser if scope in UNNAMED else scope == _own(inbound)
 
 
 def _own(inbound: Inbound) -> str:
@@ -136,11 +139,13 @@ def _below(root: Path, *names: str) -> Path:
 
 def _room(session: SessionKey) -> str:
     """The name of its folder: its own, from which its session is found again."""
-    return (
-        session.chat
-        if session == once(session.chat) and re.fullmatch("[A-Za-z0-9_-]{1,100}", session.chat)
-        else folder_name(session.text())
-    )
+    return _room_of(session.text(), session.chat)
+
+
+@lru_cache(FOLDERS_KNOWN)
+def _room_of(key: str, chat: str) -> str:
+    own = key == once(chat).text() and re.fullmatch("[A-Za-z0-9_-]{1,100}", chat)
+    return chat if own else folder_name(key)
 
 
 def conversation_of(inbound: Inbound) -> str:

@@ -9,10 +9,9 @@ Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be hand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from enum import StrEnum
 from functools import cache
-from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
@@ -37,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass, taken
 from agent_core.store.database.direct import do
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class Fact(Generic[R]):
 
     def change(self, **changes: object) -> None:
         """From now on it is like this."""
-        self.row = replace(self.row, **changes)  # type: ignore[type-var]
+        self.row = changed(self.row, **changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,19 +234,13 @@ def mapped(
         table,
         names,
         tuple(elsewhere),
-        _taken(names),
+        taken(names),
         tuple(readers),
         insert(table),
         select(*(table.c[one] for one in names)),
         tuple(identity or key),
         fixed,
     )
-
-
-def _taken(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
-    """What takes these from a row."""
-    first, *others = names
-    return attrgetter(first, *others) if others else lambda one: (getattr(one, first),)
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:

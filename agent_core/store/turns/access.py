@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlalchemy import BigInteger, ScalarSelect, case, cast, func, select, text
 
+from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed_rows
@@ -163,7 +164,7 @@ class Turns(TurnReads, Writing):
         Raises Conflict if the session has an open turn, or a message is not new, or not of this session.
         """
         rows, pieces = await packed_rows(opening.rows)
-        await self._writer.submit(Start(replace(opening, rows=tuple(rows)), tuple(inbox_ids), pieces))
+        await self._writer.submit(Start(changed(opening, rows=tuple(rows)), tuple(inbox_ids), pieces))
 
     async def append(
         self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], hooks: Sequence[HookRow] = ()
