@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -224,13 +225,20 @@ class Rooms:
 
     def __init__(self, root: Path, store: Store) -> None:
         self._root = root / ROOMS
+        self._name = str(self._root)
         self._store = store
 
     async def left(self, key: str) -> None:
         """A queue has come to its end: remove its room, unless its turn goes on in another process."""
+        if not key.startswith("api/"):
+            return
         name = _room(SessionKey.of(key))
-        if key.startswith("api/") and (self._root / name).is_dir():
+        if self._there(name):
             await self._tidy([name])
+
+    def _there(self, name: str) -> bool:
+        """Asked with each turn, so without making a `Path`."""
+        return os.path.isdir(f"{self._name}/{name}")  # noqa: PTH112
 
     async def sweep(self) -> None:
         """Remove what is left of turns whose process was killed."""

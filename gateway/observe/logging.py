@@ -84,9 +84,12 @@ class Cleaner:
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         found: dict[str, object] = {}
         for key, value in cast("dict[str, object]", event).items():
-            kind = type(value)  # most facts are of these three, and are looked at without a detour
-            if kind is str and self._open(key):
-                found[self._name(key)] = self._text(cast("str", value))
+            kind = type(value)  # most facts are of these four, and are looked at without a detour
+            if value is None:
+                found[self._name(key)] = None
+            elif kind is str and self._open(key):
+                words = cast("str", value)
+                found[self._name(key)] = self._short(words) if len(words) <= KNOWN_AGAIN_CHARS else self._cleaned(words)
             elif (kind is float or (kind is int and -(2**63) <= cast("int", value) < 2**63)) and self._open(key):
                 found[self._name(key)] = value
             else:
@@ -157,6 +160,16 @@ def _words(value: object) -> str:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+_stack = structlog.processors.StackInfoRenderer()
+
+
+def _trouble(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """What is said of an exception becomes plain text, without local variables: those hold keys. Hardly any line has one."""
+    if "exc_info" in event or "stack_info" in event:
+        return structlog.processors.format_exc_info(logger, method, _stack(logger, method, event))
+    return event
 
 
 def _stamp(now: Callable[[], datetime]) -> structlog.typing.Processor:
@@ -320,8 +333,7 @@ def configure(
     render: Renderer = Pretty(colors=terminal and not os.environ.get("NO_COLOR")) if pretty else as_json
     sink = Sink(stream)
     cleaning: list[structlog.typing.Processor] = [
-        structlog.processors.StackInfoRenderer(),
-        structlog.processors.format_exc_info,  # plain text, without local variables: those hold keys
+        _trouble,
         _stamp(now),
         Cleaner(redactor, show_text=show_text),
     ]
