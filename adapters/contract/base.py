@@ -22,6 +22,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
+from agent_core.store.sessions.rows import ONCE
 from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.events import Verdict
 from agent_core.turn.state import NO_THOUGHTS, CallItem, ThoughtText
@@ -56,7 +57,8 @@ def _text(*parts: str) -> str:
 
 def once(name: str) -> SessionKey:
     """The session of a request that brings its whole conversation and is in none; nobody else can name it."""
-    return SessionKey("api", "once", name)
+    platform, account, _ = ONCE.split("/")
+    return SessionKey(platform, account, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -267,5 +267,4 @@ class Rooms:
 
     async def _open(self, name: str) -> bool:
         """Its turn is open, here or with another node."""
-        session = await self._store.sessions.by_key(once(name).text())
-        return session is not None and bool(await self._store.left.turns(session.session))
+        return await self._store.sessions.at_work(once(name).text())

@@ -6,7 +6,7 @@ the program's interface. The log of the libraries (aiohttp, sqlalchemy, openai, 
 
 Laws: no secret is written (values, exception texts and names of keys go through the redactor); what people and the model say is
 written only if `show_text` is on; a value cannot end its line or steer a terminal; no value can break logging; a stream that is
-closed or that nobody reads any more costs its lines, never the daemon.
+closed or that nobody reads any more costs its lines, never the daemon. A fact that is not there is left out.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Cleaner:
         for key, value in cast("dict[str, object]", event).items():
             kind = type(value)  # most facts are of these four, and are looked at without a detour
             if value is None:
-                found[self._name(key)] = None
-            elif kind is str and self._open(key):
+                continue  # what is not there is not written
+            if kind is str and self._open(key):
                 words = cast("str", value)
                 found[self._name(key)] = self._short(words) if len(words) <= KNOWN_AGAIN_CHARS else self._cleaned(words)
             elif (kind is float or (kind is int and -(2**63) <= cast("int", value) < 2**63)) and self._open(key):

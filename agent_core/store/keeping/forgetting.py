@@ -122,7 +122,9 @@ class Forgotten(StoreReading):
         wrote = or_(*(and_(_i.account == account, _i.person == person) for account, person in who))
         touched |= {str(r[0]) for r in await self._asks.all(select(_i.session).where(wrote).distinct())}
         found: list[TheirSession] = []
-        query = select(_s.session, _s.key).where(or_(_s.key.in_(sorted(keys)), _s.session.in_(sorted(touched))))
+        query = select(_s.session, _s.key).where(
+            or_(and_(t.NAMED, _s.key.in_(sorted(keys))), _s.session.in_(sorted(touched)))
+        )
         for session, key in await self._asks.all(query):
             mine = set(who)
             asked = await self._asks.all(select(_u.people).where(_u.session == session).distinct())
