@@ -181,13 +181,10 @@ EVENT = mapped(
     key=[],
     besides=[
         Column("id", Int, primary_key=True, autoincrement=False),
-        Column("turn", Text, nullable=False),
         Column("epoch", Int, nullable=False),
     ],
 )
 journal = EVENT.table
-Index("journal_of_turn", journal.c.turn, journal.c.seq, unique=True).ddl_if(dialect="postgresql")
-"""PostgreSQL finds by it; there it costs no pages."""
 
 
 def row_id(first: int, seq: int) -> int:
@@ -198,7 +195,7 @@ def row_id(first: int, seq: int) -> int:
 def rows_of_turn(rows: FromClause = journal) -> ColumnElement[bool]:
     """Rows of the journal and the turn that they are of belong together."""
     base = turns.c.first_message * ROWS_A_TURN
-    return and_(rows.c.turn == turns.c.turn, rows.c.id >= base, rows.c.id < base + ROWS_A_TURN)
+    return and_(rows.c.id >= base, rows.c.id < base + ROWS_A_TURN)
 
 
 def rows_of_turns(which: ColumnElement[bool]) -> Select[tuple[int]]:

@@ -17,11 +17,11 @@ from typing import Any, TypeVar, cast
 
 import structlog
 
-import agent_core.store.database.hand as hand
 import agent_core.store.database.lines as lines
 import agent_core.store.database.ownership as ownership
 import agent_core.store.database.readers as readers
 import agent_core.store.store as store_module
+import agent_core.workers.hand as hand
 from tests.sim.loop import SimLoop
 
 T = TypeVar("T")

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from adapters.terminal.operator import status_lines
 from agent_core.store.store import Damaged
+from agent_core.store.tables import row_id
 from gateway.setaside import takeup
 from gateway.setaside.unclaimed import Unclaimed
 from tests.chats.harness import answer, running, status, texts
@@ -48,15 +49,17 @@ async def test_a_conversation_that_cannot_be_read_is_set_aside_and_the_others_go
             for row in asked(database, f"select turn from turns where session = '{session}' order by number")
         ]
         between = f"{turns[-1]}~"  # so many rows that no page holds something of both
+        ((number,),) = asked(database, "select max(id) + 1 from inbox")
         changed(
-            database, "insert into turns (turn, session, number, state, opened_at, deadline, undone) values (?, ?, 99, 'closed', 1, 1, 1)",
-            between, session,
+            database, "insert into inbox (id, account, platform_key, session, arrival, lane, body, state, received_at, turn) "
+            "values (?, 'between', '1', ?, ?, 'normal', x'7b7d', 'taken', 1, ?)", number, session, number, between,
+        )  # fmt: skip
+        changed(
+            database, "insert into turns (turn, session, number, state, opened_at, deadline, undone, first_message, last_message) "
+            "values (?, ?, 99, 'closed', 1, 1, 1, ?, ?)", between, session, number, number,
         )  # fmt: skip
         for seq in range(120):
-            changed(
-                database, "insert into journal select max(id) + 1000, ?, 1, ?, 'x', x'00', 1 from journal where turn <= ?",
-                between, seq, between,
-            )  # fmt: skip
+            changed(database, "insert into journal values (?, 1, ?, 'x', x'00', 1)", row_id(number, seq), seq)
         assert damage(database, "journal", turns[1])
         async with running(telegram) as up:
             telegram.say(hers, anna, "say cherries")

@@ -44,10 +44,10 @@ from agent_core.store.database.beside import (
     companion,
     judged,
 )
-from agent_core.store.database.hand import Hand
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
 from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
 from agent_core.store.errors import CannotOpen
+from agent_core.workers.hand import Hand
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine

@@ -92,7 +92,7 @@ class AsideReads(StoreReading):
         j = t.journal.c
 
         async def ask(some: Sequence[str]) -> Sequence[str]:
-            rows = select(j.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+            rows = select(j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
             await self._asks.all(rows.where(t.turns.c.turn.in_(some)))
             return some
 

@@ -69,8 +69,9 @@ class TurnReads(StoreReading):
     async def openings(self, turns: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Kind and body of the first event of each; a turn whose journal is gone is missing."""
         j = t.journal.c
+        first = t.turns.join(t.journal, j.id == t.turns.c.first_message * ROWS_A_TURN)
         rows = await self._asks.all(
-            select(j.turn, j.kind, j.body).where(j.id.in_(t.first_rows(t.turns.c.turn.in_(turns))))
+            select(t.turns.c.turn, j.kind, j.body).select_from(first).where(t.turns.c.turn.in_(turns))
         )
         bodies = await self._asks.whole([bytes(row[2]) for row in rows])
         return {str(row[0]): (str(row[1]), body) for row, body in zip(rows, bodies, strict=True)}
@@ -132,8 +133,8 @@ class TurnReads(StoreReading):
         j = t.journal.c
         for first in range(0, len(turns), TURNS_A_QUERY):
             mine = t.turns.c.turn.in_(turns[first : first + TURNS_A_QUERY])
-            query = select(j.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn())).where(mine)
-            query = query.order_by(j.turn, j.seq)
+            told = select(t.turns.c.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+            query = told.where(mine).order_by(t.turns.c.turn, j.seq)
             rows = await self._asks.all(query)
             bodies = await self._asks.whole([bytes(row[2]) for row in rows])
             for (turn, kind, _), body in zip(rows, bodies, strict=True):

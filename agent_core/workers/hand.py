@@ -3,7 +3,7 @@
 Not a `ThreadPoolExecutor`: what that needs so that anybody may wait for its futures (a lock and a condition for each, asked a dozen times) took
 longer than the way itself, and each lock that two threads want is a call of the kernel.
 
-Laws (tests/store/test_hand.py): one piece of work at a time, in the order in which they came; what was given up before it began is not done;
+Laws (tests/agent_core/test_hand.py): one piece of work at a time, in the order in which they came; what was given up before it began is not done;
 what is under way is done to its end, whoever waits for it; `end` waits for what is under way.
 """
 

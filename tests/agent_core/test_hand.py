@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from agent_core.store.database.hand import Hand
+from agent_core.workers.hand import Hand
 
 
 async def test_work_is_done_in_order_in_one_thread_of_its_own() -> None:

@@ -1,7 +1,7 @@
-"""The session of a single request, which nobody else can name, is not found by its key any more: no index holds it, and a turn writes fewer pages.
+"""A turn writes fewer pages: the session of a single request, which nobody else can name, is in no index of keys, and the rows of the journal do
+not name their turn, which their key tells.
 
-An older program would look through all sessions for each message: by this number it refuses the database in words. On SQLite the table is written
-anew, because its constraint cannot be taken from it.
+On SQLite the table of the sessions is written anew, because its constraint cannot be taken from it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ def upgrade() -> None:
         op.drop_constraint("uq_sessions_key", "sessions", type_="unique")
     else:
         _anew()
+    if op.get_bind().dialect.name == "postgresql":
+        op.drop_index("journal_of_turn", "journal")
+    op.drop_column("journal", "turn")
     named = sa.text("substr(key, 1, 9) <> 'api/once/'")
     op.create_index("sessions_by_key", "sessions", ["key"], unique=True, sqlite_where=named, postgresql_where=named)
 
