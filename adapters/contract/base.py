@@ -46,12 +46,18 @@ class SessionKey:
     @staticmethod
     def of(text: str) -> SessionKey:
         """The key with this text."""
-        return SessionKey(*(part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")))
+        parts = text.split("/")
+        return SessionKey(
+            *(parts if "%" not in text else (one.replace("%2F", "/").replace("%25", "%") for one in parts))
+        )
 
 
 @lru_cache(1024)
 def _text(*parts: str) -> str:
     """A message's key is asked for a dozen times on its way."""
+    plain = "/".join(parts)
+    if "%" not in plain and plain.count("/") == len(parts) - 1:
+        return plain
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 

@@ -88,6 +88,8 @@ class Mapped(Generic[R]):
     readers: tuple[tuple[int, Callable[[Any], object]], ...]
     """By place: how what is read becomes what the field holds, where that is another thing."""
 
+    told: tuple[str, ...]
+    """The fields whose values are stored as something else."""
     insert: Insert
     query: Select[*tuple[Any, ...]]
     """The columns of all rows; a question narrows it, and may add others behind them."""
@@ -111,8 +113,7 @@ class Mapped(Generic[R]):
     def values(self, one: R, **more: object) -> dict[str, object]:
         """What is stored of a row, by column; and `more` of what the table has besides."""
         values = dict(zip(self.names, self.fields_of(one), strict=True))
-        for place, _ in self.readers:
-            name = self.names[place]
+        for name in self.told:
             values[name] = stored(values[name])
         values.update(more)
         return values
@@ -236,6 +237,7 @@ def mapped(
         tuple(elsewhere),
         taken(names),
         tuple(readers),
+        tuple(names[place] for place, kind in readers if kind is not bytes),
         insert(table),
         select(*(table.c[one] for one in names)),
         tuple(identity or key),
