@@ -145,6 +145,10 @@ class TurnSettings:
     ladder: LadderCounts = field(default_factory=LadderCounts)
     guards: GuardCounts = field(default_factory=GuardCounts)
 
+    def __hash__(self) -> int:
+        """By what differs between the turns of a gateway: each turn asks for it several times, and most of its fields are its configuration's."""
+        return hash((self.routes, self.client_tools, len(self.tools), self.rules, self.most_calls, self.can_approve))
+
     @property
     def goes_on(self) -> bool:
         """A turn goes on after a restart, also with what nobody knows."""

@@ -225,15 +225,23 @@ class Signals:
     """Hands each signal to all who listen."""
 
     def __init__(self) -> None:
-        self._listeners: list[Tell] = []
+        self._listeners: list[tuple[Tell, tuple[type, ...]]] = []
+        self._of: dict[type, list[Tell]] = {}
 
-    def listen(self, listener: Tell) -> None:
-        """From now on `listener` is called with every signal."""
-        self._listeners.append(listener)
+    def listen(self, listener: Tell, *kinds: type) -> None:
+        """From now on `listener` is called with every signal of these kinds; of every kind, if none is named."""
+        self._listeners.append((listener, kinds))
+        self._of.clear()
+
+    def _who_hears(self, kind: type) -> list[Tell]:
+        found = self._of[kind] = [listener for listener, kinds in self._listeners if not kinds or kind in kinds]
+        return found
 
     def tell(self, signal: Signal) -> None:
         """Hand it on. A listener's mistake is logged, and harms nobody."""
-        for listener in self._listeners:
+        kind = type(signal)
+        hear = self._of.get(kind)
+        for listener in hear if hear is not None else self._who_hears(kind):
             try:
                 listener(signal)
             except Exception:

@@ -8,12 +8,14 @@ to change, the class is named in `WHOLE`, and all its fields are written. A fiel
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 import orjson
 
 from agent_core.failures.exits import Exit
+from agent_core.records import taken
 from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 
 WHOLE: frozenset[type] = frozenset({TurnSettings, LadderCounts, GuardCounts})
@@ -25,15 +27,14 @@ def dumps(value: object) -> bytes:
 
 
 @functools.cache
-def _plan(kind: type) -> tuple[tuple[str, str, object], ...]:
-    """Names of the fields, each with its key and the value that need not be written."""
+def _plan(kind: type) -> tuple[Callable[[object], Sequence[object]], tuple[tuple[str, object], ...]]:
+    """What takes the fields' values; and of each its key and the value that need not be written."""
     name = kind.__name__
     if not is_dataclass(kind):
         raise TypeError(f"{name} cannot be stored as JSON")
     described: tuple[Field[Any], ...] = fields(kind)
-    return tuple(
-        (field.name, field.metadata.get("alias", field.name), MISSING if kind in WHOLE else _default(field))
-        for field in described
+    return taken(tuple(field.name for field in described)), tuple(
+        (field.metadata.get("alias", field.name), MISSING if kind in WHOLE else _default(field)) for field in described
     )
 
 
@@ -58,9 +59,9 @@ def _fields(value: object) -> dict[str, object]:
 
 def facts(value: object) -> dict[str, object]:
     """The fields of a dataclass instance that are written, by their keys."""
+    take, fields_told = _plan(type(value))
     written: dict[str, object] = {}
-    for name, key, default in _plan(type(value)):
-        found = getattr(value, name)
+    for found, (key, default) in zip(take(value), fields_told, strict=True):
         if default is MISSING or found != default:
             written[key] = found
     return written

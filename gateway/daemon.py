@@ -27,7 +27,7 @@ from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
-from agent_core.signals import Committed, Signals
+from agent_core.signals import Committed, ModelCalled, Signals, TurnClosed
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.errors import CannotOpenNow, StoppedWaiting
 from agent_core.store.store import Store, open_store
@@ -312,8 +312,8 @@ def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Si
     room = partial(free_bytes, *state_folders(config, paths))
     watch = StoreWatch(store, clock, room, config.storage.min_free_mib * MIB, lambda: damage.everybodys)
     store.on_commit(lambda operations, seconds, stored: signals.tell(Committed(operations, seconds, stored)))
-    signals.listen(damage.on)
-    signals.listen(watch.on)
+    signals.listen(damage.on, TurnClosed)
+    signals.listen(watch.on, Committed)
     return watch
 
 
@@ -586,7 +586,7 @@ def _health(
     alerter: Alerter,
 ) -> Health:
     model_watch = ModelWatch()
-    signals.listen(model_watch.on)
+    signals.listen(model_watch.on, ModelCalled)
 
     def vitals(phase: LifePhase) -> Vitals:
         return Vitals(

@@ -22,6 +22,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
+from agent_core.store.sessions.rows import ONCE
 from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.events import Verdict
 from agent_core.turn.state import NO_THOUGHTS, CallItem, ThoughtText
@@ -45,18 +46,25 @@ class SessionKey:
     @staticmethod
     def of(text: str) -> SessionKey:
         """The key with this text."""
-        return SessionKey(*(part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")))
+        parts = text.split("/")
+        return SessionKey(
+            *(parts if "%" not in text else (one.replace("%2F", "/").replace("%25", "%") for one in parts))
+        )
 
 
 @lru_cache(1024)
 def _text(*parts: str) -> str:
     """A message's key is asked for a dozen times on its way."""
+    plain = "/".join(parts)
+    if "%" not in plain and plain.count("/") == len(parts) - 1:
+        return plain
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
 def once(name: str) -> SessionKey:
     """The session of a request that brings its whole conversation and is in none; nobody else can name it."""
-    return SessionKey("api", "once", name)
+    platform, account, _ = ONCE.split("/")
+    return SessionKey(platform, account, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

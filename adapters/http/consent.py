@@ -28,7 +28,7 @@ from dataclasses import replace
 from adapters.http.common import Problem
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.tools.offer import ToolsFrom
 
 TOOLS_HEADER = "X-Outspoken-Tools"
@@ -75,7 +75,7 @@ def wish_of(
     if waits not in (None, WAIT):
         return f'outspoken.approvals must be "{WAIT}", or left out'
     wish = _tools_wish(asked, tools, choice, errand=_is_errand(task, tools, messages), emptied=emptied)
-    return replace(wish, waits=waits is not None)
+    return changed(wish, waits=True) if waits is not None else wish
 
 
 def _is_errand(task: str | None, tools: Sequence[object], messages: Sequence[Message]) -> bool:

@@ -43,18 +43,21 @@ _UNREADABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _NAME = re.compile(r"[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\]")
 MOST_DEPTH = 100
 """So deep may JSON be nested: what is stored is read again by a parser that ends at 200."""
+_AUTHORITIES_KNOWN = 64
+"""Every request names its host; most name the same."""
 _PARSERS_DEPTH = 1024
 """orjson refuses what is nested so deep."""
 
 
 def unreadable(headers: Mapping[str, str]) -> Problem | None:
     """Why a request with these headers is refused before it is looked at, or None."""
-    for name, proof in proofs().items():
-        if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
-            return _unproven(proof, f"The header {name} cannot be read.")
-    for name in USED:
-        if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
-            return _bad(name)
+    if _UNREADABLE.search("\t".join(headers.values())):  # hardly ever, so they are looked at one by one only then
+        for name, proof in proofs().items():
+            if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
+                return _unproven(proof, f"The header {name} cannot be read.")
+        for name in USED:
+            if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
+                return _bad(name)
     for name, proof in proofs().items():
         if proof.form and (value := headers.get(name)) is not None and not re.fullmatch(proof.form, value):
             return _unproven(proof, f"{name} {proof.form_words}.")
@@ -76,6 +79,7 @@ def _bad(name: str) -> Problem:
     return Problem(400, f"The header {name} cannot be read.", code="invalid_header")
 
 
+@lru_cache(_AUTHORITIES_KNOWN)
 def authority_ok(text: str) -> bool:
     """Whether this is a host's name or address, with or without a port, and nothing else."""
     try:

@@ -270,6 +270,7 @@ class Closer:
             log.error("turn.ended", turn=whose.turn, session=whose.session, exit=ending.code.value, reference=reference)
             return
         began = turn.opened.at if turn.opened is not None else end.at
+        route = turn.route
         (log.info if end.clean else log.warning)(
             "turn.ended",
             turn=whose.turn,
@@ -283,8 +284,8 @@ class Closer:
             steps=turn.steps_done,
             tool_calls=len(turn.round.tools_run),
             tools_failed=sum(isinstance(e, Activity) and e.state.value == "failed" for e in turn.timeline),
-            endpoint=turn.route.endpoint,
-            model=turn.route.model,
+            endpoint=route.endpoint,
+            model=route.model,
             model_calls=turn.calls_made,
             input_tokens=turn.input_tokens,
             output_tokens=turn.output_tokens,

@@ -348,17 +348,18 @@ class TurnDriver:
         return doing
 
     def _feed(self, event: Event) -> list[Effect]:
-        if self.turn.exit is not None:
+        turn = self.turn
+        if turn.exit is not None:
             return []
-        late = self.turn.misfit(event)
+        late = turn.misfit(event)
         if late:
             log.info("turn.late", turn=self.identity.turn, kind=event.kind(), why=late)
             return []
         if isinstance(event, ToolReturned):
             self.seen.progress.pop(event.call, None)
-        effects = self.turn.feed(event)
+        effects = turn.feed(event)
         self._journal.note(recorded(event, effects))
-        found = broken_laws(self.turn, effects, self._begun)
+        found = broken_laws(turn, effects, self._begun)
         if found:
             self._world.count_broken()
             kind = event.kind()
@@ -446,8 +447,9 @@ class TurnDriver:
         self.active_at = self._world.clock.monotonic()
         if not self.first_content_at:
             self.first_content_at = self._world.clock.now_ms()
+        turn = self.turn
         for event in events:
-            self.turn.feed(event)
+            turn.feed(event)
             self._journal.note([event])
         self._journal.streamed(events)
         self.seen.wake_for_text()

@@ -233,7 +233,7 @@ class Work:
         """Cancel all work and wait for its end, so that nothing of the turn happens after its last words."""
         for timer in self._timers:
             timer.cancel()
-        tasks = list(self._tasks)
+        tasks = [task for task in self._tasks if not task.done()]
         self.cancel()
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=CANCEL_SECONDS)

@@ -23,7 +23,7 @@ conversation is as valid as before; what is not left out is not changed; leaving
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -234,8 +234,15 @@ def _parts(message: Message) -> list[tuple[LeftOutKind, str]]:
 
 def attached(messages: Sequence[Message]) -> set[tuple[LeftOutKind, str]]:
     """The pictures, sounds and files in `messages`."""
-    words = (LeftOutKind.MESSAGE, LeftOutKind.THOUGHTS)
-    return {(kind, key) for message in messages for kind, key in _parts(message) if kind not in words}
+    return {(kind, digest(part)) for message in messages for kind, part in _attached(message)}
+
+
+def _attached(message: Message) -> Iterator[tuple[LeftOutKind, Json]]:
+    content = message.get("content")
+    if isinstance(content, list) and message.get("role") not in ("system", "developer"):
+        for part in content:
+            if (kind := _kind(part)) is not None:
+                yield kind, part
 
 
 def _kind(part: Json) -> LeftOutKind | None:
@@ -450,13 +457,16 @@ def fitting(known: Iterable[LeftOut], endpoint: str, model: str) -> tuple[Suspec
 
 def looked_at(known: Iterable[LeftOut], messages: Sequence[Message]) -> tuple[LeftOut, ...]:
     """`known` for a turn that answers `messages`: with a mark at what is about something in them."""
+    lefts = tuple(known)
+    if not lefts:
+        return ()
     there = {(key, kind) for message in messages for kind, key in _parts(message)}
     kinds = {kind for _, kind in there}
 
     def marked(one: Suspect) -> Suspect:
         return replace(one, now=(one.key, one.kind) in there or (not one.key and one.kind in kinds))
 
-    return tuple(replace(left, parts=tuple(marked(one) for one in left.parts)) for left in known)
+    return tuple(replace(left, parts=tuple(marked(one) for one in left.parts)) for left in lefts)
 
 
 # ---------------------------------------------------------------------- how it is told

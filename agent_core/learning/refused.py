@@ -38,6 +38,8 @@ class RefusedContents:
 
     def of(self, messages: Sequence[Message]) -> tuple[LeftOut, ...]:
         """What of `messages` is known to be refused, and where."""
+        if not self._known:
+            return ()
         there = attached(messages)
         found = [known for known in self._known if (known[2], known[3]) in there]
         for known in found:

@@ -301,14 +301,15 @@ def call_model(turn: Standing, at: int) -> list[Effect]:
     segment = turn.draft.segment
     partial = segment.text if turn.ask.continues else ""
     segment.refusal = segment.refusal and bool(partial)
-    turn.draft = turn.draft.after(partial, (turn.route.endpoint, turn.route.model))
+    route = turn.route
+    turn.draft = turn.draft.after(partial, (route.endpoint, route.model))
     turn.calls_made += 1
     _enter(turn, Phase.CALLING, at)
     turn.life_at = at
     return [
         CallModel(
             number=turn.calls_made,
-            route=turn.route,
+            route=route,
             offer_tools=turn.closing is None,
             partial=partial,
             advice=turn.ask.advice,

@@ -44,7 +44,7 @@ from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.patience import Limit
 from agent_core.ports import Clock
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.rules.replies import DONE_ONLY, USUAL, Finish, finish_of
 from agent_core.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 from agent_core.text.redaction import Redactor
@@ -288,7 +288,7 @@ def _client_trouble(error: BaseException) -> str:
 
 def _with(manners: Manners, request: ModelRequest) -> ModelRequest:
     """The request as this way to this model takes it."""
-    return replace(request, manners=manners, tools=plainer(request.tools) if manners.plain_schemas else request.tools)
+    return changed(request, manners=manners, tools=plainer(request.tools) if manners.plain_schemas else request.tools)
 
 
 def _tell(request: ModelRequest, better: Manners, *, quoted: bool) -> None:

@@ -39,7 +39,7 @@ from agent_core.store.keeping.rows import ForgetRow, PieceRow
 from agent_core.store.memory.rows import MemoryRow
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
-from agent_core.store.sessions.rows import NodeRow, SessionRow
+from agent_core.store.sessions.rows import ONCE, NodeRow, SessionRow
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow
 from agent_core.store.webhooks.rows import HookRow, ReceiverRow
@@ -70,11 +70,20 @@ SESSION = mapped(
     "sessions",
     SessionRow,
     key=["session"],
-    unique=["key"],
     foreign={"owner": "nodes.node"},
     rowid=False,
 )
 sessions = SESSION.table
+Index("sessions_by_key", sessions.c.key, unique=True, sqlite_where=text(f"substr(key, 1, {len(ONCE)}) <> '{ONCE}'"))
+NAMED = text(f"substr(sessions.key, 1, {len(ONCE)}) <> '{ONCE}'")
+"""As it stands in the index: who looks for sessions by their keys says it, or all of them are read."""
+
+
+def under(key: str) -> ColumnElement[bool]:
+    """The session with this key. That of a single request is looked for among all: nobody asks for one who is in a hurry."""
+    return sessions.c.key == key if key.startswith(ONCE) else and_(NAMED, sessions.c.key == key)
+
+
 Index(
     "sessions_set_aside",
     sessions.c.last_at,
@@ -172,13 +181,10 @@ EVENT = mapped(
     key=[],
     besides=[
         Column("id", Int, primary_key=True, autoincrement=False),
-        Column("turn", Text, nullable=False),
         Column("epoch", Int, nullable=False),
     ],
 )
 journal = EVENT.table
-Index("journal_of_turn", journal.c.turn, journal.c.seq, unique=True).ddl_if(dialect="postgresql")
-"""PostgreSQL finds by it; there it costs no pages."""
 
 
 def row_id(first: int, seq: int) -> int:
@@ -189,7 +195,7 @@ def row_id(first: int, seq: int) -> int:
 def rows_of_turn(rows: FromClause = journal) -> ColumnElement[bool]:
     """Rows of the journal and the turn that they are of belong together."""
     base = turns.c.first_message * ROWS_A_TURN
-    return and_(rows.c.turn == turns.c.turn, rows.c.id >= base, rows.c.id < base + ROWS_A_TURN)
+    return and_(rows.c.id >= base, rows.c.id < base + ROWS_A_TURN)
 
 
 def rows_of_turns(which: ColumnElement[bool]) -> Select[tuple[int]]:

@@ -173,7 +173,9 @@ class Standing:
 
     @property
     def route(self) -> Route:
-        return self.settings.routes[self.route_index]
+        if self.opened is None:
+            raise ProtocolError("the turn is not open")
+        return self.opened.settings.routes[self.route_index]
 
     @property
     def steps_done(self) -> int:
@@ -215,7 +217,10 @@ class Standing:
     def left_out(self) -> tuple[Suspect, ...]:
         """What of the conversation the model is not sent."""
         assert self.opened is not None
-        known = fitting((*self.opened.left_out, *self.kept_out), self.route.endpoint, self.route.model)
+        if not (self.opened.left_out or self.kept_out or self.leaving.parts):
+            return ()
+        route = self.route
+        known = fitting((*self.opened.left_out, *self.kept_out), route.endpoint, route.model)
         return tuple(dict.fromkeys((*known, *self.leaving.parts)))
 
     @property

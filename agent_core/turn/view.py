@@ -260,6 +260,8 @@ def _activity(activity: Activity, now: int) -> Bubble:
 
 def _questions(activity: Activity) -> list[Bubble]:
     """What the call has asked the person."""
+    if activity.intention is None:
+        return []
     running = activity.state is ActivityState.RUNNING
     return [
         Bubble(

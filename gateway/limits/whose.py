@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -44,7 +45,10 @@ ROOMS = ".nameless"
 
 def nameless(inbound: Inbound) -> bool:
     """It names neither a person nor a conversation. Told by what is stored with every message, also with older ones."""
-    return inbound.stateless and memory_of(inbound) == _own(inbound)
+    if isinstance(inbound, FromChat) or inbound.own_history is None:
+        return False
+    scope = inbound.memory_scope
+    return not inbound.browser if scope in UNNAMED else scope == _own(inbound)
 
 
 def _own(inbound: Inbound) -> str:
@@ -136,11 +140,13 @@ def _below(root: Path, *names: str) -> Path:
 
 def _room(session: SessionKey) -> str:
     """The name of its folder: its own, from which its session is found again."""
-    return (
-        session.chat
-        if session == once(session.chat) and re.fullmatch("[A-Za-z0-9_-]{1,100}", session.chat)
-        else folder_name(session.text())
-    )
+    return _room_of(session.text(), session.chat)
+
+
+@lru_cache(FOLDERS_KNOWN)
+def _room_of(key: str, chat: str) -> str:
+    own = key == once(chat).text() and re.fullmatch("[A-Za-z0-9_-]{1,100}", chat)
+    return chat if own else folder_name(key)
 
 
 def conversation_of(inbound: Inbound) -> str:
@@ -219,13 +225,20 @@ class Rooms:
 
     def __init__(self, root: Path, store: Store) -> None:
         self._root = root / ROOMS
+        self._name = str(self._root)
         self._store = store
 
     async def left(self, key: str) -> None:
         """A queue has come to its end: remove its room, unless its turn goes on in another process."""
+        if not key.startswith("api/"):
+            return
         name = _room(SessionKey.of(key))
-        if key.startswith("api/") and (self._root / name).is_dir():
+        if self._there(name):
             await self._tidy([name])
+
+    def _there(self, name: str) -> bool:
+        """Asked with each turn, so without making a `Path`."""
+        return os.path.isdir(f"{self._name}/{name}")  # noqa: PTH112
 
     async def sweep(self) -> None:
         """Remove what is left of turns whose process was killed."""
@@ -254,5 +267,4 @@ class Rooms:
 
     async def _open(self, name: str) -> bool:
         """Its turn is open, here or with another node."""
-        session = await self._store.sessions.by_key(once(name).text())
-        return session is not None and bool(await self._store.left.turns(session.session))
+        return await self._store.sessions.at_work(once(name).text())

@@ -6,7 +6,7 @@ the program's interface. The log of the libraries (aiohttp, sqlalchemy, openai, 
 
 Laws: no secret is written (values, exception texts and names of keys go through the redactor); what people and the model say is
 written only if `show_text` is on; a value cannot end its line or steer a terminal; no value can break logging; a stream that is
-closed or that nobody reads any more costs its lines, never the daemon.
+closed or that nobody reads any more costs its lines, never the daemon. A fact that is not there is left out.
 """
 
 from __future__ import annotations
@@ -83,11 +83,13 @@ class Cleaner:
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         found: dict[str, object] = {}
-        for key, value in cast("dict[str, object]", event).items():
-            kind = type(value)  # most facts are of these three, and are looked at without a detour
+        for key, value in event.items():
+            kind = value.__class__  # most facts are of these four, and are looked at without a detour
+            if value is None:
+                continue  # what is not there is not written
             if kind is str and self._open(key):
-                found[self._name(key)] = self._text(cast("str", value))
-            elif (kind is float or (kind is int and -(2**63) <= cast("int", value) < 2**63)) and self._open(key):
+                found[self._name(key)] = self._short(value) if len(value) <= KNOWN_AGAIN_CHARS else self._cleaned(value)
+            elif (kind is float or (kind is int and -(2**63) <= value < 2**63)) and self._open(key):
                 found[self._name(key)] = value
             else:
                 found[self._name(key)] = self._value(key, value, DEEPEST)
@@ -157,6 +159,16 @@ def _words(value: object) -> str:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+_stack = structlog.processors.StackInfoRenderer()
+
+
+def _trouble(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """What is said of an exception becomes plain text, without local variables: those hold keys. Hardly any line has one."""
+    if "exc_info" in event or "stack_info" in event:
+        return structlog.processors.format_exc_info(logger, method, _stack(logger, method, event))
+    return event
 
 
 def _stamp(now: Callable[[], datetime]) -> structlog.typing.Processor:
@@ -320,8 +332,7 @@ def configure(
     render: Renderer = Pretty(colors=terminal and not os.environ.get("NO_COLOR")) if pretty else as_json
     sink = Sink(stream)
     cleaning: list[structlog.typing.Processor] = [
-        structlog.processors.StackInfoRenderer(),
-        structlog.processors.format_exc_info,  # plain text, without local variables: those hold keys
+        _trouble,
         _stamp(now),
         Cleaner(redactor, show_text=show_text),
     ]

@@ -343,17 +343,15 @@ def _leave_a_gap(conn: sqlite3.Connection, now_ms: int) -> None:
 def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
     ending = InterruptedByRestart(detail=RESTORED)
     open_turns = conn.execute(
-        "SELECT t.turn, t.session, s.epoch, t.first_message, (SELECT coalesce(max(seq), -1) FROM journal j WHERE j.turn = t.turn "
-        "AND j.id >= t.first_message * ?1 AND j.id < (t.first_message + 1) * ?1) "
+        "SELECT t.turn, t.session, s.epoch, t.first_message, (SELECT coalesce(max(seq), -1) FROM journal j "
+        "WHERE j.id >= t.first_message * ?1 AND j.id < (t.first_message + 1) * ?1) "
         "FROM turns t JOIN sessions s ON s.session = t.session WHERE t.state = 'open'",
         (ROWS_A_TURN,),
     ).fetchall()
     for turn, session, epoch, first, last in open_turns:
         end = closing_of(TurnIdentity(turn, session, epoch), ending, now_ms, last + 1)
-        rows = [(row_id(first, row.seq), turn, row.seq, epoch, row.kind, row.body, row.at) for row in end.rows]
-        conn.executemany(
-            "INSERT INTO journal (id, turn, seq, epoch, kind, body, at) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
-        )
+        rows = [(row_id(first, row.seq), row.seq, epoch, row.kind, row.body, row.at) for row in end.rows]
+        conn.executemany("INSERT INTO journal (id, seq, epoch, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)", rows)
         conn.execute(
             "UPDATE turns SET state = 'closed', exit = ?, closed_at = ? WHERE turn = ?",
             (end.exit.code.value, end.at, turn),

@@ -25,8 +25,8 @@ def log_started(
         platform_keys=[message.inbound.platform_key for message in messages],
         model=model,
         endpoint=endpoint,
-        agent=agent,
-        caller=caller,
+        agent=agent or None,
+        caller=caller or None,
     )
     waited = driver.opened_at - min(message.received_at for message in messages)
     tell(TurnBegan(surface=driver.identity.surface, waited_ms=max(0, waited)))

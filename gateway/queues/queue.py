@@ -53,13 +53,24 @@ class Running:
 
     driver: TurnDriver
     messages: tuple[Waiting, ...]
-    given_up: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when somebody else has ended the turn in the driver's place."""
+    given_up: bool = False
+    """Somebody else has ended the turn in the driver's place."""
+    over: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """Nothing more is waited for: the driver is over, or was given up."""
 
     def give_up(self, turn: Turn) -> None:
         """The turn has ended like this, in the driver's place."""
         self.driver.give_up(turn)
-        self.given_up.set()
+        self.leave()
+
+    def leave(self) -> None:
+        """Somebody else has ended the turn."""
+        self.given_up = True
+        self.come_to_end()
+
+    def come_to_end(self, _driver: object = None) -> None:
+        if not self.over.done():
+            self.over.set_result(None)
 
     def same_chat(self, inbound: Inbound) -> bool:
         """What follows from `inbound` is shown where this turn is: one conversation may go on in several chats."""

@@ -40,6 +40,7 @@ from agent_core.store.keeping.forgetting import (
 )
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
+from agent_core.store.sessions.rows import ONCE
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.turn.events import TurnOpened
 from gateway.config.tools.shell import COMMANDS
@@ -197,7 +198,7 @@ class Forgetting:
             names = [row.turn for row in rows]
             turns += await self._in_batches(names, lambda some: steps.remove_turns(some, DELETED))
         one = TheirSession(session, key, alone=True)
-        if await self.store.sessions.by_key(key) is not None:
+        if not key.startswith(ONCE) and await self.store.sessions.by_key(key) is not None:
             one = replace(one, key=GONE.format(session))  # after a restart: what has its name now is another one
         messages, left = await self._remove_own(one, job.at)
         folders += await self._folder(folder_name(one.key))

@@ -132,14 +132,17 @@ class Upkeep:
         """Remove what is old now."""
         if self.also is not None:
             await self.also()
+        untouched = False
         try:
             time = await self._reckoned()
             self.last = await self._look(time, Tally(doubted=time.in_doubt))
+            untouched = not self.last.removed
         except StorageUnavailable as error:
             log.warning("upkeep.not_done", error=str(error))
             return self.last
         finally:
-            self.forget()
+            if not untouched:
+                self.forget()
         one = self.last
         if not one.removed and not one.doubted:
             return one

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 from adapters.contract.base import Inbound, Ticket
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock, Ids
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
 from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store
@@ -80,7 +79,7 @@ class Accepting:
         await self._check_room(inbound)
         now = self.clock.now_ms()
         charges = await self.quotas.incoming.admit(inbound, now) if self.quotas is not None else ()
-        message = replace(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
+        message = changed(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
         self.runner.slots.coming()
         outcome = await asyncio.shield(self.group.create_task(self._try_to_take_in(inbound, message, busy)))
         if isinstance(outcome, Exception):

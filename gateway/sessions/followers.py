@@ -26,13 +26,13 @@ ELSEWHERE_SECONDS = 2.0
 """How often the journal of a turn is asked that does not run here."""
 
 
-def ended_of(driver: TurnDriver) -> Ended:
+def ended_of(driver: TurnDriver, view: View) -> Ended:
     """The last sight of a driver's turn."""
     turn = driver.turn
     assert turn.exit is not None
     return Ended(
         turn=driver.identity.turn,
-        view=driver.seen.current_view(),
+        view=view,
         exit=turn.exit,
         handed=turn.handed_calls,
         summary=summary_of(turn),
@@ -149,7 +149,7 @@ class MessageFollower:
             told = any(bubble.kind is BubbleKind.STATUS for bubble in silence.bubbles)
             return Showing(driver.identity.turn, silence) if told else None
         if watcher.ended and driver.turn.exit is not None:
-            return ended_of(driver)
+            return ended_of(driver, view)
         if watcher.ended and driver.left_open:
             return LeftOpen(driver.identity.turn, view)
         if watcher.ended:  # another owner has it now

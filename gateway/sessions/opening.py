@@ -31,7 +31,7 @@ from agent_core.messages import Message
 from agent_core.model.client import ModelClient
 from agent_core.records import dataclass
 from agent_core.rules.consents import Kind
-from agent_core.settings import Route, ToolFacts, TurnSettings
+from agent_core.settings import Route, TurnSettings
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Conflict, Damaged, StorageUnavailable, Store
@@ -140,7 +140,7 @@ def opened_event(
     turn = _settings(
         settings.turn,
         routes,
-        tuple(t for t in settings.turn.tools if t.name not in withheld) if source.gateways else (),
+        frozenset(withheld) if source.gateways else None,
         theirs,
         ERRAND_CALLS if request is not None and request.errand else 0,
         can_approve=first.can_approve,
@@ -167,7 +167,7 @@ def opened_event(
 def _settings(
     template: TurnSettings,
     routes: tuple[Route, ...],
-    tools: tuple[ToolFacts, ...],
+    withheld: frozenset[str] | None,
     client_tools: tuple[str, ...],
     most_calls: int,
     *,
@@ -176,13 +176,14 @@ def _settings(
     most_tool_calls: int,
     task: TaskTerms | None,
 ) -> TurnSettings:
-    """The settings of a turn. Most turns of a gateway have the same: they are made once."""
+    """The settings of a turn, without the tools that are withheld (None: without any). Most turns of a gateway have the same: they are made
+    once."""
     return replace(
         template,
         turn_seconds=task.seconds if task is not None else template.turn_seconds,
         max_steps=task.steps if task is not None else template.max_steps,
         routes=routes,
-        tools=tools,
+        tools=tuple(t for t in template.tools if t.name not in withheld) if withheld is not None else (),
         client_tools=client_tools,
         most_calls=most_calls,
         can_approve=can_approve,

@@ -221,15 +221,14 @@ class Runner:
     async def _drive(self, running: Running) -> None:
         """Until the driver is over, or the watchdog has ended the turn in its place. Raises `Overtaken`."""
         task = asyncio.create_task(running.driver.run(), name=f"driver {running.driver.identity.turn}")
-        given_up = asyncio.create_task(running.given_up.wait(), name=f"watch {running.driver.identity.turn}")
+        task.add_done_callback(running.come_to_end)
         try:
-            await asyncio.wait({task, given_up}, return_when=asyncio.FIRST_COMPLETED)
+            await running.over
         finally:
-            given_up.cancel()
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task}, timeout=CANCEL_SECONDS)
-        if not running.given_up.is_set():
+        if not running.given_up:
             await task
         elif not task.done():
             log.error("turn.driver_ignores_cancellation", turn=running.driver.identity.turn)

@@ -49,7 +49,7 @@ ASKED = 200
 LIMIT_MS = 300.0
 COMMANDS = 5
 KINDS = {
-    "turn": ("journal", "turn"),
+    "turn": ("turns", "turn"),
     "session": ("deliveries", "session"),
     "message": ("inbox", "id"),
     "platform message": ("inbox", "platform_key"),

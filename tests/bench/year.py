@@ -173,7 +173,7 @@ class Year:
         inbound = self.inbound(account, who, chat, key, number)
         for row, event in enumerate(self.events(inbound, at)):
             written = encode(event)
-            made.put("journal", row_id(place, row), turn, row, 1, written.kind, made.packed(written.body, at), at + row)
+            made.put("journal", row_id(place, row), row, 1, written.kind, made.packed(written.body, at), at + row)
             if isinstance(event, ToolStarted):
                 made.put("tool_calls", turn, event.call, "read_file", "pure", "done", f"{turn}:{event.call}", None)
         if (self.keep or age <= 31) and dice.random() < 0.05:
@@ -281,7 +281,7 @@ class Year:
 COLUMNS = {
     "sessions": "session, key, owner, epoch, policy, runnable_at, quarantined, created_at, last_at, since",
     "turns": "turn, session, number, state, exit, opened_at, closed_at, deadline, undone, input_tokens, output_tokens, suspicion, people, removed, first_message, last_message",
-    "journal": "id, turn, seq, epoch, kind, body, at",
+    "journal": "id, seq, epoch, kind, body, at",
     "inbox": "id, account, platform_key, session, arrival, lane, body, state, reason, received_at, suspicion, person, turn",
     "tool_calls": "turn, call, tool, effect, state, key, result_ref",
     "troubles": "turn, number, session, conversation, fingerprint, code, cause, endpoint, model, tool, size, chars, rung, outcome, ended, at",
@@ -348,8 +348,9 @@ def multiply(database: sqlite3.Connection, turns: int, times: int, span_ms: int)
         )
         for table in COPIED:
             values = ", ".join(_value(table, column, shifted) for column in COLUMNS[table].split(", "))
-            first = {"turns": "turn", "journal": "turn", "tool_calls": "turn", "troubles": "turn", "reservations": "call"}.get(table)  # fmt: skip
-            of = f"{first} < 't_{turns:012d}'" if first else f"id <= {turns}"
+            first = {"turns": "turn", "tool_calls": "turn", "troubles": "turn", "reservations": "call"}.get(table)  # fmt: skip
+            most = row_id(turns + 1, 0) - 1 if table == "journal" else turns
+            of = f"{first} < 't_{turns:012d}'" if first else f"id <= {most}"
             database.execute(f"INSERT INTO {table} ({COLUMNS[table]}) SELECT {values} FROM {table} WHERE {of}", named)
         database.commit()
 

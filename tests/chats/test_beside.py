@@ -50,7 +50,7 @@ async def told(harness: Chats) -> str:
 def whose(harness: Scene) -> list[str]:
     """Whose words stand in what the first turn was asked, beside its person's."""
     with closing(sqlite3.connect(harness.folder / "outspoken.db")) as database:
-        kind, body = database.execute("SELECT kind, body FROM journal WHERE seq = 0 ORDER BY turn LIMIT 1").fetchone()
+        kind, body = database.execute("SELECT kind, body FROM journal WHERE seq = 0 ORDER BY id LIMIT 1").fetchone()
     opened = opened_of(kind, body)
     assert opened is not None
     return [one.foreign for one in opened.input if one.foreign]

@@ -109,8 +109,8 @@ def opened_500(home: Path, many: int) -> None:
                 (turn, session, at, at + 3_600_000, inbox, inbox),
             )
             made.execute(
-                "INSERT INTO journal(id, turn, seq, epoch, kind, body, at) VALUES(?, ?, 0, 1, ?, ?, ?)",
-                (row_id(inbox, 0), turn, kind, json.dumps(opened).encode(), at),
+                "INSERT INTO journal(id, seq, epoch, kind, body, at) VALUES(?, 0, 1, ?, ?, ?)",
+                (row_id(inbox, 0), kind, json.dumps(opened).encode(), at),
             )
 
 

@@ -16,6 +16,7 @@ from aiohttp import web
 from agent_core.messages import GATEWAY_PREFIX
 from agent_core.rules.promises import ANSWERED
 from agent_core.tools.base import EffectClass
+from tests.databases import OF_TURN
 from tests.gateway.rig import CountingTool, Rig, call_chunk, chunk, gateway
 
 PROMISE = "I'll send the report to Ann now:"
@@ -51,15 +52,15 @@ async def _left_open(folder: Path) -> str:
 
 def _rows(folder: Path, turn: str) -> list[tuple[str, dict[str, Any], int]]:
     with closing(sqlite3.connect(folder / "db")) as made:
-        found = made.execute("SELECT kind, body, at FROM journal WHERE turn = ? ORDER BY seq", (turn,)).fetchall()
+        found = made.execute(f"SELECT kind, body, at FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
     return [(kind, json.loads(body), at) for kind, body, at in found]
 
 
 def _rewrite(folder: Path, turn: str, rows: Sequence[tuple[str, dict[str, Any], int]]) -> None:
     with closing(sqlite3.connect(folder / "db")) as made, made:
-        kept = made.execute("SELECT * FROM journal WHERE turn = ? ORDER BY seq", (turn,)).fetchall()
+        kept = made.execute(f"SELECT * FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
         names = [row[1] for row in made.execute("PRAGMA table_info(journal)")]
-        made.execute("DELETE FROM journal WHERE turn = ?", (turn,))
+        made.execute(f"DELETE FROM journal WHERE {OF_TURN}", (turn,))
         for seq, (kind, body, at) in enumerate(rows):
             values = dict(zip(names, kept[0], strict=True)) | {
                 "id": kept[0][0] + seq,

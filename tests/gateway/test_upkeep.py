@@ -327,3 +327,17 @@ async def test_room_goes_back_many_pages_at_a_time(tmp_path: Path) -> None:
         assert before - after >= 250
         assert max(counts) > 20
         assert sum(counts) <= before - after + len(counts)
+
+
+async def test_a_look_that_removes_nothing_leaves_what_is_kept_of_conversations(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(2):
+            await rig.say(f"hello {number}", session="kept")
+        key, pasts = rig.inbound("", session="kept").session.text(), rig.hub.queues.pasts
+        async with asyncio.timeout(10):
+            while pasts.whose(key) is None:
+                await asyncio.sleep(0.01)
+        assert not (await ended(rig, tmp_path, 0)).removed
+        assert pasts.whose(key) is not None
+        assert (await ended(rig, tmp_path, 91)).removed
+        assert pasts.whose(key) is None

@@ -112,7 +112,9 @@ def _losses(path: Path, promises: list[object]) -> list[str]:
         }
         journal: dict[tuple[str, int], tuple[str, bytes]] = {
             (row[0], row[1]): (row[2], whole(database, row[3]))
-            for row in database.execute("SELECT turn, seq, kind, body FROM journal")
+            for row in database.execute(
+                "SELECT t.turn, j.seq, j.kind, j.body FROM journal j JOIN turns t ON j.id / 1048576 = t.first_message"
+            )
         }
         exits = dict(database.execute("SELECT turn, exit FROM turns"))
     except sqlite3.DatabaseError as error:

@@ -23,6 +23,7 @@ from agent_core.turn.state import Segment, ToolItem
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn.view import BubbleKind, View, view
 from gateway.setaside.takeup import SET_ASIDE
+from tests.databases import OF_TURN
 from tests.sim.bodies import whole
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result
@@ -101,7 +102,7 @@ def _of_the_order(database: sqlite3.Connection) -> Iterator[str]:
 
 
 def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], result: Result) -> Iterator[str]:
-    rows = database.execute("SELECT seq, kind, body FROM journal WHERE turn = ? ORDER BY seq", (turn,)).fetchall()
+    rows = database.execute(f"SELECT seq, kind, body FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
     state, exit_code = database.execute("SELECT state, exit FROM turns WHERE turn = ?", (turn,)).fetchone()
     if state != "closed":
         yield f"turn {turn} is still {state}"

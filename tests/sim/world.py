@@ -6,12 +6,14 @@ kept from one incarnation to the next, because compiling their statements takes 
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import structlog
 
@@ -19,8 +21,10 @@ import agent_core.store.database.lines as lines
 import agent_core.store.database.ownership as ownership
 import agent_core.store.database.readers as readers
 import agent_core.store.store as store_module
+import agent_core.workers.hand as hand
 from tests.sim.loop import SimLoop
 
+T = TypeVar("T")
 EPOCH_MS = 1_700_000_000_000
 
 OPEN_CONNECTIONS: list[sqlite3.Connection] = []
@@ -76,6 +80,11 @@ def _capture(_logger: object, name: str, event: Any) -> str:
     raise structlog.DropEvent
 
 
+class _LoopsHand(hand.Hand):
+    def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(cast("Executor", self), work)
+
+
 def _no_threads(*_: object) -> None:
     """The loop's own take their place."""
 
@@ -92,6 +101,7 @@ def install() -> None:
     place._reading_engine = functools.cache(place._reading_engine)
     threads: Any = readers
     threads.ThreadPoolExecutor = _no_threads
+    place.Hand = _LoopsHand
     named.FileLock = _RememberedLock
     structlog.configure(processors=[structlog.processors.format_exc_info, _capture], cache_logger_on_first_use=False)
 

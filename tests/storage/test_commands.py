@@ -24,6 +24,7 @@ from gateway.operate.database import moved_on
 from gateway.schedule.schedules import Plan, reminder
 from gateway.schedule.times import Once
 from migrations import REVISIONS
+from tests.databases import OF_TURN
 from tests.gateway.test_process import daemon, outspoken
 from tests.storage.harm import asked, changed, damage, database_of
 from tests.storage.test_twenty_ways import say, setting
@@ -204,7 +205,7 @@ def test_what_a_restore_has_set_aside_is_explained_by_the_restore(tmp_path: Path
         assert process.wait(30) == 0
     (turn, number), (_, waiting) = asked(copy, "select turn, id from inbox where turn is not null order by id")
     changed(copy, "update turns set state = 'open', exit = null, closed_at = null where turn = ?", turn)
-    changed(copy, "delete from journal where turn = ? and kind = 'turn_ended'", turn)
+    changed(copy, f"delete from journal where {OF_TURN} and kind = 'turn_ended'", turn)
     changed(copy, "update inbox set state = 'taken' where id = ?", number)
     changed(copy, "update inbox set state = 'new' where id = ?", waiting)
     done = outspoken(env, "db", "restore", str(copy))

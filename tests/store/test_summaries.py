@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_core.store.keeping import forgetting as steps
+from agent_core.store.turns.rows import ROWS_A_TURN
 from tests.store.support import opened, row, turn_of
 
 
@@ -13,7 +14,7 @@ async def test_another_word_stands_in_the_place_of_each_summary_and_of_nothing_e
         rows = [row(1, said, "Compacted"), row(2, b'"tangerine"'), row(3, said, "Compacted")]
         await store.turns.append(session, epoch, turn, rows)
         found = await store.forgotten.summaries(session)
-        assert sorted(found) == [(turn, 1), (turn, 3)]
+        assert [key % ROWS_A_TURN for key in sorted(found)] == [1, 3]
         assert (await store.keeping.remove_some(steps.blank_summaries(found))).count == 2
         bodies = [one.body for one in await store.turns.journal(turn)]
         assert [b"tangerine" in body for body in bodies] == [False, False, True, False]

@@ -29,10 +29,12 @@ async def _run_on(where: str, *statements: str) -> None:
     place = parse_place(where)
     if isinstance(place, PostgresPlace):
         engine = create_async_engine(place.url)
-        async with engine.begin() as conn:
-            for statement in statements:
-                await conn.execute(text(statement))
-        await engine.dispose()
+        try:
+            async with engine.begin() as conn:
+                for statement in statements:
+                    await conn.execute(text(statement))
+        finally:
+            await engine.dispose()
     else:
         with closing(sqlite3.connect(place.path)) as conn, conn:
             for statement in statements:
@@ -205,6 +207,24 @@ async def test_migrating_gives_the_schema_of_the_tables_on_postgres(postgres_ser
     assert len(made) > 60
 
 
+async def _at_revision(where: str, revision: str, statements: tuple[str, ...]) -> None:
+    """A database as it was at that revision, with what these statements put there."""
+    place = parse_place(where)
+    if isinstance(place, PostgresPlace):
+        engine = create_async_engine(place.url)
+        async with engine.begin() as conn:
+            await conn.run_sync(lambda made: upgrade_to(made, where, revision))
+        await engine.dispose()
+    else:
+        place.path.parent.mkdir()
+        older = create_engine(f"sqlite:///{place.path}")
+        with older.begin() as conn:
+            upgrade_to(conn, where, revision)
+        older.dispose()
+    as_bytes = "bytea" if isinstance(place, PostgresPlace) else "blob"
+    await _run_on(where, *(statement.replace("BYTES", as_bytes) for statement in statements))
+
+
 BEFORE_0021 = (
     "INSERT INTO nodes (node, name, started_at, version, boot_id) VALUES (77, 'gone', 1, 'old', 'b')",
     "INSERT INTO sessions (session, key, owner, epoch, created_at, last_at) VALUES ('s', 'chat', 77, 1, 1, 1)",
@@ -233,20 +253,7 @@ BEFORE_0021 = (
 
 
 async def test_turns_of_before_keep_their_journals_and_their_messages(unprepared: str, migrating: None) -> None:
-    place = parse_place(unprepared)
-    if isinstance(place, PostgresPlace):
-        engine = create_async_engine(place.url)
-        async with engine.begin() as conn:
-            await conn.run_sync(lambda made: upgrade_to(made, unprepared, "0020"))
-        await engine.dispose()
-    else:
-        place.path.parent.mkdir()
-        older = create_engine(f"sqlite:///{place.path}")
-        with older.begin() as conn:
-            upgrade_to(conn, unprepared, "0020")
-        older.dispose()
-    as_bytes = "bytea" if isinstance(place, PostgresPlace) else "blob"
-    await _run_on(unprepared, *(statement.replace("BYTES", as_bytes) for statement in BEFORE_0021))
+    await _at_revision(unprepared, "0020", BEFORE_0021)
     async with opened(unprepared) as store:
         for number in range(1, 6):
             rows = await store.turns.journal(f"t_{number}")
@@ -265,3 +272,51 @@ async def test_turns_of_before_keep_their_journals_and_their_messages(unprepared
         assert await store.turns.openings(["t_1", "t_5", "t_6"]) == {
             "t_1": ("k0", b"t_1"), "t_5": ("k0", b"t_5"), "t_6": (row(0).kind, row(0).body)
         }  # fmt: skip
+
+
+BEFORE_0022 = (
+    "INSERT INTO nodes (node, name, started_at, version, boot_id) VALUES (77, 'gone', 1, 'old', 'b')",
+    *(
+        "INSERT INTO sessions (session, key, owner, epoch, quarantined, created_at, last_at, since) "
+        f"VALUES ('{session}', '{key}', 77, 3, {aside}, 1, 2, 4)"
+        for session, key, aside in (
+            ("s_chat", "bot/1/a//", "NULL"),
+            ("s_once", "api/once/x_1//", "NULL"),
+            ("s_aside", "bot/1/b//#aside", "'damaged'"),
+        )
+    ),
+    *(
+        "INSERT INTO inbox (id, account, platform_key, session, arrival, lane, body, state, received_at, turn) "
+        f"VALUES ({number}, 'bot', 'm{number}', '{session}', {number}, 'normal', CAST('x' AS BYTES), 'taken', 1, 't_{number}')"
+        for number, session in ((1, "s_chat"), (2, "s_once"))
+    ),
+    *(
+        "INSERT INTO turns (turn, session, number, state, exit, opened_at, closed_at, deadline, first_message, last_message) "
+        f"VALUES ('t_{number}', '{session}', 1, 'closed', 'answered', 1, 2, 9, {number}, {number})"
+        for number, session in ((1, "s_chat"), (2, "s_once"))
+    ),
+)
+"""Conversations of a version before: one that has a name, one of a single request, and one that was set aside."""
+
+
+async def test_sessions_of_before_keep_what_is_theirs_and_a_name_is_still_one_sessions(
+    unprepared: str, migrating: None
+) -> None:
+    await _at_revision(unprepared, "0021", BEFORE_0022)
+    async with opened(unprepared) as store:
+        for session, key in (("s_chat", "bot/1/a//"), ("s_once", "api/once/x_1//")):
+            found = await store.sessions.by_key(key)
+            assert found is not None
+            assert (found.session, found.owner, found.epoch, found.since) == (session, 77, 3, 4)
+        assert [one.session for one in await store.asides.all()] == ["s_aside"]
+        assert [one.turn for one in await store.turns.latest("s_once", 9)] == ["t_2"]
+        accepted = await store.inbox.accept(message("new", "bot/1/a//"))
+        assert accepted.session == "s_chat"
+    again = "INSERT INTO sessions (session, key, epoch, created_at, last_at) VALUES ('s_x', '{}', 1, 1, 1)"
+    await _run_on(unprepared, again.format("api/once/x_2//"))
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        await _run_on(unprepared, again.format("bot/1/a//").replace("s_x", "s_y"))
+    if not isinstance(place := parse_place(unprepared), PostgresPlace):
+        with closing(sqlite3.connect(place.path)) as conn, conn:
+            assert conn.execute("PRAGMA foreign_key_check").fetchall() == []
+            assert conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from math import inf
 
 import orjson
@@ -44,7 +43,7 @@ from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sealing import Seals
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.store.errors import StorageUnavailable
 
 log = structlog.get_logger("api")
@@ -222,7 +221,7 @@ class OpenAiApi:
 
         style = caller.terms.errors
         configured = self._settings.errors if style is None else ErrorsAs(style.value)
-        return replace(
+        return changed(
             job,
             errors=errors_as(request.headers, configured, structured=job.asked.structured),
             thinking=caller.terms.shows_thinking(self._settings.thinking),

@@ -23,7 +23,7 @@ from adapters.http.theirs import asked_by
 from adapters.http.tracecontext import traceparent_of
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.text.tongue import accepted
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
@@ -103,7 +103,7 @@ class Taking:
             wish = wish_of_key(wish, request[CALLER].terms.tools_from)
         if isinstance(wish, Problem):
             return wish
-        asked = replace(asked, caller=request[CALLER], wish=wish)
+        asked = changed(asked, caller=request[CALLER], wish=wish)
         if asked.waits_unseen:
             return Problem(400, WAITS_UNSEEN, param="outspoken.approvals", code="unsupported_value")
         key = platform_key_of(request, asked, request_id)

@@ -65,13 +65,20 @@ def _load(conn: Connection, wanted: Needs, who: Who, owned: Owned | None) -> Fac
     facts = Facts(who.node)
     if owned is not None:
         owned.recall(conn, wanted, facts)
-    sessions.load(conn, wanted, facts, who)
-    turns.load(conn, wanted, facts)
-    inbox.load(conn, wanted, facts)
-    memory.load(conn, wanted, facts)
-    troubles.load(conn, wanted, facts)
-    schedules.load(conn, wanted, facts)
-    budgets.load(conn, wanted, facts)
+    if wanted.sessions or wanted.session_keys or wanted.claims:
+        sessions.load(conn, wanted, facts, who)
+    if wanted.turns or wanted.calls or facts.turns:
+        turns.load(conn, wanted, facts)
+    if wanted.inbox or wanted.messages or wanted.rewordings:
+        inbox.load(conn, wanted, facts)
+    if wanted.memory:
+        memory.load(conn, wanted, facts)
+    if wanted.incidents:
+        troubles.load(conn, wanted, facts)
+    if wanted.schedules:
+        schedules.load(conn, wanted, facts)
+    if wanted.pots or wanted.reservations:
+        budgets.load(conn, wanted, facts)
     return facts
 
 
@@ -84,7 +91,7 @@ def _store(conn: Connection, facts: Facts) -> None:
     _add(conn, facts, _ADDED)
     deliveries.store(conn, facts)
     memory.store(conn, facts)
-    for mapped in _PUT:
+    for mapped in _PUT if facts.puts else ():
         if rows := facts.puts.get(mapped):
             mapped.put(conn, [mapped.values(rows[key].row) for key in sorted(rows)])
     _add(conn, facts, (t.OCCURRENCE,))

@@ -61,7 +61,7 @@ def companion(database: Path, end: str) -> Path:
     return Path(f"{database}{end}")
 
 
-def beside(database: Path) -> Beside:
+def beside(database: Path | str) -> Beside:
     """What lies there now. Raises OSError if that cannot be found out."""
     written, size = _file(f"{database}{LOG}")
     index, _ = _file(f"{database}{INDEX}")

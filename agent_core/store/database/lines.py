@@ -12,13 +12,11 @@ and again. Nothing is written into files that are not those that others see (`be
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -49,6 +47,7 @@ from agent_core.store.database.beside import (
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
 from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
 from agent_core.store.errors import CannotOpen
+from agent_core.workers.hand import Hand
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -122,10 +121,10 @@ class _LogTaken(Exception):
 class SqliteLine:
     """One connection to a SQLite file, used by one thread."""
 
-    def __init__(self, place: SqlitePlace, executor: Executor | None = None) -> None:
-        """`executor` must run one call at a time; by default it is a thread of the line's own."""
+    def __init__(self, place: SqlitePlace) -> None:
         self._place = place
-        self._executor = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-writer")
+        self._name = str(place.path)
+        self._hand = Hand("store-writer")
         self._engine = _sqlite_engine(place.path)
         self._conn: Connection | None = None
         self._file: File | None = None
@@ -164,7 +163,7 @@ class SqliteLine:
         """Whether what others see is not what is written here, as far as a look at names tells. From any thread."""
         try:
             self._must_be_the_same_file()
-            return judged(self._noted, beside(self._place.path)) is not FileState.SAME
+            return judged(self._noted, beside(self._name)) is not FileState.SAME
         except OSError:
             return True
 
@@ -182,10 +181,10 @@ class SqliteLine:
 
     async def close(self) -> None:
         await self._run(self._close)
-        self._executor.shutdown(wait=True)  # its last call is over, so nothing is waited for
+        self._hand.end()  # its last piece of work is over, so nothing is waited for
 
     async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        return await self._hand.run(work)
 
     def _open(self) -> None:
         self._must_be_the_same_file()  # first: SQLite would make a new one
@@ -194,7 +193,7 @@ class SqliteLine:
     def _must_be_the_same_file(self) -> None:
         """What is written into a file that was removed or replaced is written nowhere."""
         try:
-            found = self._place.path.stat()
+            found = os.stat(self._name)  # noqa: PTH116 - asked with each commit, so without making a `Path`
         except FileNotFoundError:
             if self._file is None:
                 return  # a new one
@@ -209,7 +208,7 @@ class SqliteLine:
         self._must_be_the_same_file()
         if self._conn is None:
             return
-        match judged(self._noted, beside(self._place.path)):
+        match judged(self._noted, beside(self._name)):
             case FileState.SAME:
                 self._cut = False
             case FileState.TAKEN:
@@ -231,7 +230,7 @@ class SqliteLine:
             return False
 
     def _note(self) -> None:
-        self._noted = after(self._noted, beside(self._place.path))
+        self._noted = after(self._noted, beside(self._name))
 
     async def _renew(self) -> None:
         """Copy all of a log that was taken away into the file, by the handle that still has it, and begin a new one. Raises OSError."""
@@ -248,7 +247,7 @@ class SqliteLine:
             raise OSError(NOT_SAVED.format(log=companion(self._place.path, LOG), why=error)) from error
         if busy:
             raise OSError(NOT_SAVED.format(log=companion(self._place.path, LOG), why="somebody still reads from it"))
-        now, noted = beside(self._place.path), self._noted or Beside()
+        now, noted = beside(self._name), self._noted or Beside()
         for end, there, ours in zip(COMPANIONS, (now.log, now.index), (noted.log, noted.index), strict=True):
             if there is not None and there != ours:  # SQLite would take a stranger's for its own
                 clear(companion(self._place.path, end))
@@ -294,7 +293,7 @@ class SqliteLine:
         if conn is None:
             return
         noted, self._noted = self._noted, None
-        if self._cut or _was_cut(noted, self._place.path):
+        if self._cut or _was_cut(noted, self._name):
             # The last handle that is closed copies the log into the file: a cut one by halves. It stays open until the process ends.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(conn))
             return
@@ -446,7 +445,7 @@ def prepare_file(path: Path) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def _was_cut(noted: Beside | None, path: Path) -> bool:
+def _was_cut(noted: Beside | None, path: str) -> bool:
     try:
         return judged(noted, beside(path)) is FileState.CUT
     except OSError:

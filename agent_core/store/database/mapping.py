@@ -9,10 +9,9 @@ Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be hand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from enum import StrEnum
 from functools import cache
-from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
@@ -37,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass, taken
 from agent_core.store.database.direct import do
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class Fact(Generic[R]):
 
     def change(self, **changes: object) -> None:
         """From now on it is like this."""
-        self.row = replace(self.row, **changes)  # type: ignore[type-var]
+        self.row = changed(self.row, **changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +88,8 @@ class Mapped(Generic[R]):
     readers: tuple[tuple[int, Callable[[Any], object]], ...]
     """By place: how what is read becomes what the field holds, where that is another thing."""
 
+    told: tuple[str, ...]
+    """The fields whose values are stored as something else."""
     insert: Insert
     query: Select[*tuple[Any, ...]]
     """The columns of all rows; a question narrows it, and may add others behind them."""
@@ -112,8 +113,7 @@ class Mapped(Generic[R]):
     def values(self, one: R, **more: object) -> dict[str, object]:
         """What is stored of a row, by column; and `more` of what the table has besides."""
         values = dict(zip(self.names, self.fields_of(one), strict=True))
-        for place, _ in self.readers:
-            name = self.names[place]
+        for name in self.told:
             values[name] = stored(values[name])
         values.update(more)
         return values
@@ -235,19 +235,14 @@ def mapped(
         table,
         names,
         tuple(elsewhere),
-        _taken(names),
+        taken(names),
         tuple(readers),
+        tuple(names[place] for place, kind in readers if kind is not bytes),
         insert(table),
         select(*(table.c[one] for one in names)),
         tuple(identity or key),
         fixed,
     )
-
-
-def _taken(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
-    """What takes these from a row."""
-    first, *others = names
-    return attrgetter(first, *others) if others else lambda one: (getattr(one, first),)
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:

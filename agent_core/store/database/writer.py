@@ -94,8 +94,8 @@ class Writer:
         self._ending = False
         self._in_work: Sequence[_Item] = ()
         self._in_flight = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._idle: asyncio.Future[None] | None = None
+        """Who closes it waits for this until nothing is under way."""
         self._closed = False
         self._handle_bad = False
         """The line's handle has had a storage error and must be reopened before it is used."""
@@ -133,7 +133,9 @@ class Writer:
         self._closed = True
         if self._task is None:
             return
-        await self._idle.wait()
+        if self._in_flight:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
         if not self._task.done():
             await self._queue.put(None)
         await self._task
@@ -143,16 +145,18 @@ class Writer:
         if self._closed or self._task is None:
             raise StorageUnavailable(f"The store {self._line.shown} is closed; nothing can be written any more.")
         self._in_flight += 1
-        self._idle.clear()
         try:
-            await self._queue.put(item)
+            if self._queue.full():
+                await self._queue.put(item)
+            else:
+                self._queue.put_nowait(item)
             if self._ending:
                 raise StorageUnavailable(f"The writer of {self._line.shown} has stopped.")
             await item.answer
         finally:
             self._in_flight -= 1
-            if self._in_flight == 0:
-                self._idle.set()
+            if self._in_flight == 0 and self._idle is not None and not self._idle.done():
+                self._idle.set_result(None)
 
     async def _run(self) -> None:
         try:

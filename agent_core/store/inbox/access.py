@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Select, case, func, or_, select, text
 
+from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.asks import StoreReading
@@ -135,7 +136,7 @@ class Inbox(InboxReads, Writing):
         if opening is not None:
             rows, more = await packed_rows(opening.rows)
             if more:
-                opening, pieces = replace(opening, rows=tuple(rows)), pieces + more
+                opening, pieces = changed(opening, rows=tuple(rows)), pieces + more
         return await self._writer.submit(Accept(message, claims, pieces, opening if claims else None))
 
     async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:

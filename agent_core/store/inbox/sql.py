@@ -6,10 +6,9 @@ write its messages again. (Those of earlier versions have it written; that means
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlalchemy import Connection, and_, bindparam, case, func, select, text
 
+from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, InboxFact, Needs
 from agent_core.store.database import direct
@@ -81,4 +80,4 @@ def store(conn: Connection, facts: Facts) -> None:
 def _stored(row: InboxRow) -> InboxRow:
     """A message without what its turn tells."""
     told_by_turn = row.state is InboxState.DONE and row.turn is not None
-    return replace(row, state=InboxState.TAKEN) if told_by_turn else row
+    return changed(row, state=InboxState.TAKEN) if told_by_turn else row

@@ -16,7 +16,7 @@ from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import FILE_SCOPE
 from agent_core.store.database.asks import StoreReading
-from agent_core.store.database.keys import among, begins, padded
+from agent_core.store.database.keys import begins, padded
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
 from agent_core.store.keeping.retaining import drop_journals
@@ -122,7 +122,9 @@ class Forgotten(StoreReading):
         wrote = or_(*(and_(_i.account == account, _i.person == person) for account, person in who))
         touched |= {str(r[0]) for r in await self._asks.all(select(_i.session).where(wrote).distinct())}
         found: list[TheirSession] = []
-        query = select(_s.session, _s.key).where(or_(_s.key.in_(sorted(keys)), _s.session.in_(sorted(touched))))
+        query = select(_s.session, _s.key).where(
+            or_(and_(t.NAMED, _s.key.in_(sorted(keys))), _s.session.in_(sorted(touched)))
+        )
         for session, key in await self._asks.all(query):
             mine = set(who)
             asked = await self._asks.all(select(_u.people).where(_u.session == session).distinct())
@@ -137,11 +139,11 @@ class Forgotten(StoreReading):
     def _theirs(self, who: Sequence[Account]) -> ColumnElement[bool]:
         return or_(*(_u.people.contains(one, autoescape=True) for one in _asked(who)))
 
-    async def summaries(self, session: str) -> list[tuple[str, int]]:
-        """Where the journals of a conversation hold summaries, as (turn, number)."""
-        query = select(_j.turn, _j.seq).join(t.turns, t.rows_of_turn())
+    async def summaries(self, session: str) -> list[int]:
+        """Where the journals of a conversation hold summaries, as the keys of their rows."""
+        query = select(_j.id).join(t.turns, t.rows_of_turn())
         rows = await self._asks.all(query.where(_u.session == session, _u.removed == "", _j.kind == "Compacted"))
-        return [(str(row[0]), int(row[1])) for row in rows]
+        return [int(row[0]) for row in rows]
 
     async def messages(self, which: ColumnElement[bool]) -> list[int]:
         """The numbers of these messages, in order."""
@@ -322,18 +324,18 @@ def _known_files(holder: str, dialect: str) -> ColumnElement[bool]:
     return and_(begins(scope, FILE_SCOPE, dialect), scope.endswith(f":{holder}", autoescape=True))
 
 
-def blank_summaries(rows: Collection[tuple[str, int]]) -> Callable[[Connection], int]:
+def blank_summaries(rows: Collection[int]) -> Callable[[Connection], int]:
     """A summary in a shared conversation may hold their words: another word stands in its place."""
 
     def body(conn: Connection) -> int:
         count = 0
-        query = select(_j.turn, _j.seq, _j.body).where(among((_j.turn, _j.seq), [*rows]))
-        for turn, seq, stored in conn.execute(query).all():
+        query = select(_j.id, _j.body).where(_j.id.in_([*rows]))
+        for row, stored in conn.execute(query).all():
             old = bytes(stored)
             pieces.release(conn, [old])
             event = orjson.loads(old) if old.startswith(b"{") else {"at": 0, "kept_turns": 0}
             made = orjson.dumps(event | {"summary": SUMMARY})
-            conn.execute(update(t.journal).where(_j.turn == turn, _j.seq == seq).values(body=made))
+            conn.execute(update(t.journal).where(_j.id == row).values(body=made))
             count += 1
         return count
 

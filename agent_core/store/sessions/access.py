@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, and_, case, func, or_, select, tuple_
+from sqlalchemy import Select, and_, case, func, or_, select, text, tuple_
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
@@ -27,7 +27,13 @@ class SessionReads(StoreReading):
         return await self._asks.first(t.SESSION.query.where(t.sessions.c.session == session), t.SESSION.make)
 
     async def by_key(self, key: str) -> SessionRow | None:
-        return await self._asks.first(t.SESSION.query.where(t.sessions.c.key == key), t.SESSION.make)
+        return await self._asks.first(t.SESSION.query.where(t.under(key)), t.SESSION.make)
+
+    async def at_work(self, key: str) -> bool:
+        """Whether a turn of the session with this key is open."""
+        u = t.turns.c
+        query = select(u.turn).join(t.sessions, t.sessions.c.session == u.session)
+        return bool(await self._asks.all(query.where(text("turns.state = 'open'"), t.sessions.c.key == key).limit(1)))
 
     async def conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
         """Those of the sessions with these keys that hold a turn which a model would be shown, the latest first. What cannot be read of them is
@@ -45,7 +51,7 @@ class SessionReads(StoreReading):
             func.max(func.coalesce(u.closed_at, u.opened_at)).label("at"),
         ).join(t.turns, u.session == t.sessions.c.session)
         known = (
-            held.where(t.sessions.c.key.in_(keys), u.number > t.sessions.c.since, u.undone == 0)
+            held.where(t.NAMED, t.sessions.c.key.in_(keys), u.number > t.sessions.c.since, u.undone == 0)
             .group_by(t.sessions.c.key, t.sessions.c.session)
             .subquery()
         )
@@ -83,7 +89,7 @@ class SessionReads(StoreReading):
     def _between(self, prefixes: Sequence[str], ending: str) -> Select[*tuple[Any, ...]]:
         c = t.sessions.c
         ends = func.substr(c.key, func.length(c.key) - len(ending) + 1) == ending
-        return t.SESSION.query.where(or_(*(self._asks.begins(c.key, one) for one in prefixes)), ends)
+        return t.SESSION.query.where(t.NAMED, or_(*(self._asks.begins(c.key, one) for one in prefixes)), ends)
 
     async def figures(self, sessions: Sequence[str]) -> dict[str, SessionFigures]:
         """What is known of each by its turns; a session without any is missing."""
@@ -116,11 +122,11 @@ class SessionReads(StoreReading):
         }
 
     async def of_place(self, prefix: str) -> list[SessionRow]:
-        """The sessions whose keys begin with `prefix`, and those that go on in such places."""
-        own = await self._asks.all(t.SESSION.query.where(self._asks.begins(t.sessions.c.key, prefix)))
+        """The sessions whose keys begin with `prefix`, but those of single requests, and those that go on in such places."""
+        own = await self._asks.all(t.SESSION.query.where(t.NAMED, self._asks.begins(t.sessions.c.key, prefix)))
         p = t.places.c
         continued = select(p.continues).where(self._asks.begins(p.place, prefix), p.continues.is_not(None))
-        visited = await self._asks.all(t.SESSION.query.where(t.sessions.c.key.in_(continued)))
+        visited = await self._asks.all(t.SESSION.query.where(t.NAMED, t.sessions.c.key.in_(continued)))
         return list({row[0]: t.SESSION.make(row) for row in (*own, *visited)}.values())
 
     async def starts(self, since_ms: int, until_ms: int) -> list[int]:

@@ -68,7 +68,7 @@ class AsideReads(StoreReading):
     async def session_of(self, key: str) -> tuple[str, int] | None:
         """Session and epoch of a key, and nothing else of it."""
         c = t.sessions.c
-        found = await self._asks.all(select(c.session, c.epoch).where(c.key == key))
+        found = await self._asks.all(select(c.session, c.epoch).where(t.under(key)))
         return (str(found[0][0]), int(found[0][1])) if found else None
 
     async def open_turn(self, session: str) -> tuple[str, int] | None:
@@ -92,7 +92,7 @@ class AsideReads(StoreReading):
         j = t.journal.c
 
         async def ask(some: Sequence[str]) -> Sequence[str]:
-            rows = select(j.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+            rows = select(j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
             await self._asks.all(rows.where(t.turns.c.turn.in_(some)))
             return some
 
@@ -109,7 +109,7 @@ def set_aside(session: str, words: str, fresh: str, at: int, who: Who) -> Callab
             return None
         key = key_before(row[0], session)
         if row[3] is not None:  # the commit of an earlier attempt took place after all
-            found = conn.execute(select(c.session, c.epoch).where(c.key == key)).first()
+            found = conn.execute(select(c.session, c.epoch).where(t.under(key))).first()
             return Fresh(found[0], key, found[1]) if found is not None else None
         if row[1] not in (None, who.node) and not who.dead(conn, {int(row[1])}):
             return None

@@ -13,6 +13,7 @@ from agent_core.store.batch.facts import Facts, Needs, SessionFact
 from agent_core.store.database import direct
 from agent_core.store.database.keys import padded
 from agent_core.store.database.ownership import Who
+from agent_core.store.sessions.rows import ONCE
 
 _open_turn = (
     select(t.turns.c.turn)
@@ -30,7 +31,7 @@ _BY_ID = (
     .order_by(t.sessions.c.session)
     .with_for_update(key_share=True, of=t.sessions)
 )
-_BY_KEY = _SESSION.where(t.sessions.c.key.in_(bindparam("keys", expanding=True)))
+_BY_KEY = _SESSION.where(t.NAMED, t.sessions.c.key.in_(bindparam("keys", expanding=True)))
 _TOUCH = (
     update(t.nodes)
     .where(t.nodes.c.node == bindparam("which"))
@@ -41,7 +42,8 @@ _TOUCH = (
 
 def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> None:
     """Sessions by their ids and by their keys, and which of their owners are dead where that matters."""
-    for statement, names in ((_BY_ID, sorted(wanted.sessions)), (_BY_KEY, wanted.session_keys)):
+    named = {key for key in wanted.session_keys if not key.startswith(ONCE)}
+    for statement, names in ((_BY_ID, sorted(wanted.sessions)), (_BY_KEY, named)):
         for keys in padded(names):
             for row in direct.found(conn, statement, keys):
                 # A session found both by its id and by its key must be one record.

@@ -259,7 +259,7 @@ def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Cha
                     continue
                 row, epoch = make_row(turn, last + 1, epochs[session]), epochs[session]
                 turns.append(OpenTurn(turn, session, epoch))
-                rows.append(t.EVENT.values(row, id=t.row_id(first, row.seq), turn=turn, epoch=epoch))
+                rows.append(t.EVENT.values(row, id=t.row_id(first, row.seq), epoch=epoch))
         t.EVENT.add(conn, rows)
         charge(conn, charges)
         earlier[:] = [TakeUp(epochs, turns)]

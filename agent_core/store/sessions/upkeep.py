@@ -100,7 +100,7 @@ def make(session: str, key: str, policy: str, at: int, node: int) -> Callable[[C
 
     def body(conn: Connection) -> bool:
         c = t.sessions.c
-        found = conn.execute(select(c.session).where(c.key == key)).first()
+        found = conn.execute(select(c.session).where(t.under(key))).first()
         if found is not None:
             return bool(found[0] == session)  # the commit of an earlier attempt took place after all
         made = {"session": session, "key": key, "owner": node, "epoch": 1, "policy": policy or None}

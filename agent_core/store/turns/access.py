@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlalchemy import BigInteger, ScalarSelect, case, cast, func, select, text
 
+from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed_rows
@@ -68,8 +69,9 @@ class TurnReads(StoreReading):
     async def openings(self, turns: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Kind and body of the first event of each; a turn whose journal is gone is missing."""
         j = t.journal.c
+        first = t.turns.join(t.journal, j.id == t.turns.c.first_message * ROWS_A_TURN)
         rows = await self._asks.all(
-            select(j.turn, j.kind, j.body).where(j.id.in_(t.first_rows(t.turns.c.turn.in_(turns))))
+            select(t.turns.c.turn, j.kind, j.body).select_from(first).where(t.turns.c.turn.in_(turns))
         )
         bodies = await self._asks.whole([bytes(row[2]) for row in rows])
         return {str(row[0]): (str(row[1]), body) for row, body in zip(rows, bodies, strict=True)}
@@ -131,8 +133,8 @@ class TurnReads(StoreReading):
         j = t.journal.c
         for first in range(0, len(turns), TURNS_A_QUERY):
             mine = t.turns.c.turn.in_(turns[first : first + TURNS_A_QUERY])
-            query = select(j.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn())).where(mine)
-            query = query.order_by(j.turn, j.seq)
+            told = select(t.turns.c.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+            query = told.where(mine).order_by(t.turns.c.turn, j.seq)
             rows = await self._asks.all(query)
             bodies = await self._asks.whole([bytes(row[2]) for row in rows])
             for (turn, kind, _), body in zip(rows, bodies, strict=True):
@@ -163,7 +165,7 @@ class Turns(TurnReads, Writing):
         Raises Conflict if the session has an open turn, or a message is not new, or not of this session.
         """
         rows, pieces = await packed_rows(opening.rows)
-        await self._writer.submit(Start(replace(opening, rows=tuple(rows)), tuple(inbox_ids), pieces))
+        await self._writer.submit(Start(changed(opening, rows=tuple(rows)), tuple(inbox_ids), pieces))
 
     async def append(
         self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], hooks: Sequence[HookRow] = ()

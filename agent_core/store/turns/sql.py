@@ -15,7 +15,7 @@ _last_row = select(t.journal.c.seq).where(t.rows_of_turn()).order_by(t.journal.c
 _last_seq = func.coalesce(_last_row.correlate(t.turns).scalar_subquery(), -1)
 _TURNS = t.TURN.query.add_columns(_last_seq).where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
 _CALLS = t.CALL.query.where(among((t.tool_calls.c.turn, t.tool_calls.c.call), bindparam("keys", expanding=True)))
-_JOURNAL = t.EVENT.query.add_columns(t.journal.c.turn).where(t.journal.c.id.in_(bindparam("keys", expanding=True)))
+_JOURNAL = t.EVENT.query.add_columns(t.journal.c.id).where(t.journal.c.id.in_(bindparam("keys", expanding=True)))
 _INPUTS = (
     select(t.turns.c.turn, t.inbox.c.id)
     .select_from(t.turns.join(t.inbox, OF_TURN))
@@ -34,11 +34,11 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
             call = t.CALL.make(row)
             facts.calls[call.turn, call.call] = Fact(call, call)
     turns = ((facts.turns[turn], seq) for turn, seq in wanted.rows if turn in facts.turns)
-    again = {t.row_id(turn.row.first_message, seq) for turn, seq in turns if seq <= turn.last_seq}
+    again = {t.row_id(turn.row.first_message, seq): turn.row.turn for turn, seq in turns if seq <= turn.last_seq}
     for keys in padded(again):
         for row in direct.found(conn, _JOURNAL, keys):
             event = t.EVENT.make(row)
-            facts.journal[row[-1], event.seq] = event
+            facts.journal[again[row[-1]], event.seq] = event
     started = wanted.starts & facts.turns.keys()
     inputs: dict[str, set[int]] = {turn: set() for turn in started}
     for keys in padded(started):
