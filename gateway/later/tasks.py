@@ -76,6 +76,24 @@ class TaskPlan:
     """The message that it is."""
 
 
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """How far a task is."""
+
+    number: int
+    title: str
+    started_at: int
+    begun: bool = False
+    steps: int = 0
+    """Model calls that came to a good end."""
+    most_steps: int = 0
+    tokens: int = 0
+    """Used so far, in the name of whoever asked for it."""
+    asks: bool = False
+    doing: str = ""
+    """What it runs."""
+
+
 @functools.cache
 def _plans() -> TypeAdapter[TaskPlan]:
     from pydantic import TypeAdapter
@@ -154,6 +172,25 @@ class Tasks:
         ticket = self._tickets.get(row.schedule)
         if ticket is not None:
             await self._later.parts.stop(ticket)
+
+    def progress(self, row: ScheduleRow) -> TaskProgress:
+        """How far a task is, as far as it runs here."""
+        try:
+            plan = _plans().validate_json(row.body)
+        except ValueError:
+            return TaskProgress(row.number, "?", row.at)
+        ticket = self._tickets.get(row.schedule)
+        queue = self._later.parts.accepting.queues.of(ticket.session) if ticket is not None else None
+        running = queue.running if queue is not None else None
+        if running is None:
+            return TaskProgress(row.number, plan.title, plan.started_at)
+        turn, bubbles = running.driver.turn, running.driver.seen.current_view().bubbles
+        acts = [one.text for one in bubbles if one.kind is BubbleKind.ACTIVITY and one.state == "running"]
+        return TaskProgress(
+            row.number, plan.title, plan.started_at, begun=True, steps=turn.steps_done, most_steps=turn.settings.max_steps,
+            tokens=turn.input_tokens + turn.output_tokens, asks=any(one.kind is BubbleKind.APPROVAL for one in bubbles),
+            doing=acts[-1] if acts else "",
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ looking after them
 

@@ -128,8 +128,14 @@ async def test_a_task_runs_beside_the_conversation_which_is_told_its_end(platfor
         platform.say(chat, ada, "list reminders")
         await answer(platform, chat, "1. running for")
         await answer(platform, chat, "⏳ Task 1 (count to 999 slowly) goes on", 20)
-        platform.say(chat, ada, "cancel reminder 1")
-        await answer(platform, chat, "Task 1 is being stopped")
+        platform.command(chat, ada, "tasks", "")
+        listed = await answer(platform, chat, "1. count to 999 slowly: ")
+        assert " steps, " in listed.text
+        assert "tokens" in listed.text
+        platform.command(chat, ada, "tasks", "stop 7")
+        await answer(platform, chat, "No such task runs here")
+        platform.command(chat, ada, "tasks", "stop 1")
+        await answer(platform, chat, "Being stopped: 1. The end of each is told here.")
         await answer(platform, chat, "🔔 Task 1 (count to 999 slowly) has ended without its result")
         platform.say(chat, ada, "in the background: count to 4")
         await answer(platform, chat, "🔔 Task 1 (count to 4) is done")
@@ -256,6 +262,8 @@ async def test_what_a_task_asks_outlasts_a_kill_and_an_end_without_a_decision_is
         async with process(telegram, **asks) as up:
             telegram.say(chat, ada, "in the background: write notes.txt: milk")
             asked = await answer(telegram, chat, "May I write")
+            telegram.command(chat, ada, "tasks", "")
+            await answer(telegram, chat, "waits for an approval")
             await up.kill()
         async with process(telegram, **asks) as up:
             telegram.press(chat, ada, asked.id, "✅ Approve")
