@@ -356,7 +356,7 @@ async def _chats(
     stack: AsyncExitStack,
 ) -> Platforms:
     """The chats, and then what tells them something."""
-    chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids, follow_ups))
+    chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids, follow_ups, tasks))
     await stack.enter_async_context(shell.running())
     await stack.enter_async_context(tasks.running())
     return chats

@@ -104,6 +104,10 @@ class TaskTerms:
     """Who asked for it, within the account; empty if nobody can say."""
     seconds: int
     steps: int
+    chat: ChatOrigin | None = None
+    """The chat in which it was begun, where people are asked about its calls; None: nobody can be asked."""
+    number: int = 0
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,7 @@ from gateway.delivery.ledger import PartHooks, no_part_hooks
 from gateway.delivery.outbox import Outbox
 from gateway.later.followups import FollowUpsHere
 from gateway.later.parts import LaterParts
+from gateway.later.tasks import Tasks
 from gateway.people import access
 from gateway.people.members import AccountRules, Members
 from gateway.people.routing import GroupRules
@@ -145,7 +146,14 @@ def chat_outbox(
 
 @asynccontextmanager
 async def platforms(
-    config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids, follow_ups: FollowUpsHere
+    config: Config,
+    hub: Hub,
+    outbox: Outbox,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    follow_ups: FollowUpsHere,
+    tasks: Tasks,
 ) -> AsyncGenerator[Platforms]:
     """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
@@ -154,7 +162,7 @@ async def platforms(
         zone, due = zone_in_force(config.schedule), Bell()
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
-        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
+        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks)
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
             partial(_on_page, hub), languages,
@@ -224,6 +232,7 @@ def _handlers(
     store: Store,
     clock: Clock,
     zone: str,
+    tasks: Tasks,
 ) -> Mapping[str, Handler]:
     """What carries out each command."""
     people = PeopleCommands(members, hub.accepting, hub.stopping, messages, outbox, store, clock)
@@ -250,6 +259,7 @@ def _handlers(
         **timed.handlers(),
         "files": files_command(hub.quotas),
         "approvals": _approvals(hub),
+        "tasks": _tasks(tasks, store, clock),
         **MemoryCommands(store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers)).handlers(),
         "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
     }
@@ -266,6 +276,15 @@ def _approvals(hub: Hub) -> Handler:
         from gateway.commands.approvals import ApprovalCommands  # few ask for it
 
         return await ApprovalCommands(hub.stopping.consents, hub.opener.recall).approvals(request)
+
+    return handled
+
+
+def _tasks(tasks: Tasks, store: Store, clock: Clock) -> Handler:
+    async def handled(request: Request) -> CommandReply:
+        from gateway.commands.tasks import TaskCommands  # few ask for it
+
+        return await TaskCommands(tasks, store, clock).tasks(request)
 
     return handled
 

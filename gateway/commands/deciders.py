@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from adapters.contract.base import FromChat
+from adapters.contract.base import FromApi, FromChat
 from adapters.contract.chat import ChatKind
 from gateway.commands.carrying import Request
 from gateway.limits.whose import asker_of
@@ -15,22 +15,32 @@ from gateway.sessions.consents import ASKER, NOBODY, approvers_words, may_decide
 
 def deciding_refused(request: Request, running: Running, approvers: Sequence[str]) -> str:
     """Why who writes may not decide about a call, in words; empty if they may."""
-    origin, asked = request.origin, [message.inbound for message in running.messages]
-    people = [one for one in asked if isinstance(one, FromChat) and one.chat.person.id not in NOBODY]
+    origin, people = request.origin, askers_of(running)
     named = [f"{origin.address.platform}/{name}" for name in names_of(origin.person)]
     private, presser = origin.kind is ChatKind.PRIVATE, (asker_of(request.inbound), *named)
-    if may_decide(approvers, [asker_of(one) for one in people], presser, private=private, admin=request.admin):
+    if may_decide(approvers, [*people], presser, private=private, admin=request.admin):
         return ""
-    return only_words(approvers, [one.chat.person.name for one in people])
+    return only_words(approvers, [*people.values()])
+
+
+def askers_of(running: Running) -> Mapping[str, str]:
+    """The people in whose name a turn runs: as ACCOUNT/PERSON, with their names. None where no person asked."""
+    found: dict[str, str] = {}
+    for message in running.messages:
+        inbound = message.inbound
+        task = inbound.task if isinstance(inbound, FromApi) else None
+        chat = inbound.chat if isinstance(inbound, FromChat) else task.chat if task is not None else None
+        if chat is not None and chat.person.id not in NOBODY:
+            found[asker_of(inbound)] = chat.person.name
+    return found
 
 
 def operator_refused(running: Running, approvers: Sequence[str]) -> str:
     """Who may decide about a call, if whoever runs the gateway may not; empty if they may. They are everybody's admin."""
-    asked = [asker_of(message.inbound) for message in running.messages]
-    if may_decide(approvers, [one for one in asked if one], (), private=False, admin=True):
+    people = askers_of(running)
+    if may_decide(approvers, [*people], (), private=False, admin=True):
         return ""
-    names = [one.inbound.chat.person.name for one in running.messages if isinstance(one.inbound, FromChat)]
-    return approvers_words(approvers, names)
+    return approvers_words(approvers, [*people.values()])
 
 
 def answering_refused(request: Request, running: Running, approvers: Sequence[str]) -> str:

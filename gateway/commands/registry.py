@@ -66,6 +66,10 @@ COMMANDS: tuple[CommandSpec, ...] = (
         "approvals",
         sentence("what you have agreed to for longer than once (“{/approvals revoke NUMBER}” takes it back)"),
     ),
+    CommandSpec(
+        "tasks",
+        sentence("the background tasks here, how far they are and what they have used (“/tasks stop NUMBER” ends one)"),
+    ),
     CommandSpec("help", sentence("what can be done here"), changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),

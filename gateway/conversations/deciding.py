@@ -140,6 +140,9 @@ def _place(running: Running) -> str:
     first = running.messages[0].inbound if running.messages else None
     if isinstance(first, FromChat):
         return first.chat.address.text().rstrip("/")
+    if first is not None and first.task is not None:
+        where = first.task.chat.address.text().rstrip("/") if first.task.chat is not None else first.task.parent
+        return f"{where}, task {first.task.number} ({first.task.title})"
     return f"{first.surface}/{first.session.chat}" if first is not None else ""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from adapters.contract.base import Inbound
+from adapters.contract.base import FromChat, Inbound
 from adapters.contract.chat import ChatOrigin
 from agent_core.failures.notices import NotStarted
 from agent_core.store.sessions.asides import Fresh
@@ -44,6 +44,18 @@ class ChatSide(Restoring, Protocol):
     def tell_unstored(self, chat: ChatOrigin, words: str) -> None:
         """The same of what cannot be stored: tried once."""
         ...
+
+
+def outlet_for(chats: ChatSide, inbound: Inbound, turn: str, session: str, epoch: int) -> TurnOutlet | None:
+    """Where a turn that answers this message is shown: in its chat. A background task shows in the chat that began it what it asks people, and
+    nothing else."""
+    if isinstance(inbound, FromChat):
+        return chats.outlet(inbound.chat, turn, session, epoch)
+    task = inbound.task
+    outlet = chats.outlet(task.chat, turn, session, epoch) if task is not None and task.chat is not None else None
+    if outlet is not None and task is not None:
+        outlet.stand_beside(task.number, task.title)
+    return outlet
 
 
 class NoChats:

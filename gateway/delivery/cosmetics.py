@@ -86,7 +86,7 @@ def doing_of(address: ChatAddress, outlets: Sequence[TurnOutlet]) -> dict[str, t
     running: dict[str, tuple[Doing, str]] = {}
     for outlet in outlets:
         thread = address.thread or outlet.reply_to
-        if outlet.driver is None or not thread:
+        if outlet.driver is None or outlet.task is not None or not thread:
             continue
         asks = any(b.kind is BubbleKind.APPROVAL for b in outlet.driver.seen.current_view().bubbles)
         running[thread] = (Doing.WAITING if asks else Doing.WORKING, outlet.person)

@@ -230,7 +230,10 @@ class Surface:
         # Never while something that must be seen is under way.
         quiet = waits[Urgency.COSMETIC] <= 0 and not any(part.urgency is Urgency.FINAL for part in waiting)
         if may_send and quiet and self._outlets:
-            typing = any(one.driver is not None and one.turn not in self.ledger.held for one in self._outlets)
+            typing = any(
+                one.driver is not None and one.task is None and one.turn not in self.ledger.held
+                for one in self._outlets
+            )
             if await self._cosmetics.show(now, self._outlets, typing=typing):
                 return True
         if await self.ledger.pay([outlet.turn for outlet in self._outlets]):
@@ -275,7 +278,7 @@ class Surface:
                 continue  # it ended meanwhile
             shown = outlet.picture(view, growing=due and ready)
             self.ledger.take(self._timely(shown, outlet.turn, now))
-            if due and ready:
+            if due and ready and outlet.task is None:
                 self._cosmetics.draft = shown.draft
 
     def _timely(self, shown: Picture, turn: str, now: int) -> list[Part]:

@@ -13,7 +13,9 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.signals import FirstSign, Tell
 from agent_core.store.deliveries.rows import DeliveryRow
-from agent_core.turn.view import View
+from agent_core.text.shown import plain
+from agent_core.text.tongue import speak, speaking
+from agent_core.turn.view import BubbleKind, View
 from gateway.delivery.calls import ChatCalls
 from gateway.delivery.forming import Texts
 from gateway.delivery.ledger import Ledger
@@ -54,10 +56,16 @@ class TurnOutlet:
     texts: Texts = field(init=False)
     seen: bool = False
     """The chat was shown something of the turn."""
+    task: tuple[int, str] | None = None
+    """Of a background task: its number and title. Of such a turn its chat sees what people are asked, and nothing else."""
 
     def __post_init__(self) -> None:
         self.surface = self.find()
         self.texts = Texts(lambda: self.surface.calls.port.parts, lambda: self.surface.calls.forming)
+
+    def stand_beside(self, number: int, title: str) -> None:
+        """It shows a background task, of which the chat sees little and late: how soon is no matter."""
+        self.task, self.seen = (number, title), True
 
     def attach(self, driver: TurnDriver) -> None:
         """Show this turn from now on. A surface that had nothing to do may have been forgotten meanwhile."""
@@ -90,7 +98,17 @@ class TurnOutlet:
         left = self.driver is not None and self.driver.turn.left  # then nothing may fade with a draft
         traits, form = self.surface.calls.traits, parts or self.texts.pieces
         traits = replace(traits, drafts=traits.drafts and not left)
+        if self.task is not None:
+            view = asked_alone(view, *self.task)
         return picture(view, self.turn, form, traits=traits, reply_to=self.reply_to, growing=growing)
+
+
+def asked_alone(view: View, number: int, title: str) -> View:
+    """What people are asked by a background task, and what they decided, with its name. Pure."""
+    with speaking(view.language):
+        name = speak("Task {number} ({title})", number=number, title=plain(title))
+    asked = (b for b in view.bubbles if b.kind in (BubbleKind.APPROVAL, BubbleKind.DECIDED))
+    return replace(view, bubbles=tuple(replace(b, text=f"{name}: {b.text}") for b in asked))
 
 
 class FirstSigns:

@@ -18,6 +18,7 @@ import orjson
 import structlog
 
 from adapters.contract.base import Ended, FromApi, FromChat, Inbound, LeftOpen, SessionKey, Showing, TaskTerms, Ticket
+from adapters.contract.chat import ChatOrigin
 from adapters.contract.notaccepted import NotAccepted
 from agent_core import storedjson
 from agent_core.failures.exits import ExitCode
@@ -75,6 +76,24 @@ class TaskPlan:
     """The message that it is."""
 
 
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """How far a task is."""
+
+    number: int
+    title: str
+    started_at: int
+    begun: bool = False
+    steps: int = 0
+    """Model calls that came to a good end."""
+    most_steps: int = 0
+    tokens: int = 0
+    """Used so far, in the name of whoever asked for it."""
+    asks: bool = False
+    doing: str = ""
+    """What it runs."""
+
+
 @functools.cache
 def _plans() -> TypeAdapter[TaskPlan]:
     from pydantic import TypeAdapter
@@ -123,7 +142,7 @@ class Tasks:
                 title,
                 now,
                 inbox.encode(emptied(asked)).decode(),
-                work_of(asked, name, title, prompt, self.limits, tainted=context.tainted),
+                work_of(asked, name, number, title, prompt, self.limits, tainted=context.tainted),
             )
             row = ScheduleRow(
                 schedule=name, kind=TASK, session_key=key, surface="", number=number, rule=f"once {now}",
@@ -153,6 +172,25 @@ class Tasks:
         ticket = self._tickets.get(row.schedule)
         if ticket is not None:
             await self._later.parts.stop(ticket)
+
+    def progress(self, row: ScheduleRow) -> TaskProgress:
+        """How far a task is, as far as it runs here."""
+        try:
+            plan = _plans().validate_json(row.body)
+        except ValueError:
+            return TaskProgress(row.number, "?", row.at)
+        ticket = self._tickets.get(row.schedule)
+        queue = self._later.parts.accepting.queues.of(ticket.session) if ticket is not None else None
+        running = queue.running if queue is not None else None
+        if running is None:
+            return TaskProgress(row.number, plan.title, plan.started_at)
+        turn, bubbles = running.driver.turn, running.driver.seen.current_view().bubbles
+        acts = [one.text for one in bubbles if one.kind is BubbleKind.ACTIVITY and one.state == "running"]
+        return TaskProgress(
+            row.number, plan.title, plan.started_at, begun=True, steps=turn.steps_done, most_steps=turn.settings.max_steps,
+            tokens=turn.input_tokens + turn.output_tokens, asks=any(one.kind is BubbleKind.APPROVAL for one in bubbles),
+            doing=acts[-1] if acts else "",
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ looking after them
 
@@ -294,21 +332,30 @@ class StartTask:
         )
 
 
-def work_of(asked: Inbound, name: str, title: str, prompt: str, limits: TaskLimits, *, tainted: bool) -> FromApi:
+def work_of(
+    asked: Inbound, name: str, number: int, title: str, prompt: str, limits: TaskLimits, *, tainted: bool
+) -> FromApi:
     """The message that a task is: in the asker's name and folder, in a conversation of its own. What a `tainted` turn has it do may be the wish
-    of others. Pure."""
-    terms = TaskTerms(asked.session.text(), author_of(asked), limits.seconds, limits.steps)
+    of others. Begun in a chat, its calls can be approved there. Pure."""
+    chat = _place(asked.chat) if isinstance(asked, FromChat) else None
+    terms = TaskTerms(
+        asked.session.text(), author_of(asked), limits.seconds, limits.steps, chat=chat, number=number, title=title
+    )
     said = (
         f"[Background task “{title}”: the conversation that began it waits for its result, and knows nothing but what you reply at the end. Nobody "
-        f"can be asked meanwhile. Reply with the result, or with what was not possible and why.]\n\n{prompt}"
+        f"can be asked a question meanwhile. Reply with the result, or with what was not possible and why.]\n\n{prompt}"
     )
     own = asked if isinstance(asked, FromApi) else None
     return FromApi(
         account=asked.account, platform_key=name, session=SessionKey(TASK, "", name), surface=TASK,
         input=(InputMessage(said, foreign=PLANTED if tainted else ""),),
         memory_scope=asked.memory_scope, browser=own.browser if own is not None else "", key=own.key if own is not None else "",
-        tools_from=ToolsFrom.GATEWAY, task=terms,
+        tools_from=ToolsFrom.GATEWAY, task=terms, can_approve=chat is not None,
     )  # fmt: skip
+
+
+def _place(chat: ChatOrigin) -> ChatOrigin:
+    return replace(chat, message="", attachments=(), group="", unfinished=False, foreign="")
 
 
 def emptied(asked: Inbound) -> Inbound:
@@ -335,7 +382,8 @@ def status_words(number: int, plan: TaskPlan, view: View, now: int) -> str:
     running = [
         bubble.text for bubble in view.bubbles if bubble.kind is BubbleKind.ACTIVITY and bubble.state == "running"
     ]
-    doing = f", running {running[-1]}" if running else ""
+    asks = any(bubble.kind is BubbleKind.APPROVAL for bubble in view.bubbles)
+    doing = ", waiting for your approval" if asks else f", running {running[-1]}" if running else ""
     return f"⏳ Task {number} ({plan.title}) goes on: {span((now - plan.started_at) // 1000)} so far{doing}."
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 
-from adapters.contract.base import FromChat, Inbound, SessionKey
+from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatKind
 from agent_core.judging.compaction import SessionMemory
 from agent_core.ports import Clock
@@ -100,8 +100,9 @@ def _of_session(key: SessionKey) -> str:
 
 def shared_asker(inbound: Inbound) -> str:
     """Whose turn a message begins, where several people may share the conversation; empty: it is one person's."""
-    group = isinstance(inbound, FromChat) and inbound.chat.kind is ChatKind.GROUP
-    return asker_of(inbound) if group else ""
+    task = inbound.task if isinstance(inbound, FromApi) else None
+    chat = inbound.chat if isinstance(inbound, FromChat) else task.chat if task is not None else None
+    return asker_of(inbound) if chat is not None and chat.kind is ChatKind.GROUP else ""
 
 
 def name_of(kind: Kind) -> str:

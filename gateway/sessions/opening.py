@@ -39,7 +39,7 @@ from agent_core.store.turns.rows import OpeningTurn
 from agent_core.tools.base import UNLIMITED, Space, ToolContext, ToolSpec
 from agent_core.turn.events import TurnOpened
 from gateway.config.types import SessionPolicy
-from gateway.delivery.chatside import ChatSide
+from gateway.delivery.chatside import ChatSide, outlet_for
 from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.admission import Bounds
@@ -415,7 +415,7 @@ class TurnOpener:
                 space=self.counting.space(first, workspace),
             )
 
-        outlet = self.chats.outlet(first.chat, turn, session, epoch) if isinstance(first, FromChat) else None
+        outlet = outlet_for(self.chats, first, turn, session, epoch)
         return TurnDriver(self.world, identity, caller, context, outlet)
 
     async def load_memory(self, queue: SessionQueue) -> None:

@@ -30,7 +30,7 @@ from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage
 from agent_core.store.sessions.asides import Aside, Fresh
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
 from agent_core.store.turns.rows import OpenTurn
-from gateway.delivery.chatside import ChatSide
+from gateway.delivery.chatside import ChatSide, outlet_for
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.alerts import Announce
 from gateway.queues import inbox
@@ -340,7 +340,7 @@ class PutAside:
 def outlet_of(chats: ChatSide, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
     """Where a turn that is not looked into is shown, if its messages can be read."""
     try:
-        chat = inbox.chat_of(asked[0].body) if asked else None
+        inbound = inbox.decode(asked[0].body) if asked else None
     except inbox.UnreadableMessage:
         return None
-    return chats.outlet(chat, found.turn, found.session, found.epoch) if chat is not None else None
+    return outlet_for(chats, inbound, found.turn, found.session, found.epoch) if inbound is not None else None

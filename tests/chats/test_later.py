@@ -128,8 +128,14 @@ async def test_a_task_runs_beside_the_conversation_which_is_told_its_end(platfor
         platform.say(chat, ada, "list reminders")
         await answer(platform, chat, "1. running for")
         await answer(platform, chat, "⏳ Task 1 (count to 999 slowly) goes on", 20)
-        platform.say(chat, ada, "cancel reminder 1")
-        await answer(platform, chat, "Task 1 is being stopped")
+        platform.command(chat, ada, "tasks", "")
+        listed = await answer(platform, chat, "1. count to 999 slowly: ")
+        assert " steps, " in listed.text
+        assert "tokens" in listed.text
+        platform.command(chat, ada, "tasks", "stop 7")
+        await answer(platform, chat, "No such task runs here")
+        platform.command(chat, ada, "tasks", "stop 1")
+        await answer(platform, chat, "Being stopped: 1. The end of each is told here.")
         await answer(platform, chat, "🔔 Task 1 (count to 999 slowly) has ended without its result")
         platform.say(chat, ada, "in the background: count to 4")
         await answer(platform, chat, "🔔 Task 1 (count to 4) is done")
@@ -223,3 +229,48 @@ async def test_what_a_page_had_set_for_later_needs_a_persons_word_when_it_comes(
             assert "what was set after words of others had been read" in asked.text
             await quiet(telegram, his)
             assert not any("hello" in text for text in texts(telegram, his))
+
+
+async def test_a_task_asks_for_approval_in_its_chat_and_the_conversation_goes_on(platform: Harness) -> None:
+    ada, ben = platform.person("Ada"), platform.person("Ben")
+    group = platform.group(ada, ben)
+    async with running(platform, **REHEARSAL, OUTSPOKEN_TOOLS__APPROVAL="write_file"):
+        platform.say(group, ada, "in the background: write notes.txt: milk", mention=True)
+        asked = await answer(platform, group, "Task 1 (write notes.txt: milk): May I write")
+        assert "+milk" in asked.text
+        platform.say(group, ada, "count to 3", mention=True)
+        await answer(platform, group, "1, 2, 3.")
+        platform.press(group, ben, asked.id, "✅ Approve")
+        await answer(platform, group, "Only Ada or an admin may decide that")
+        assert not list(platform.folder.rglob("notes.txt"))
+        platform.press(group, ada, asked.id, "✅ Approve")
+        await answer(platform, group, "✅ Approved: write")
+        await answer(platform, group, "🔔 Task 1 (write notes.txt: milk) is done")
+        platform.say(group, ada, "in the background: write other.txt: milk", mention=True)
+        asked = await answer(platform, group, 'May I write "other.txt"')
+        platform.press(group, ada, asked.id, "🚫 Deny")
+        await answer(platform, group, "⛔ Not approved")
+        await answer(platform, group, "🔔 Task 1 (write other.txt: milk)")
+    assert not list(platform.folder.rglob("other.txt"))
+
+
+async def test_what_a_task_asks_outlasts_a_kill_and_an_end_without_a_decision_is_told(tmp_path: Path) -> None:
+    asks = {**REHEARSAL, "OUTSPOKEN_TOOLS__APPROVAL": "write_file"}
+    async with telegram_harness(tmp_path) as telegram:
+        ada = telegram.person("Ada")
+        chat = telegram.private(ada)
+        async with process(telegram, **asks) as up:
+            telegram.say(chat, ada, "in the background: write notes.txt: milk")
+            asked = await answer(telegram, chat, "May I write")
+            telegram.command(chat, ada, "tasks", "")
+            await answer(telegram, chat, "waits for an approval")
+            await up.kill()
+        async with process(telegram, **asks) as up:
+            telegram.press(chat, ada, asked.id, "✅ Approve")
+            await answer(telegram, chat, "🔔 Task 1 (write notes.txt: milk) is done", 30)
+            await up.kill()
+        async with running(telegram, **asks, OUTSPOKEN_TOOLS__APPROVAL_SECONDS="10"):
+            telegram.say(chat, ada, "in the background: write other.txt: milk")
+            await answer(telegram, chat, 'May I write "other.txt"')
+            await answer(telegram, chat, "🔔 Task 1 (write other.txt: milk) has ended without its result", 30)
+    assert [path.name for path in tmp_path.rglob("*.txt") if path.parent != tmp_path] == ["notes.txt"]
