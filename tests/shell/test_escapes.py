@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.tools.shell.record import EndCause
-from agent_core.tools.shell.terms import MIB
+from agent_core.tools.sandbox.ends import EndCause
+from agent_core.tools.sandbox.terms import MIB
 from tests.shell.escapes import OUT, PRELUDE, PYTHON, SHELL
 from tests.shell.sandboxes import SMALL, needs_sandbox, ran
 
