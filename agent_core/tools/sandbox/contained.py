@@ -67,11 +67,12 @@ def image_missing(terms: ShellTerms) -> str:
     return "" if status == 0 else f"{terms.kind.value} could not make an image: {said[-300:] or f'status {status}'}."
 
 
-def removed(kind: SandboxKind, name: str) -> None:
-    """End a container, if it runs, and remove it."""
+def removed(kind: SandboxKind, name: str, *, keep: bool = False) -> None:
+    """End a container, if it runs, and remove it, or `keep` what is known of it."""
     with suppress(OSError):
         asked(kind, "kill", name)
-        asked(kind, "rm", "--force", name)
+        if not keep:
+            asked(kind, "rm", "--force", name)
 
 
 class Contained:
@@ -155,9 +156,9 @@ class Contained:
         """See `LockedCommand`."""
         if self._process is None or self._process.poll() is not None:
             return
-        with suppress(OSError):
-            asked(self._terms.kind, "kill", self._name)
-        self._process.kill()
+        self._process.kill()  # first: an engine may wait for somebody to take what is printed before it ends anything
+        self._process.wait()
+        removed(self._terms.kind, self._name, keep=True)
 
     @property
     def over(self) -> bool:

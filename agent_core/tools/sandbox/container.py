@@ -102,13 +102,29 @@ def arguments(
     if (
         podman
     ):  # its processors are those of whoever begins it: where it may not count them, it may still be held to them
-        told += ["--http-proxy=false", "--read-only-tmpfs=false", "--no-hosts", "--security-opt", "mask=/sys"]
+        told += [
+            "--http-proxy=false",
+            "--read-only-tmpfs=false",
+            "--no-hosts",
+            "--passwd=false",
+            "--security-opt",
+            "mask=/sys",
+        ]
         told += ["--userns", "keep-id"] if user.kept else []
     else:
         told += ["--tmpfs", "/sys:ro,size=4k,mode=0555", "--cpus", str(terms.cpus), "--cpu-shares", "256"]
     told += [part for place in _shown(terms, there, link) for part in ("--mount", mount(place, place))]
     told += ["--mount", mount(workspace, INSIDE, write=True), "--workdir", INSIDE, image_of(terms, link)]
-    told += ["env", "-i", *(f"{one}={value}" for one, value in surroundings(terms).items()), "sh", "-c", FIRST, "sh", str(terms.memory_bytes // 1024)]
+    told += [
+        "env",
+        "-i",
+        *(f"{one}={value}" for one, value in surroundings(terms).items()),
+        "sh",
+        "-c",
+        FIRST,
+        "sh",
+        str(terms.memory_bytes // 1024),
+    ]
     return [*told, *argv]
 
 

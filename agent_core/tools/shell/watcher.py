@@ -148,7 +148,7 @@ class CommandWatch:
             cause = self._passed(now - began, disk) or self._unwanted(now)
             if cause is EndCause.STOPPED or cause is EndCause.GATEWAY:
                 self._ask_to_end(cause, now)
-            elif cause is not None and not self._asked_at:
+            elif cause is not None and not self._asked_at and self._cause is EndCause.EXITED:
                 self._cause = cause
                 self._locked.kill()
 
