@@ -53,6 +53,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
+from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
 log = structlog.get_logger("delivery")
@@ -145,7 +146,14 @@ def chat_outbox(
 
 @asynccontextmanager
 async def platforms(
-    config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids, follow_ups: FollowUpsHere
+    config: Config,
+    hub: Hub,
+    outbox: Outbox,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    follow_ups: FollowUpsHere,
+    background: BackgroundCommands | None = None,
 ) -> AsyncGenerator[Platforms]:
     """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
@@ -154,7 +162,7 @@ async def platforms(
         zone, due = zone_in_force(config.schedule), Bell()
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
-        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone)
+        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, background)
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
             partial(_on_page, hub), languages,
@@ -224,11 +232,21 @@ def _handlers(
     store: Store,
     clock: Clock,
     zone: str,
+    background: BackgroundCommands | None,
 ) -> Mapping[str, Handler]:
     """What carries out each command."""
     people = PeopleCommands(members, hub.accepting, hub.stopping, messages, outbox, store, clock)
     conversation = ConversationCommands(
-        hub.accepting, hub.stopping, hub.watching, hub.chain, messages, outbox, store, people.leave, hub.doors.standings
+        hub.accepting,
+        hub.stopping,
+        hub.watching,
+        hub.chain,
+        messages,
+        outbox,
+        store,
+        people.leave,
+        hub.doors.standings,
+        background,
     )
     telling = TellingCommands(
         hub.queues,

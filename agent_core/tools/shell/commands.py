@@ -208,6 +208,27 @@ class ShellCommands:
             await self.waited(live, STOPPING_SECONDS)
         return await asyncio.to_thread(end_of, folder)
 
+    def live_of(self, workspace: Path) -> list[LiveCommand]:
+        """The commands of a conversation that go on; not those that end with the turn that began them."""
+        place = self._folder / workspace.name
+        live = [one for folder, one in self._live.items() if folder.parent == place and not one.over.is_set()]
+        return sorted((one for one in live if not one.left_behind), key=lambda one: one.record.at)
+
+    async def end_all(self, workspace: Path) -> tuple[list[str], list[str]]:
+        """End those of a conversation: which are over now, and which are not yet. Nobody is told once more of the first."""
+        live, ended, still = self.live_of(workspace), list[str](), list[str]()
+        for one in live:
+            one.attended += 1
+        try:
+            for one, end in zip(live, await asyncio.gather(*(self.stop(one.folder) for one in live)), strict=True):
+                (still if end is None else ended).append(one.record.command)
+                if end is not None:
+                    self.told(one.folder)
+        finally:
+            for one in live:
+                one.attended -= 1
+        return ended, still
+
     async def waited(self, one: LiveCommand, seconds: float) -> CommandEnd | None:
         """The end of a command, if it comes in time."""
         one.attended += 1
