@@ -203,19 +203,10 @@ async def platforms(
         scheduler = Scheduler(
             config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
         )
-        follow_ups.later.open(
-            LaterParts(
-                hub.accepting,
-                members,
-                outbox,
-                commands.post,
-                commands.alone,
-                hub.follow,
-                hub.stop_message,
-                due.ring,
-                where.find_allowed,
-            )
-        )
+        parts = LaterParts(
+            hub.accepting, members, outbox, commands.post, commands.alone, hub.follow, hub.stop_message, due.ring, where.find_allowed,
+        )  # fmt: skip
+        follow_ups.later.open(parts)
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
         tries = UnreadTries(unread, ways, store, clock, commands.post)
         yield Platforms(
