@@ -149,6 +149,14 @@ def test_the_first_process_gives_a_status_and_nothing_to_read() -> None:
         assert process.stderr.readline().split() == [ENDED.encode(), b"41"]
 
 
+def test_no_program_is_taken_for_an_option_of_ours() -> None:
+    with first("--adjustment=0", "echo", "out") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read() != b"out\n"
+        assert f"{ENDED} 127".encode() in process.stderr.read()
+
+
 def test_the_first_process_ends_all_when_nobody_holds_its_input() -> None:
     with first("sleep", "60") as process:
         assert process.stderr is not None

@@ -26,7 +26,7 @@ FIRST = f"""\
 exec 3<&0 </dev/null
 ulimit -d $1
 shift
-if command -v nice >/dev/null; then set -- nice -n {ENGINE_NICE} "$@"; fi
+if command -v nice >/dev/null; then set -- nice -n {ENGINE_NICE} -- "$@"; fi
 echo {BEGAN} >&2
 "$@" 2>&1 3<&- &
 child=$!
