@@ -177,3 +177,14 @@ def test_nothing_stays_behind_and_nobody_outside_is_ended(kind: SandboxKind, tmp
 
 def test_there_are_at_least_eighty() -> None:
     assert TRIED >= 80
+
+
+def test_a_command_that_closes_its_folder_closes_it_for_nobody_after_it(tmp_path: Path) -> None:
+    needs_sandbox()
+    workspace = tmp_path / "workspace"
+    end, _ = ran(tmp_path / "1", "echo x > f; chmod 000 /workspace", workspace=workspace)
+    assert (end.cause, end.status) == (EndCause.EXITED, 0)
+    assert workspace.stat().st_mode & 0o700 == 0o700
+    workspace.chmod(0)
+    end, output = ran(tmp_path / "2", "cat f", workspace=workspace)
+    assert (end.status, output) == (0, "x\n")

@@ -24,7 +24,7 @@ from agent_core.tools.sandbox.bubblewrapped import Bubblewrapped
 from agent_core.tools.sandbox.ends import CommandEnd, EndCause
 from agent_core.tools.sandbox.locked import LockedCommand, NoSandbox
 from agent_core.tools.sandbox.terms import SandboxKind
-from agent_core.tools.sandbox.usage import FolderWatch
+from agent_core.tools.sandbox.usage import FolderWatch, open_again
 from agent_core.tools.shell.record import (
     BEGAN,
     END,
@@ -97,6 +97,7 @@ class CommandWatch:
 
     def run(self) -> CommandEnd:
         """Its end."""
+        open_again(self._workspace)
         disk = FolderWatch(self._workspace, self._terms.disk_bytes, self._terms.files)
         out, out_end = os.pipe()
         try:
@@ -116,6 +117,7 @@ class CommandWatch:
             self._locked.kill()
             self._last_words()
             cause = self._locked.close()
+            open_again(self._workspace)
         if self._cause is EndCause.EXITED and cause is EndCause.SANDBOX:
             return CommandEnd(cause, words=self._locked.complaint(self._printed()))
         if self._cause is EndCause.EXITED and disk.look():
