@@ -73,6 +73,7 @@ from gateway.recovery.keeper import Keeper
 from gateway.sessions.containment import ToolPolicy
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
+from gateway.shell.background import BackgroundCommands
 from gateway.shell.shell import ShellTools, shell_tools_here
 from gateway.storage.damage import DamageMet
 from gateway.storage.leftovers import leftovers, words_of
@@ -356,7 +357,10 @@ async def _chats(
     stack: AsyncExitStack,
 ) -> Platforms:
     """The chats, and then what tells them something."""
-    chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids, follow_ups, tasks))
+    background = BackgroundCommands(shell, hub.workspaces)
+    chats = await stack.enter_async_context(
+        platforms(config, hub, outbox, store, clock, ids, follow_ups, tasks, background)
+    )
     await stack.enter_async_context(shell.running())
     await stack.enter_async_context(tasks.running())
     return chats

@@ -54,6 +54,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
+from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
 log = structlog.get_logger("delivery")
@@ -154,6 +155,7 @@ async def platforms(
     ids: Ids,
     follow_ups: FollowUpsHere,
     tasks: Tasks,
+    background: BackgroundCommands | None = None,
 ) -> AsyncGenerator[Platforms]:
     """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
@@ -162,7 +164,7 @@ async def platforms(
         zone, due = zone_in_force(config.schedule), Bell()
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
-        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks)
+        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
             partial(_on_page, hub), languages,
@@ -203,19 +205,10 @@ async def platforms(
         scheduler = Scheduler(
             config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
         )
-        follow_ups.later.open(
-            LaterParts(
-                hub.accepting,
-                members,
-                outbox,
-                commands.post,
-                commands.alone,
-                hub.follow,
-                hub.stop_message,
-                due.ring,
-                where.find_allowed,
-            )
-        )
+        parts = LaterParts(
+            hub.accepting, members, outbox, commands.post, commands.alone, hub.follow, hub.stop_message, due.ring, where.find_allowed,
+        )  # fmt: skip
+        follow_ups.later.open(parts)
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
         tries = UnreadTries(unread, ways, store, clock, commands.post)
         yield Platforms(
@@ -233,11 +226,21 @@ def _handlers(
     clock: Clock,
     zone: str,
     tasks: Tasks,
+    background: BackgroundCommands | None,
 ) -> Mapping[str, Handler]:
     """What carries out each command."""
     people = PeopleCommands(members, hub.accepting, hub.stopping, messages, outbox, store, clock)
     conversation = ConversationCommands(
-        hub.accepting, hub.stopping, hub.watching, hub.chain, messages, outbox, store, people.leave, hub.doors.standings
+        hub.accepting,
+        hub.stopping,
+        hub.watching,
+        hub.chain,
+        messages,
+        outbox,
+        store,
+        people.leave,
+        hub.doors.standings,
+        background,
     )
     telling = TellingCommands(
         hub.queues,

@@ -40,9 +40,11 @@ from gateway.sessions.chain import ModelChain
 from gateway.sessions.followers import Watching
 from gateway.sessions.recents import said_of
 from gateway.sessions.stopping import TurnStopping
+from gateway.shell.background import BackgroundCommands
 
 ALWAYS = "always"
 HERE = "here"
+COMMANDS = "commands"
 NEW_WORDS = sentence("A new conversation.")
 CHOSEN_ABOVE = sentence("On this page you choose it in the field above the conversation.")
 STOPPED_THERE = sentence(
@@ -67,7 +69,9 @@ class ConversationCommands:
         store: Store,
         leave: Handler,
         standings: Standings,
+        background: BackgroundCommands | None = None,
     ) -> None:
+        self._background = background
         self._accepting = accepting
         self._queues = accepting.queues
         self._stopping = stopping
@@ -132,8 +136,12 @@ class ConversationCommands:
     async def _stop(self, request: Request) -> CommandReply:
         if request.words.strip() == HERE:
             return await self._stop_here(request)
+        wish = request.words.strip().lower()
+        if wish == COMMANDS:
+            ended = await self._background.end(request.inbound) if self._background is not None else ""
+            return CommandReply(ended or speak("No command goes on in the background here."))
         queue = self._queues.known(request.key)
-        waiting = list(queue.waiting) if queue is not None and request.words.strip().lower() == "all" else []
+        waiting = list(queue.waiting) if queue is not None and wish == "all" else []
         dropped = 0
         for message in waiting:  # before the running one: the next would begin when that ends
             if queue is not None and await self._dropped(queue, message, request):
@@ -149,6 +157,12 @@ class ConversationCommands:
         if left:
             goes_on = speak_many("{count} message waits and runs now.", "{count} messages wait and run now.", left)
             words += f"\n{goes_on}"
+        if self._background is not None:
+            all_of_it = wish == "all"
+            told = (
+                await self._background.end(request.inbound) if all_of_it else self._background.going_on(request.inbound)
+            )
+            words += f"\n{told}"
         return CommandReply(words.strip() or ("" if came.words else speak("Nothing is running here.")))
 
     async def _dropped(self, queue: SessionQueue, message: Waiting, request: Request) -> bool:

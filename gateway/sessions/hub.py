@@ -175,6 +175,11 @@ class Hub:
             workspace_of(one.messages[0].inbound, self._settings.workspaces) for one in self.running() if one.messages
         ]
 
+    @property
+    def workspaces(self) -> Path:
+        """Where the folders of conversations lie."""
+        return self._settings.workspaces
+
     def _broken(self) -> None:
         self.laws_broken += 1
         self.tell(LawBroken())

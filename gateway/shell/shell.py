@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,8 @@ class ShellTools:
     section: Shell
     tools: tuple[Tool, ...] = ()
     why_not: str = ""
+    passed_over: str = ""
+    """Why a sandbox is not used that is wanted more than the one that is."""
     commands: ShellCommands | None = None
 
     @property
@@ -42,18 +46,29 @@ class ShellTools:
     def status(self) -> Json:
         """For ``outspoken status``."""
         if self.why_not:
-            return {"state": "unusable", "words": self.why_not, "running": 0}
+            return {"state": "unusable", "sandbox": "", "words": self.why_not, "running": 0}
         running = self.commands.count if self.commands is not None else 0
-        return {"state": "ready" if self.section.on else "off", "words": "", "running": running}
+        return {
+            "state": "ready" if self.section.on else "off",
+            "sandbox": self.sandbox,
+            "words": self.passed_over,
+            "running": running,
+        }
+
+    @property
+    def sandbox(self) -> str:
+        """What commands are locked up with; empty if there are none."""
+        return self.commands.terms.kind.value if self.commands is not None else ""
 
 
-async def shell_tools_of(section: Shell) -> ShellTools:
-    """The tools to be looked at, and whether they could be used; none of them can be run."""
+async def shell_tools_of(section: Shell, state: Path | None = None) -> ShellTools:
+    """The tools to be looked at, and whether they could be used; none of them can be run. `state`: the gateway's directory, if it is known."""
     if not section.on:
         return ShellTools(section)
     from agent_core.ports import SystemClock
 
-    return await _made(section, Path(), None, SystemClock(), NOBODY_FOLLOWS)
+    near = state / COMMANDS if state is not None and os.access(state / COMMANDS, os.W_OK) else None
+    return await _made(section, Path(), near, None, SystemClock(), NOBODY_FOLLOWS)
 
 
 async def shell_tools_here(
@@ -62,22 +77,28 @@ async def shell_tools_here(
     """The tools of a gateway. Nothing is loaded where nobody wants them."""
     if not section.on:
         return ShellTools(section)
-    return await _made(section, state / COMMANDS, store, clock, follow_ups)
+    folder = state / COMMANDS
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return await _made(section, folder, folder, store, clock, follow_ups)
 
 
-async def _made(section: Shell, folder: Path, store: Store | None, clock: Clock, follow_ups: FollowUps) -> ShellTools:
+async def _made(
+    section: Shell, folder: Path, near: Path | None, store: Store | None, clock: Clock, follow_ups: FollowUps
+) -> ShellTools:
     from agent_core.tools.shell.commands import ShellCommands
     from agent_core.tools.shell.tools import shell_tools
-    from agent_core.tools.shell.trial import why_not
+    from agent_core.tools.shell.trial import first_that_works
 
-    terms = section.terms()
-    why = await why_not(terms)
-    if why:
-        return ShellTools(section, why_not=f"The agent can run no commands. {why}")
+    tried = await first_that_works(section.terms(), section.kinds(), near)
+    if tried.kind is None:
+        return ShellTools(section, why_not=f"The agent can run no commands. {tried.words}")
+    terms = replace(section.terms(), kind=tried.kind)
 
     async def is_open(turn: str) -> bool:
         row = await store.turns.one(turn) if store is not None else None
         return row is not None and row.closed_at is None
 
     commands = ShellCommands(folder, terms, clock, follow_ups, is_open, section.at_once)
-    return ShellTools(section, tuple(shell_tools(commands, section.wait_seconds)), commands=commands)
+    return ShellTools(
+        section, tuple(shell_tools(commands, section.wait_seconds)), passed_over=tried.words, commands=commands
+    )

@@ -6,28 +6,45 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from shutil import which
 
 import pytest
 
-from agent_core.tools.shell.record import COMMAND, OUTPUT, CommandEnd, CommandRecord, encoded, end_of, put_whole
-from agent_core.tools.shell.terms import MIB, ShellTerms
+from agent_core.tools.sandbox.contained import environment
+from agent_core.tools.sandbox.ends import CommandEnd
+from agent_core.tools.sandbox.terms import MIB, SandboxKind, ShellTerms
+from agent_core.tools.shell.record import COMMAND, OUTPUT, CommandRecord, encoded, end_of, put_whole
 from agent_core.tools.shell.trial import _BOOT, why_not
 
 SMALL = ShellTerms(seconds=20, memory_bytes=256 * MIB, processes=40, disk_bytes=32 * MIB, files=500, output_bytes=MIB)
 
 
+KINDS = [*SandboxKind]
+
+
 @cache
-def no_sandbox() -> str:
-    """Why there is no sandbox here."""
-    return asyncio.run(why_not(SMALL))
+def no_sandbox(kind: SandboxKind = SandboxKind.BUBBLEWRAP) -> str:
+    """Why there is no such sandbox here."""
+    terms = replace(SMALL, kind=kind)
+    why = asyncio.run(why_not(terms))
+    if why and kind is SandboxKind.PODMAN and which("runc") and "CONTAINERS_CONF" not in os.environ:
+        # with control groups of both kinds, as in some virtual machines, its usual runtime does not work, and another one does
+        configuration = Path(tempfile.mkdtemp(prefix="outspoken-podman-")) / "containers.conf"
+        configuration.write_text('[engine]\nruntime = "runc"\n')
+        os.environ["CONTAINERS_CONF"] = str(configuration)
+        why = asyncio.run(why_not(terms))
+    return why
 
 
-def needs_sandbox() -> None:
-    """Skip, in words, where none works."""
-    if why := no_sandbox():
+def needs_sandbox(kind: SandboxKind = SandboxKind.BUBBLEWRAP) -> ShellTerms:
+    """Skip, in words, where none works; small limits."""
+    if why := no_sandbox(kind):
         pytest.skip(why)
+    return replace(SMALL, kind=kind)
 
 
 def put_down(place: Path, *argv: str, terms: ShellTerms = SMALL, workspace: Path | None = None) -> Path:
@@ -42,9 +59,7 @@ def put_down(place: Path, *argv: str, terms: ShellTerms = SMALL, workspace: Path
 def watcher(folder: Path, gateway: int | None = None) -> subprocess.Popen[bytes]:
     """The process that watches over it, begun."""
     told = (str(os.getpid() if gateway is None else gateway), str(folder), "\n".join(sys.path))
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _BOOT, *told], env={"PATH": os.environ["PATH"]}, start_new_session=True
-    )
+    return subprocess.Popen([sys.executable, "-I", "-S", "-c", _BOOT, *told], env=environment(), start_new_session=True)
 
 
 def ran(place: Path, script: str, terms: ShellTerms = SMALL, workspace: Path | None = None) -> tuple[CommandEnd, str]:

@@ -14,9 +14,10 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
 from agent_core.tools.base import PreparedTool, Tool, ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry
+from agent_core.tools.sandbox.ends import EndCause
 from agent_core.tools.shell import commands as commands_module
 from agent_core.tools.shell.commands import ShellCommands, command_id
-from agent_core.tools.shell.record import BEGAN, OUTPUT, EndCause, end_of
+from agent_core.tools.shell.record import BEGAN, OUTPUT, end_of
 from agent_core.tools.shell.tools import shell_tools
 from tests.shell.sandboxes import SMALL, needs_sandbox, put_down, watcher
 

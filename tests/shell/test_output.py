@@ -9,18 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.text.shown import harmless
+from agent_core.tools.sandbox.ends import CommandEnd, EndCause
+from agent_core.tools.sandbox.seccomp import ARCHITECTURES, filter_program
+from agent_core.tools.sandbox.terms import ShellTerms
 from agent_core.tools.shell.output import both_ends, cleaned, last_line
-from agent_core.tools.shell.record import (
-    CommandEnd,
-    CommandRecord,
-    EndCause,
-    decoded,
-    decoded_end,
-    encoded,
-    encoded_end,
-)
-from agent_core.tools.shell.seccomp import ARCHITECTURES, filter_program
-from agent_core.tools.shell.terms import ShellTerms
+from agent_core.tools.shell.record import CommandRecord, decoded, decoded_end, encoded, encoded_end
 from agent_core.tools.shell.words import ended_title
 
 STEERING = st.lists(

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.tools.shell.hosts import RULE, may_call, read_host
-from agent_core.tools.shell.proxy import Proxy, inside
+from agent_core.tools.sandbox.hosts import RULE, may_call, read_host
+from agent_core.tools.sandbox.proxy import Proxy, inside
 from tests.shell.sandboxes import SMALL, needs_sandbox, ran
 
 NAMES = st.from_regex(r"[a-z0-9]{1,8}(\.[a-z0-9]{1,8}){0,3}", fullmatch=True)

@@ -1,1 +1,1 @@
-"""Commands that the model runs, each in a sandbox: the tools, the sandbox, and the process that watches over one command."""
+"""Commands that the model runs, each in a sandbox: the tools, what is written down of a command, and the process that watches over it."""

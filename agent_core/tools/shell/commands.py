@@ -30,6 +30,8 @@ from agent_core.records import dataclass
 from agent_core.store.errors import StorageUnavailable
 from agent_core.tools.base import UNLIMITED, NotPossible, Space
 from agent_core.tools.followup import FOLLOW_UP_CHARS, FollowUps
+from agent_core.tools.sandbox.ends import CommandEnd, EndCause
+from agent_core.tools.sandbox.terms import ENGINES, ShellTerms
 from agent_core.tools.shell.output import SHOWN_BYTES, both_ends
 from agent_core.tools.shell.record import (
     BEGAN,
@@ -39,9 +41,8 @@ from agent_core.tools.shell.record import (
     OWNER,
     STOP,
     TOLD,
-    CommandEnd,
     CommandRecord,
-    EndCause,
+    container_of,
     encoded,
     encoded_end,
     end_of,
@@ -50,7 +51,6 @@ from agent_core.tools.shell.record import (
     record_of,
     sync_folder,
 )
-from agent_core.tools.shell.terms import ShellTerms
 from agent_core.tools.shell.trial import watching
 from agent_core.tools.shell.words import ended_title
 
@@ -159,7 +159,9 @@ class ShellCommands:
         folder = self._folder / workspace.name / command
         if (known := self._live.get(folder)) is not None:
             if known.process is None and not await asyncio.to_thread((folder / BEGAN).exists):
-                known.process = await watching(folder)  # the process that asked for it died before; two cannot begin it
+                known.process = await watching(
+                    folder, known.record.terms.kind
+                )  # the process that asked for it died before; two cannot begin it
             return known
         record = await asyncio.to_thread(record_of, folder)
         if record is None:
@@ -168,7 +170,7 @@ class ShellCommands:
             await asyncio.to_thread(_put_down, folder, record)
         one = LiveCommand(folder, record, space=space)
         if not (folder / BEGAN).exists():
-            one.process = await watching(folder)
+            one.process = await watching(folder, record.terms.kind)
             log.info("shell.begun", shell_command=command, turn=turn)
         self._follow(one)
         return one
@@ -205,6 +207,27 @@ class ShellCommands:
         if live is not None:
             await self.waited(live, STOPPING_SECONDS)
         return await asyncio.to_thread(end_of, folder)
+
+    def live_of(self, workspace: Path) -> list[LiveCommand]:
+        """The commands of a conversation that go on; not those that end with the turn that began them."""
+        place = self._folder / workspace.name
+        live = [one for folder, one in self._live.items() if folder.parent == place and not one.over.is_set()]
+        return sorted((one for one in live if not one.left_behind), key=lambda one: one.record.at)
+
+    async def end_all(self, workspace: Path) -> tuple[list[str], list[str]]:
+        """End those of a conversation: which are over now, and which are not yet. Nobody is told once more of the first."""
+        live, ended, still = self.live_of(workspace), list[str](), list[str]()
+        for one in live:
+            one.attended += 1
+        try:
+            for one, end in zip(live, await asyncio.gather(*(self.stop(one.folder) for one in live)), strict=True):
+                (still if end is None else ended).append(one.record.command)
+                if end is not None:
+                    self.told(one.folder)
+        finally:
+            for one in live:
+                one.attended -= 1
+        return ended, still
 
     async def waited(self, one: LiveCommand, seconds: float) -> CommandEnd | None:
         """The end of a command, if it comes in time."""
@@ -264,6 +287,8 @@ class ShellCommands:
                 with suppress(TimeoutError):  # it has said its last word, and ends
                     async with asyncio.timeout(LOOK_SECONDS):
                         await one.process.wait()
+            if end is not None and end.cause is EndCause.UNKNOWN:
+                await asyncio.to_thread(_nothing_left, one)
             one.over.set()
             if end is None:
                 return
@@ -352,6 +377,14 @@ def _ask(folder: Path, cause: EndCause) -> None:
     """Ask what watches over a command to end it; who asked first is told of."""
     with suppress(FileExistsError), (folder / STOP).open("x", encoding="utf-8") as file:
         file.write(cause.value)
+
+
+def _nothing_left(one: LiveCommand) -> None:
+    """Who watched over it is gone: a container of it may still be there. In another sandbox the kernel has ended all."""
+    if one.record.terms.kind in ENGINES:
+        from agent_core.tools.sandbox.contained import removed
+
+        removed(one.record.terms.kind, container_of(one.folder))
 
 
 def _not_begun(folder: Path) -> CommandEnd:

@@ -8,17 +8,18 @@ found in the end is in `END`, written whole. A folder with `BEGAN`, without `END
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
 
 import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
-from agent_core.tools.shell.terms import ShellTerms, read_terms, spelled
+from agent_core.tools.sandbox.ends import CommandEnd, EndCause
+from agent_core.tools.sandbox.terms import ShellTerms, read_terms, spelled
 
 COMMAND, BEGAN, LOCK, OUTPUT, END = "command.json", "began", "lock", "output", "end.json"
 STOP = "stop"
@@ -27,28 +28,6 @@ OWNER = "owner"
 """The process id of the gateway that goes on with it after the one that began it."""
 TOLD = "told"
 """Its end is known to the conversation."""
-
-
-class EndCause(StrEnum):
-    """Why a command is over."""
-
-    EXITED = "exited"
-    TIME = "time"
-    MEMORY = "memory"
-    PROCESSES = "processes"
-    DISK = "disk"
-    OUTPUT = "output"
-    STOPPED = "stopped"
-    """By `stop_command`, or by the person."""
-    GATEWAY = "gateway"
-    """The gateway was stopped."""
-    ORPHANED = "orphaned"
-    """The gateway died, and none came back in time."""
-    GONE = "gone"
-    """Its folder is not there any more."""
-    SANDBOX = "sandbox"
-    """It was not begun: the sandbox could not be made."""
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +46,6 @@ class CommandRecord:
     terms: ShellTerms
     at: int
     """When it was asked for, ms."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommandEnd:
-    """How a command came to its end."""
-
-    cause: EndCause
-    status: int | None = None
-    """Its exit status, if it came to an end by itself; 128 and the signal's number if a signal ended it."""
-    seconds: float = 0.0
-    words: str = ""
-    """What the sandbox said, if it could not be made."""
 
 
 def encoded(record: CommandRecord) -> bytes:
@@ -161,6 +128,11 @@ def record_of(folder: Path) -> CommandRecord | None:
     with suppress(OSError, ValueError):
         return decoded((folder / COMMAND).read_bytes())
     return None
+
+
+def container_of(folder: Path) -> str:
+    """The name of a command's container, which is nobody else's on this machine. Reads nothing."""
+    return f"outspoken-{hashlib.blake2b(os.fsencode(folder), digest_size=8).hexdigest()}"
 
 
 def is_watched(folder: Path) -> bool:

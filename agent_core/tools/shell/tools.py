@@ -30,10 +30,11 @@ from agent_core.tools.base import (
     ToolStatus,
 )
 from agent_core.tools.files.workspace import PathRefused, folder
+from agent_core.tools.sandbox.ends import CommandEnd, EndCause
+from agent_core.tools.sandbox.terms import ShellTerms
 from agent_core.tools.shell.commands import LiveCommand, ShellCommands, command_id, shown_output
 from agent_core.tools.shell.output import last_line
-from agent_core.tools.shell.record import OUTPUT, CommandEnd, EndCause, end_of, record_of
-from agent_core.tools.shell.terms import ShellTerms
+from agent_core.tools.shell.record import OUTPUT, end_of, record_of
 from agent_core.tools.shell.words import described, how_ended, still_running
 
 RUN_COMMAND, READ_OUTPUT, STOP_COMMAND = "run_command", "read_output", "stop_command"
@@ -89,11 +90,11 @@ class RunCommand:
 
     async def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Json:
         """See `PreparedTool`: which command it is, and on which machine."""
-        _argv(arguments)
+        _argv(arguments, self._commands.terms)
         return {"command": command_id(context.key), "place": self._commands.place}
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
-        argv = _argv(arguments)
+        argv = _argv(arguments, self._commands.terms)
         intended = context.intention if isinstance(context.intention, dict) else {}
         if context.again and intended.get("place") != self._commands.place:
             words = "The command was begun on another machine, or before the gateway's state was put back, and nobody here knows how it went. It may have been done: look before you repeat it."
@@ -183,12 +184,15 @@ class StopCommand:
 # --- what all of them need ---
 
 
-def _argv(arguments: Mapping[str, Json]) -> tuple[str, ...]:
+def _argv(arguments: Mapping[str, Json], terms: ShellTerms) -> tuple[str, ...]:
     """What is run. Raises `NotPossible`."""
     script, argv = arguments.get("script"), arguments.get("argv")
     if isinstance(script, str) == isinstance(argv, list):
         raise NotPossible("Give either a script or argv. Nothing was run.")
-    found = ("/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh", "-c", script) if isinstance(script, str) else tuple(map(str, argv)) if isinstance(argv, list) else ()  # noqa: PTH110  # fmt: skip
+    if isinstance(script, str):
+        found = (*_interpreter(terms), script)
+    else:
+        found = tuple(map(str, argv)) if isinstance(argv, list) else ()
     try:
         whole = [one.encode() for one in found]
     except UnicodeEncodeError:
@@ -198,6 +202,13 @@ def _argv(arguments: Mapping[str, Json]) -> tuple[str, ...]:
             f"It holds a NUL character, or is longer than {ARGUMENT_CHARS} bytes: write it into a file first, and run that. Nothing was run."
         )
     return found
+
+
+def _interpreter(terms: ShellTerms) -> tuple[str, ...]:
+    """Of scripts: bash, where there is one."""
+    if terms.image:
+        return ("sh", "-c", 'command -v bash >/dev/null && exec bash -c "$1"; eval "$1"', "sh")
+    return ("/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh", "-c")  # noqa: PTH110 - of the machine, as the sandbox has it
 
 
 async def _within_room(commands: ShellCommands, context: ToolContext) -> ShellTerms:

@@ -6,10 +6,16 @@ import signal
 from typing import assert_never
 
 from agent_core.text.durations import duration
-from agent_core.tools.shell.record import CommandEnd, CommandRecord, EndCause
-from agent_core.tools.shell.terms import INSIDE, MIB, ShellTerms
+from agent_core.tools.sandbox.ends import CommandEnd, EndCause
+from agent_core.tools.sandbox.terms import INSIDE, MIB, ShellTerms
+from agent_core.tools.shell.record import CommandRecord
 
-PROGRAMS = "sh, bash, python3 and what else the machine has"
+
+def programs(terms: ShellTerms) -> str:
+    """Which there are."""
+    return (
+        f"the programs of the image {terms.image}" if terms.image else "sh, bash, python3 and what else the machine has"
+    )
 
 
 def described(terms: ShellTerms, wait_seconds: int) -> str:
@@ -19,7 +25,7 @@ def described(terms: ShellTerms, wait_seconds: int) -> str:
     )
     return (
         f"Run a command in a sandbox: a shell script, or a program with its arguments. It starts in {INSIDE}, which is your workspace; what it writes "
-        f"there stays, everything else is read-only or gone afterwards. There are {PROGRAMS}. {network} What takes longer than {wait_seconds} s goes on "
+        f"there stays, everything else is read-only or gone afterwards. There are {programs(terms)}. {network} What takes longer than {wait_seconds} s goes on "
         "in the background: you get its id, and where that is possible you are told here when it has ended."
     )
 

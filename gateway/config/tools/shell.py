@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 from pydantic import Field, field_validator
 
 from adapters.contract.settings import Section, Texts, Unit, complaint
 
 if TYPE_CHECKING:
-    from agent_core.tools.shell.terms import ShellTerms
+    from agent_core.tools.sandbox.terms import SandboxKind, ShellTerms
 
 MIB = 1024 * 1024
 COMMANDS = "commands"
 """The folder in the state directory in which commands are written down."""
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
 SHELL_TOOLS = ("run_command", "read_output", "stop_command")
 
 
@@ -23,14 +25,19 @@ class ShellSandbox(StrEnum):
 
     OFF = "off"
     BUBBLEWRAP = "bubblewrap"
+    PODMAN = "podman"
+    DOCKER = "docker"
+    ANY = "any"
 
 
 class Shell(Section):
     """Commands that the agent runs in a sandbox, each with these limits; see docs/shell.md."""
 
     sandbox: ShellSandbox = ShellSandbox.OFF
-    """What commands are locked up with; off: the agent runs none. Where it does not work here, there are none either, and log, status
-    and doctor say why: no command ever runs outside of a sandbox."""
+    """What commands are locked up with; any: the first of bubblewrap, podman and docker that works here; off: the agent runs none. Where
+    it does not work here, there are none either, and log, status and doctor say why: no command ever runs outside of a sandbox."""
+    image: str = Field(default="", max_length=300, examples=["docker.io/library/python:3.12"])
+    """The image that commands run in, with podman or docker; it has to be there, none is fetched. Empty: the programs of this machine."""
     hosts: Texts = Field(default=(), examples=[["pypi.org", "files.pythonhosted.org"]])
     """Hosts that commands may call by HTTP and HTTPS: names, *.example.org for all below, either with :PORT. Empty: no network."""
     read: Texts = Field(default=(), examples=[["/opt/science"]])
@@ -55,11 +62,18 @@ class Shell(Section):
     @field_validator("hosts")
     @classmethod
     def _names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        from agent_core.tools.shell.hosts import RULE
+        from agent_core.tools.sandbox.hosts import RULE
 
         if any(not RULE.fullmatch(one.lower()) for one in value):
             fix = "Write names such as example.org, *.example.org or example.org:8443, without https:// and without a path."
             raise complaint("hosts", "something in it is no name of a host", fix)
+        return value
+
+    @field_validator("image")
+    @classmethod
+    def _name(cls, value: str) -> str:
+        if value and not IMAGE.fullmatch(value):
+            raise complaint("image", "it is no name of an image", "Write a name such as docker.io/library/python:3.12.")
         return value
 
     @field_validator("read")
@@ -79,11 +93,25 @@ class Shell(Section):
         """The operator wants commands to be run."""
         return self.sandbox is not ShellSandbox.OFF
 
+    def kinds(self) -> tuple[SandboxKind, ...]:
+        """The sandboxes that are wanted, the best first."""
+        from agent_core.tools.sandbox.terms import ENGINES, SandboxKind
+
+        match self.sandbox:
+            case ShellSandbox.OFF:
+                return ()
+            case ShellSandbox.ANY:
+                return ENGINES if self.image else (SandboxKind.BUBBLEWRAP, *ENGINES)
+            case ShellSandbox.BUBBLEWRAP | ShellSandbox.PODMAN | ShellSandbox.DOCKER:
+                return (SandboxKind(self.sandbox.value),)
+            case _:
+                assert_never(self.sandbox)
+
     def terms(self) -> ShellTerms:
-        """The limits as the tools take them."""
-        from agent_core.tools.shell.terms import ShellTerms
+        """The limits as the tools take them; of the sandboxes that are wanted, with the first."""
+        from agent_core.tools.sandbox.terms import ShellTerms
 
         return ShellTerms(
             seconds=self.seconds, memory_bytes=self.memory_mib * MIB, processes=self.processes, disk_bytes=self.disk_mib * MIB,
-            output_bytes=self.output_mib * MIB, cpus=self.cpus, hosts=self.hosts, read=self.read,
+            output_bytes=self.output_mib * MIB, cpus=self.cpus, hosts=self.hosts, read=self.read, image=self.image,
         )  # fmt: skip

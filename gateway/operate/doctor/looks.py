@@ -81,7 +81,7 @@ async def diagnose(
         *_platforms(config, env, runs=runs),
         *([Check("tools", TOOLS_SECONDS, lambda: own_tools(config))] if brings_tools(config) else []),
         *_search(config),
-        *doctor_shell.checks(config),
+        *doctor_shell.checks(config, paths.state_dir),
         *_tool_servers(config),
     ]
     redactor = redactor_of(config)

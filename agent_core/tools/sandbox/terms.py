@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -14,9 +15,20 @@ SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin
 PROXY_PORT = 3128
 
 
+class SandboxKind(StrEnum):
+    """What a command is locked up with; the container engines by the names of their programs."""
+
+    BUBBLEWRAP = "bubblewrap"
+    PODMAN = "podman"
+    DOCKER = "docker"
+
+
+ENGINES = (SandboxKind.PODMAN, SandboxKind.DOCKER)
+
+
 @dataclass(frozen=True, slots=True)
 class ShellTerms:
-    """The limits of one command."""
+    """The limits of one command, and what it is locked up with."""
 
     seconds: float = 3600.0
     """That it may take, and of processor time for each of its processes."""
@@ -32,6 +44,9 @@ class ShellTerms:
     """That it may call; none: it has no network."""
     read: tuple[str, ...] = ()
     """Folders of the machine that it may read, beside the system's."""
+    kind: SandboxKind = SandboxKind.BUBBLEWRAP
+    image: str = ""
+    """Of a container: what its programs are; empty: the machine's."""
 
 
 def spelled(terms: ShellTerms) -> dict[str, Json]:
@@ -46,6 +61,8 @@ def spelled(terms: ShellTerms) -> dict[str, Json]:
         "cpus": terms.cpus,
         "hosts": [*terms.hosts],
         "read": [*terms.read],
+        "kind": terms.kind.value,
+        "image": terms.image,
     }
 
 
@@ -72,6 +89,10 @@ def read_terms(told: Mapping[str, Json]) -> ShellTerms:
         cpus=number("cpus"),
         hosts=words("hosts"),
         read=words("read"),
+        kind=SandboxKind(
+            str(told.get("kind") or SandboxKind.BUBBLEWRAP.value)
+        ),  # what older gateways wrote says nothing
+        image=str(told.get("image") or ""),
     )
 
 

@@ -34,7 +34,7 @@ def user_of(workspace: str) -> int:
 
 def shown_to(user: int, workspace: str, read: tuple[str, ...]) -> str:
     """Where the user finds the folder, which is theirs from now on. Only as root, in a process that nobody else needs. Raises `NoPlace`, `OSError`."""
-    _give(workspace, user)
+    given_to(workspace, user)
     place = next(
         (one for one in PLACES if Path(one).is_dir() and not any(f"{each}/".startswith(f"{one}/") for each in read)),
         None,
@@ -69,7 +69,7 @@ def done_as(user: int, work: Callable[[], None]) -> None:
         raise OSError("the limits of the sandbox could not be set")
 
 
-def _give(workspace: str, user: int) -> None:
+def given_to(workspace: str, user: int) -> None:
     """Everything in the folder is the user's. Links are not followed, and nothing outside is touched, whatever is moved meanwhile."""
     for _, folders, files, here in os.fwalk(workspace, follow_symlinks=False):
         if os.fstat(here).st_uid != user:

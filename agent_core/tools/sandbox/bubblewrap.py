@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from agent_core.tools.shell.terms import INSIDE, MIB, ShellTerms, surroundings
+from agent_core.tools.sandbox.terms import INSIDE, MIB, ShellTerms, surroundings
 
 PROGRAM = "bwrap"
 USER = 1000

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from agent_core.tools.shell.hosts import may_call, read_host
+from agent_core.tools.sandbox.hosts import may_call, read_host
 from agent_core.tools.web.addresses import parsed, refusal
 
 HEAD_BYTES = 16_384

@@ -6,6 +6,7 @@ Where the kernel keeps a limit for all of them together, this is the second line
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -122,6 +123,14 @@ def _opened(name: str, here: int) -> int:
         finally:
             os.close(closed)
         return os.open(name, look, dir_fd=here)
+
+
+def open_again(folder: Path) -> None:
+    """A conversation's folder that a command has closed, to itself and to all that come after it, is opened."""
+    with suppress(OSError):
+        mode = stat.S_IMODE(folder.lstat().st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            folder.chmod(mode | stat.S_IRWXU)
 
 
 class FolderWatch:

@@ -1,4 +1,4 @@
-"""The filter of system calls that commands run under: a program for the kernel's filter machine, put together here. Pure.
+"""The filter of system calls that commands run under: a program for the kernel's filter machine, put together here, and the same as engines read it. Pure.
 
 The sandbox has no rights that these calls could use; they are refused all the same, because most faults of kernels that led out of sandboxes lay behind one
 of them. What a program may do without is refused as if the kernel did not know it (`ENOSYS`), so that libraries take another way.
@@ -9,6 +9,10 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Mapping, Sequence
+
+import orjson
+
+from agent_core.jsonvalue import Json
 
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
@@ -26,6 +30,8 @@ TERMINAL_INPUT = (0x5412, 0x541C)
 """`TIOCSTI` and `TIOCLINUX`, which type into a terminal."""
 FAMILIES = (1, 2, 10, 16)
 """Sockets that a command may make: unix, IPv4, IPv6, and netlink, by which programs ask for the interfaces. All of them end in its own network."""
+_MOST_FAMILY = 45
+"""The last family of sockets that kernels have today; what is beyond is refused as well."""
 
 # name: (x86_64, aarch64); None where there is none
 _NOT_PERMITTED: Mapping[str, tuple[int | None, int | None]] = {
@@ -72,6 +78,34 @@ def filter_program(machine: str) -> bytes | None:
     for number in (_SOCKET[which], _SOCKETPAIR[which]):
         lines += _looked_into(number, _FIRST_ARGUMENT, _only(FAMILIES, errno.EAFNOSUPPORT))
     return b"".join([*lines, _line(_RETURN, _ALLOW)])
+
+
+def filter_profile() -> bytes:
+    """The filter as container engines read it. They know the names of the calls, and end whoever calls by another kernel's numbers."""
+    families = range(_MOST_FAMILY + 1)
+    looked: list[Json] = [
+        _looked("clone", 0, _NEW_NAMESPACES & 1 << bit, "SCMP_CMP_MASKED_EQ", errno.EPERM) for bit in range(32) if _NEW_NAMESPACES >> bit & 1
+    ]  # fmt: skip
+    looked += [_looked("ioctl", 1, number, "SCMP_CMP_EQ", errno.EPERM) for number in TERMINAL_INPUT]
+    for name in ("socket", "socketpair"):
+        looked += [
+            _looked(name, 0, family, "SCMP_CMP_EQ", errno.EAFNOSUPPORT) for family in families if family not in FAMILIES
+        ]
+        looked.append(_looked(name, 0, _MOST_FAMILY, "SCMP_CMP_GT", errno.EAFNOSUPPORT))
+    always: list[Json] = [
+        {"names": [*_NOT_PERMITTED], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM},
+        {"names": [*_NOT_THERE], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
+    ]
+    profile: dict[str, Json] = {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [*always, *looked]}
+    return orjson.dumps(profile)
+
+
+def _looked(name: str, index: int, value: int, how: str, number: int) -> Json:
+    """A call that is refused for what one of its arguments is; with a mask the value is mask and wanted bits."""
+    argument: dict[str, Json] = {"index": index, "value": value, "op": how}
+    if how == "SCMP_CMP_MASKED_EQ":
+        argument["valueTwo"] = value
+    return {"names": [name], "action": "SCMP_ACT_ERRNO", "errnoRet": number, "args": [argument]}
 
 
 def _numbers(names: Mapping[str, tuple[int | None, int | None]], which: int) -> list[int]:
