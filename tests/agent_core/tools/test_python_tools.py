@@ -165,7 +165,7 @@ async def test_each_function_is_a_tool_or_it_is_said_why_it_is_none(folder: Path
         "type": "object", "additionalProperties": False, "required": ["what"],
         "properties": {"what": {"type": "string", "description": "what to book"}},
     }  # fmt: skip
-    assert by_name["hang"].deadline_seconds == 0.5
+    assert {tool.described.seconds for tool in found.tools if tool.spec.name == "hang"} == {0.5}
 
 
 async def test_what_stands_in_arguments_arrives_as_the_hints_say(folder: Path, tmp_path: Path):
@@ -343,12 +343,14 @@ def test_whatever_a_worker_says_is_a_tool_or_told(answer: Json):
 
 @given(st.sampled_from(EffectClass), st.sampled_from(WorkerTrouble))
 def test_a_call_that_may_have_been_done_is_never_told_as_not_done(effect: EffectClass, trouble: WorkerTrouble):
-    outcome = failed(ToolSpec("x", "", {}, effect), trouble)
+    outcome = failed(ToolSpec("x", "", {}, effect), trouble, 2)
     begun = trouble in (
         WorkerTrouble.DIED, WorkerTrouble.MEMORY, WorkerTrouble.SLOW, WorkerTrouble.CLOSED, WorkerTrouble.BUG, WorkerTrouble.DEPTH,
     )  # fmt: skip
     assert (DOUBT in outcome.text) == (begun and effect is not EffectClass.PURE)
-    assert (outcome.status is ToolStatus.UNKNOWN) == (begun and effect is not EffectClass.PURE)
+    slow = trouble is WorkerTrouble.SLOW
+    assert (outcome.status is ToolStatus.TIMED_OUT) == slow
+    assert (outcome.status is ToolStatus.UNKNOWN) == (begun and not slow and effect is not EffectClass.PURE)
     if outcome.status is ToolStatus.UNKNOWN:
         restarts = outcome.doubt in (DoubtCause.UNSAID, DoubtCause.RESTARTED)
         assert restarts == (trouble is WorkerTrouble.CLOSED), "a restart is told where there was one"
