@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -109,5 +110,5 @@ async def _post(
     if raw[0]:
         data = data.replace(*raw)
     headers = {"Content-Type": "application/json"}
-    async with http.post(f"{url}/v1/chat/completions", data=data, headers=headers) as response:
+    async with http.post(f"{url}/v1/chat/completions", data=io.BytesIO(data), headers=headers) as response:
         return response.status, await response.text()
