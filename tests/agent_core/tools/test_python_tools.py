@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -316,6 +317,33 @@ async def test_what_a_tool_has_begun_ends_with_it(folder: Path, tmp_path: Path):
     if state != "Z":
         os.kill(pid, signal.SIGKILL)
         pytest.fail("it goes on")
+
+
+async def test_what_one_tool_leaves_behind_no_other_finds(folder: Path, tmp_path: Path):
+    (folder / "leaves.py").write_text(
+        "import os\nfrom agent_core.toolbox import pure\n"
+        'def opens() -> int:\n    """Open."""\n    return len([os.open("/dev/null", os.O_RDONLY) for _ in range(900)])\n'
+        'def forks() -> str:\n    """Copy."""\n    return "copy" if os.fork() == 0 else "first"\n'
+        '@pure()\ndef counts() -> int:\n    """Count."""\n    return len(os.listdir("/proc/self/fd"))\n'
+    )
+    async with brought(folder) as found:
+        assert (await ran(found, "opens", {}, context(tmp_path))).text == "900"
+        assert int((await ran(found, "counts", {}, context(tmp_path))).text) < 50
+        assert (await ran(found, "forks", {}, context(tmp_path))).text == "first"
+        for _ in range(3):
+            assert (await ran(found, "counts", {}, context(tmp_path))).text.isdigit(), "the copy's answer is nobody's"
+
+
+async def test_waiting_for_a_process_is_none_of_a_tools_own_time(folder: Path, tmp_path: Path):
+    (folder / "slow.py").write_text(
+        "import time\nfrom agent_core.toolbox import effect\n"
+        '@effect(seconds=2)\ndef slow() -> str:\n    """Take time."""\n    time.sleep(1)\n    return "done"\n'
+    )
+    async with brought(folder) as found:
+        outcomes = await asyncio.gather(*(ran(found, "slow", {}, context(tmp_path)) for _ in range(4)))
+    assert [one.text for one in outcomes] == ["done"] * 4, (
+        "one conversation has one process, so the last waits for three seconds"
+    )
 
 
 ANSWERS = st.recursive(
