@@ -154,7 +154,7 @@ async def serving(
     stopping = stopping or Stopping()
     config = _prepared(config, paths)
     ids = SystemIds(clock := clock or SystemClock())
-    redactor = set_redactor(redactor_of(config))
+    redactor = set_redactor(redactor_of(config, os.environ))
     signals = Signals()
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import structlog
 
+from adapters.contract.redacted import hidden
 from agent_core.records import dataclass
 from agent_core.tools.base import MemoryStore, Tool, ToolSpec
 from agent_core.tools.builtin import builtin_tools, tool_names
@@ -76,7 +77,7 @@ async def toolset(
     if unknown:
         log.error("tool.named_and_missing", words=unknown)
     return ToolRegistry(
-        [tool for tool in everything if offered(named, tool.spec)], result_chars=config.tools.result_chars
+        [tool for tool in everything if offered(named, tool.spec)], result_chars=config.tools.result_chars, hide=hidden
     )
 
 

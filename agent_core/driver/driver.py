@@ -385,7 +385,8 @@ class TurnDriver:
                 return self._feed(ToolStarted(at=now, call=effect.call, intention=put_down))
             case NoSuchTool():
                 nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
-                text = f"There is no tool called {effect.name!r}.{nearest} The tools are: {', '.join(self._caller.offered(self.turn))}."
+                why = f" {checked.why}" if checked.why else ""
+                text = f"There is no tool called {effect.name!r}.{why}{nearest} The tools are: {', '.join(self._caller.offered(self.turn))}."
                 refusal = Refusal.UNKNOWN_TOOL
             case ArgumentsUnreadable():
                 text = f"The arguments of {effect.name} cannot be used: {checked.complaint} The call was not executed."

@@ -297,8 +297,8 @@ class Work:
         )
         if isinstance(checked, Runnable):
             outcome = await world.tools.run(checked, context)
-        else:  # its program took it back while its beginning was stored
-            gone = ToolChanged(effect.name, withdrawn=True)
+        else:  # its program changed it, or took it back, while its beginning was stored
+            gone = checked if isinstance(checked, ToolChanged) else ToolChanged(effect.name, withdrawn=True)
             outcome = ToolOutcome(ToolStatus.FAILED, changed_words(gone))
         spec = checked.spec if isinstance(checked, Runnable) else None
         foreign = spec is not None and holds_foreign(spec, outcome)

@@ -7,7 +7,7 @@ cut in its middle, and says so.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
@@ -56,6 +56,8 @@ class Runnable:
 class NoSuchTool:
     name: str
     nearest: str | None
+    why: str = ""
+    """Why it is not there, if that is known: a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,27 @@ class ToolChanged:
 Checked: TypeAlias = Runnable | NoSuchTool | ArgumentsUnreadable | ToolChanged
 
 
+def _as_it_is(words: str) -> str:
+    return words
+
+
+def _unsaid(_: str) -> str:
+    return ""
+
+
 class ToolRegistry:
     """The tools of a gateway."""
 
-    def __init__(self, tools: Iterable[Tool], *, result_chars: int = RESULT_CHARS) -> None:
+    def __init__(
+        self, tools: Iterable[Tool], *, result_chars: int = RESULT_CHARS, hide: Callable[[str], str] = _as_it_is
+    ) -> None:
+        """`hide` takes the gateway's own secrets out of what tools say."""
         self._own = {tool.spec.name: tool for tool in tools}
         self._tools = self._own
         self._result_chars = result_chars
+        self._hide = hide
+        self.missing: Callable[[str], str] = _unsaid
+        """Why there is no tool of a name, as far as whoever brings tools knows."""
         self._validators: dict[str, Draft202012Validator] = {}
         self.brought: tuple[ToolSpec, ...] = ()
         """The tools of other programs, which come and go; each time they change this is another tuple."""
@@ -125,7 +141,7 @@ class ToolRegistry:
             return ToolChanged(name, known is None)
         if name not in names or known is None:
             near = difflib.get_close_matches(name, names, 1, 0.5) if len(name) <= LONGEST_NAME else []
-            return NoSuchTool(name, next(iter(near), None))
+            return NoSuchTool(name, next(iter(near), None), self.missing(name))
         spec = known.spec
         found = parsed(arguments)
         if isinstance(found, str):
@@ -180,7 +196,16 @@ class ToolRegistry:
             return None
 
     async def run(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
-        """Run a checked call to its end or its deadline."""
+        """Run a checked call to its end or its deadline. What it says holds none of the gateway's secrets, and is as long as it may be."""
+
+        def heartbeat(words: str) -> None:
+            context.heartbeat(self._hide(words))
+
+        outcome = cut(await self._ran(checked, replace(context, heartbeat=heartbeat)), self._result_chars)
+        hidden = self._hide(outcome.text)
+        return outcome if hidden == outcome.text else replace(outcome, text=hidden)
+
+    async def _ran(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
         spec = checked.spec
         if isinstance(context.intention, dict) and REFUSED in context.intention:
             return ToolOutcome(ToolStatus.FAILED, str(context.intention[REFUSED]))
@@ -199,7 +224,7 @@ class ToolRegistry:
             log.exception("tool.crashed", tool=spec.name, turn=context.turn, call=context.call)
             words = f"{spec.name} failed because of an internal error in the tool.{doubt}"
             return ToolOutcome(ToolStatus.FAILED, words)
-        return cut(outcome, self._result_chars)
+        return outcome
 
 
 def changed_words(checked: ToolChanged) -> str:

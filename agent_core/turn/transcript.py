@@ -196,7 +196,7 @@ def _readable_call(call: Json) -> Json:
 
 
 def _no_results(calls: Iterable[str]) -> list[Message]:
-    words = "No result: the call was not carried out."
+    words = "No result came, and it is not known whether the call was carried out."
     return [{"role": "tool", "tool_call_id": call, "content": words} for call in calls]
 
 

@@ -11,9 +11,11 @@ import os
 import resource
 import signal
 import sys
+from _thread import allocate_lock
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from time import monotonic
 from typing import BinaryIO, TypeAlias, cast
 
 from agent_core.jsonvalue import Json
@@ -29,28 +31,50 @@ _KILL_WITH_PARENT = 1
 """``PR_SET_PDEATHSIG`` of ``prctl``."""
 
 
+BEAT_SECONDS = 0.2
+"""How far a job is, is told this often at most: each time somebody's chat is looked at anew."""
+
 _answers: BinaryIO
 """Where what is said on the way goes."""
+_speaks = allocate_lock()
+"""Whoever has it may write: a job may have begun threads."""
+_over = [0]
+"""How many jobs are over: the number of the running one."""
 
 
-def say(words: str) -> None:
-    """How far the job is that runs, for the gateway. Only from the thread that runs it."""
-    _answers.write(frame({"beat": words}))
-    _answers.flush()
+def sayer() -> Callable[[str], None]:
+    """What tells the gateway how far the running job is. It is mute once that is over, and in a copy of this process."""
+    number, process, latest = _over[0], os.getpid(), -BEAT_SECONDS
+
+    def say(words: str) -> None:
+        nonlocal latest
+        with _speaks:
+            now = monotonic()
+            if number == _over[0] and process == os.getpid() and now - latest >= BEAT_SECONDS:
+                latest = now
+                _answers.write(frame({"beat": words}))
+                _answers.flush()
+
+    return say
 
 
 def main() -> None:
     """Serve until the gateway closes the pipe."""
     global _answers
-    parent, confines = int(sys.argv[1]), read(sys.argv[2])
+    parent, confines, process = int(sys.argv[1]), read(sys.argv[2]), os.getpid()
     requests, _answers = _pipes()
     answers = _answers
     _limit(parent, confines)
     answers.write(frame({"ready": True}))
     answers.flush()
     while (asked := _next(requests)) is not None:
-        answers.write(_answer(*asked))
-        answers.flush()
+        answer = _answer(*asked, confines)
+        if os.getpid() != process:  # a job has made a copy of this process, and that has nothing to answer
+            os._exit(0)
+        with _speaks:
+            _over[0] += 1
+            answers.write(answer)
+            answers.flush()
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -99,13 +123,13 @@ def _next(requests: BinaryIO) -> tuple[dict[str, Json], bytes] | None:
     return value_of(requests.read(body)), requests.read(blob)
 
 
-def _answer(asked: dict[str, Json], blob: bytes) -> bytes:
+def _answer(asked: dict[str, Json], blob: bytes, confines: Confines) -> bytes:
     """A job's result, or what went wrong with it; never a word of what it was about."""
     try:
         _limit_seconds(asked["seconds"])
         work, request = _work(str(asked["job"])), asked["request"]
         assert isinstance(request, dict)
-        return frame({"done": work(request, blob)})
+        return frame({"done": work(request, blob), "worn": _worn(confines)})
     except MemoryError:
         return frame({"failed": "memory"})
     except RecursionError:
@@ -114,6 +138,19 @@ def _answer(asked: dict[str, Json], blob: bytes) -> bytes:
         return frame({"failed": "bug", "error": "Unsendable"})
     except Exception as error:  # noqa: BLE001 - told to the gateway, which logs it
         return frame({"failed": "bug", "error": type(error).__name__, "source": _source(error)})
+
+
+def _worn(confines: Confines) -> bool:
+    """Whether jobs have left so much behind here that the next one could lack it."""
+    try:
+        open_files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - pathlib is slower to import
+        with open("/proc/self/statm", "rb") as sizes:  # noqa: PTH123
+            memory = int(sizes.read().split()[0]) * resource.getpagesize()
+    except FileNotFoundError:  # a system without it
+        return False
+    except OSError:  # not even that can be opened
+        return True
+    return open_files > confines.open_files // 2 or memory > confines.memory_bytes // 2
 
 
 def _work(name: str) -> Work:

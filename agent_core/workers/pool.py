@@ -192,15 +192,20 @@ class Workers:
         *,
         owner: object = None,
         heard: Callable[[str], None] = _unheard,
+        line_seconds: float | None = None,
     ) -> Json:
         """The result of a job. Raises `WorkFailed`. An `owner` (a conversation, say) has one worker at a time; what a job says
-        while it works is `heard`."""
+        while it works is `heard`. Who has waited for `line_seconds` and got no worker is told that all are busy."""
         try:
             asked = frame({"job": job.target, "seconds": job.seconds, "request": dict(request)}, blob)
         except Unsendable:
             raise WorkFailed(WorkerTrouble.UNSENDABLE) from None
         mine = object() if owner is None else owner
-        await self._enter(mine)
+        try:
+            async with asyncio.timeout(line_seconds):
+                await self._enter(mine)
+        except TimeoutError:
+            raise WorkFailed(WorkerTrouble.BUSY) from None
         try:
             return await self._run(job, asked, heard)
         finally:
@@ -257,7 +262,7 @@ class Workers:
         try:
             async with Limit(job.seconds):
                 answer = await worker.ask(asked, job.answer_bytes, heard)
-            kept = "done" in answer and worker.jobs < JOBS and not self._closed
+            kept = "done" in answer and not answer.get("worn") and worker.jobs < JOBS and not self._closed
         except TimeoutError:
             raise self._failed(job, WorkerTrouble.SLOW) from None
         except WorkFailed as error:

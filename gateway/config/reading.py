@@ -513,6 +513,12 @@ class CannotServe(Exception):
     """The daemon cannot start; the words say why and what to do."""
 
 
-def redactor_of(config: Config) -> Redactor:
-    """Knows every secret of the configuration."""
-    return Redactor.of(secret_values(config))
+def redactor_of(config: Config, environment: Mapping[str, str] | None = None) -> Redactor:
+    """What knows all secrets of the configuration, and those that tools are given from this environment."""
+    given = {name: (environment or {}).get(name, "") for name in config.tools.environment}
+    theirs = [value for name, value in given.items() if value and _is_a_key(name)]
+    return Redactor.of([*secret_values(config), *theirs])
+
+
+def _is_a_key(name: str) -> bool:
+    return is_secret_name(name) or name.upper().endswith("KEY")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -15,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from typing_extensions import override
 
 from agent_core.tools.asking import MOST_SECONDS
-from agent_core.tools.mcp.link import McpLink
+from agent_core.tools.mcp.link import FLOODS, McpLink, Pace
 from agent_core.tools.mcp.terms import ServerTerms
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class _Watched(httpx2.AsyncBaseTransport):
     ) -> None:
         self._inner, self._link, self._most, self._address = inner, link, most, address
         self._login = login
+        self._pace = Pace(monotonic())
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -63,9 +65,11 @@ class _Watched(httpx2.AsyncBaseTransport):
             self._link.broke("it has forgotten our session")
         elif response.status_code >= 500:
             self._link.failed = f"answered HTTP {response.status_code}, so something went wrong there"
-        if not response.headers.get("content-type", "").startswith(EVENTS):
-            assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Bounded(response.stream, self._most)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        if response.headers.get("content-type", "").startswith(EVENTS):
+            response.stream = _Paced(response.stream, self._pace, self._link)
+        else:
+            response.stream = _Bounded(response.stream, self._most, self._link)
         return response
 
     @override
@@ -76,8 +80,8 @@ class _Watched(httpx2.AsyncBaseTransport):
 class _Bounded(httpx2.AsyncByteStream):
     """A body with an end."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, most: int) -> None:
-        self._inner, self._most = inner, most
+    def __init__(self, inner: httpx2.AsyncByteStream, most: int, link: McpLink) -> None:
+        self._inner, self._most, self._link = inner, most, link
 
     @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -85,7 +89,32 @@ class _Bounded(httpx2.AsyncByteStream):
         async for piece in self._inner:
             seen += len(piece)
             if seen > self._most:
-                raise httpx2.StreamError(f"more than {self._most} bytes")
+                self._link.failed = f"answered with more than {self._most} bytes"
+                raise httpx2.StreamError(self._link.failed)
+            yield piece
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Paced(httpx2.AsyncByteStream):
+    """Events that are counted: each is work for the loop, whatever it says."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, pace: Pace, link: McpLink) -> None:
+        self._inner, self._pace, self._link = inner, pace, link
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        last = b""
+        async for piece in self._inner:
+            read = last + piece.replace(b"\r", b"")
+            last = read[-1:] if not read.endswith(b"\n\n") else b""
+            now = monotonic()
+            for _ in range(read.count(b"\n\n")):
+                if self._pace.took(now):
+                    self._link.broke(FLOODS)
+                    raise httpx2.ReadError(FLOODS)
             yield piece
 
     @override

@@ -14,6 +14,7 @@ from agent_core.text.wellformed import storable
 
 BURST = 2_000.0
 A_SECOND = 200.0
+FLOODS = "it floods: it sends more messages than anybody asked for"
 LINE_CHARS = 500
 LAST_LINES = 20
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
 import mimetypes
 import re
 from collections.abc import Mapping
@@ -102,8 +103,16 @@ def _parts(raw: Mapping[str, Json]) -> list[_Part]:
         parts.append(f"[{len(given) - MOST_PARTS} more parts are left out.]")
     structured = raw.get("structuredContent")
     if structured is not None and not any(_says(part, structured) for part in parts):
-        parts.append(orjson.dumps(structured, option=orjson.OPT_INDENT_2).decode())
+        parts.append(_structured(structured))
     return parts
+
+
+def _structured(value: Json) -> str:
+    """As JSON; a server may send numbers and depths that one library knows and the other does not."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        return json.dumps(value, indent=2)
 
 
 def _says(part: _Part, structured: Json) -> bool:

@@ -56,7 +56,15 @@ class McpServers:
         self.servers = {
             one.name: McpServer(one, self.lifeline, clock, self._changed, _known(folder, one)) for one in terms
         }
+        self._registry.missing = self._missing
         self._bring()
+
+    def _missing(self, name: str) -> str:
+        """Why there is no tool of this name: its server is down."""
+        for one in self.servers.values():
+            if one.state is ServerState.DOWN and one.terms.prefix and name.startswith(one.terms.prefix):
+                return f"Those that begin so are of the server {one.terms.name}, which cannot be used now: {one.why}."
+        return ""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:

@@ -42,6 +42,8 @@ MOST_ROUNDS = 10
 """So often a call may be answered by another question."""
 STATE_SECONDS = 0.2
 _NO_RESULT = "answered with something that is no result"
+_NOT_READ = ("Failed to parse", "Unexpected content type", "server answered a request with 202")
+"""How the package says that an answer came by HTTP which it cannot read: as if the server had refused, which it has not."""
 Ask: TypeAlias = Callable[[str, Json, str], Awaitable[ToolAnswer]]
 """(words, the form's schema, or an address) to what the person says."""
 
@@ -253,6 +255,8 @@ def _trouble(error: Exception, link: McpLink) -> Lost | ServerRefused | Unreadab
         if error.code == types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
             link.broke("its stream of events ended")
             return Lost(f"went away ({link.why})")
+        if error.message.startswith(_NOT_READ):
+            return Unreadable(_NO_RESULT)
         return ServerRefused(_server_words(error))
     if isinstance(error, ValidationError):
         return Unreadable(_NO_RESULT)

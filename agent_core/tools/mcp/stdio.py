@@ -24,7 +24,7 @@ from mcp.types.jsonrpc import JSONRPCMessage, JSONRPCResponse, jsonrpc_message_a
 
 from agent_core.text.wellformed import well_formed
 from agent_core.tools.mcp.lifeline import Lifeline
-from agent_core.tools.mcp.link import McpLink, Pace
+from agent_core.tools.mcp.link import FLOODS, McpLink, Pace
 from agent_core.tools.mcp.terms import ServerTerms
 
 log = structlog.get_logger("mcp")
@@ -101,7 +101,7 @@ async def _read(
                 link.broke(f"its output cannot be read: {error.strerror}")
                 return
             if pace.took(monotonic()):
-                link.broke("it floods: it sends more messages than anybody asked for")
+                link.broke(FLOODS)
                 return
             message = _message(line)
             if message is None:

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import inspect
 import io
+import json
 import os
 import re
 import sys
@@ -22,7 +23,7 @@ from typing import Annotated, Any, NotRequired, cast, get_args, get_origin, get_
 
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, with_config
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import CoreSchema, to_json
+from pydantic_core import CoreSchema, PydanticSerializationError, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
 from agent_core.jsonvalue import Json
@@ -49,7 +50,7 @@ def describe(request: dict[str, Json], _: bytes) -> Json:
     with redirect_stdout(printed), redirect_stderr(printed):
         try:
             functions, digest = _loaded(request)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a file does when it is imported
+        except BaseException as error:  # noqa: BLE001 - whatever a file does when it is imported
             return {"broken": _broken(error, request)}
     tools: list[Json] = []
     unfit: list[Json] = []
@@ -178,8 +179,8 @@ def call(request: dict[str, Json], _: bytes) -> Json:
         try:
             answer = _called(request)
         except NotDone as error:
-            answer = {"status": "not_done", "text": _clean(str(error))}
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - told to the model and to the log
+            answer = {"status": "not_done", "text": _clean(_said(error))}
+        except BaseException as error:  # noqa: BLE001 - whatever a tool raises is told to the model and to the log
             answer = {"status": "raised", "text": _words(error), "where": _where(error, request)}
     return {**answer, "printed": _clean(printed.getvalue())}
 
@@ -196,12 +197,17 @@ def _called(request: Mapping[str, Json]) -> dict[str, Json]:
     workspace = Path(str(request["workspace"]))
     workspace.mkdir(0o700, parents=True, exist_ok=True)
     os.chdir(workspace)
-    told = Call(workspace, str(request["key"]), bool(request["again"]), lambda words: child.say(_clean(str(words))))
+    told = Call(workspace, str(request["key"]), bool(request["again"]), _progress())
     arguments |= {parameter.name: told for parameter, hint in _parameters(function) if hint is Call}
     found = function(**arguments)
     if inspect.iscoroutine(found):
         found = asyncio.run(found)
     return {"status": "ok", "text": _clean(_text(found))}
+
+
+def _progress() -> Callable[[str], None]:
+    say = child.sayer()
+    return lambda words: say(_clean(str(words)))
 
 
 def _text(found: object) -> str:
@@ -225,7 +231,12 @@ def _as_json(found: object) -> str:
             wordless.append(type(part).__name__)
         return str(part)
 
-    text = to_json(found, fallback=said).decode()
+    try:
+        text = to_json(found, fallback=said).decode()
+    except PydanticSerializationError as error:
+        if "surrogates" not in str(error):
+            raise
+        text = json.dumps(to_jsonable_python(found, fallback=said))  # half a character stands there as it is spelled
     if wordless:
         raise TypeError(
             f"it returned an object ({wordless[0]}) that has no words; it has to return text, numbers, lists or dicts"
@@ -239,8 +250,16 @@ def _complaint(error: ValidationError) -> str:
 
 
 def _words(error: BaseException) -> str:
-    words = f"{type(error).__name__}: {error}".removesuffix(": ")
+    words = f"{type(error).__name__}: {_said(error)}".removesuffix(": ")
     return _clean(words)[:WORDS_CHARS]
+
+
+def _said(error: BaseException) -> str:
+    """An error's words. Its author has written how they are made, and that may fail as well."""
+    try:
+        return str(error)
+    except BaseException as another:  # noqa: BLE001
+        return f"(its words cannot be had: {type(another).__name__})"
 
 
 def _where(error: BaseException, request: Mapping[str, Json]) -> str:

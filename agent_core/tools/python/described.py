@@ -11,6 +11,8 @@ from agent_core.tools.base import EffectClass, Reach, ToolSpec
 from agent_core.tools.offer import Unusable
 from agent_core.tools.python.sources import ToolSource
 
+LINE_SECONDS = 60.0
+"""A call waits so long for a process at most; what it waits for is none of its own time."""
 _EFFECTS = frozenset(one.value for one in EffectClass)
 
 
@@ -20,6 +22,8 @@ class Described:
 
     spec: ToolSpec
     source: ToolSource
+    seconds: float
+    """How long a call may run, once it has begun."""
     digest: str
     """Of the text that it was described by: another one would be another tool."""
 
@@ -36,7 +40,7 @@ def described(source: ToolSource, answer: Json) -> tuple[Sequence[Described], Se
         if spec is None:
             wrong.append(Unusable(source.name, "the worker described a tool that is none"))
         else:
-            found.append(Described(spec, source, str(answer.get("digest"))))
+            found.append(Described(spec, source, spec.deadline_seconds - LINE_SECONDS, str(answer.get("digest"))))
     if not found and not wrong:
         wrong.append(Unusable(source.name, "it holds no function that could be a tool"))
     return found, wrong
@@ -75,7 +79,7 @@ def _spec(one: Json) -> ToolSpec | None:
                 words,
                 parameters,
                 EffectClass(effect),
-                deadline_seconds=float(seconds),
+                deadline_seconds=float(seconds) + LINE_SECONDS,
                 heartbeat=True,
                 reach=_reach(EffectClass(effect), one.get("outside")),
                 foreign=one.get("foreign") is not False,

@@ -20,7 +20,7 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.tools.base import DoubtCause, EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import Unusable
-from agent_core.tools.python.described import Described, described, without_doubles
+from agent_core.tools.python.described import LINE_SECONDS, Described, described, without_doubles
 from agent_core.tools.python.sources import ToolSource, sources
 from agent_core.tools.registry import DOUBT
 from agent_core.workers.confines import MIB, SURROUNDINGS, Confines
@@ -29,8 +29,6 @@ from agent_core.workers.pool import Job, Workers, WorkerTrouble, WorkFailed
 log = structlog.get_logger("tool")
 
 DESCRIBE = Job("agent_core.tools.python.child:describe", 20.0)
-LATE_SECONDS = 5.0
-"""The tool's own deadline comes first; this is for a worker that outlives it."""
 NOT_BEGUN = frozenset({
     WorkerTrouble.BUSY, WorkerTrouble.NO_PROCESS, WorkerTrouble.UNSENDABLE,
 })  # fmt: skip
@@ -102,11 +100,14 @@ class PythonTool:
             "key": context.key,
             "again": context.again,
         }
-        job = Job("agent_core.tools.python.child:call", self.spec.deadline_seconds + LATE_SECONDS)
+        job = Job("agent_core.tools.python.child:call", self.described.seconds)
+        line = LINE_SECONDS / 2  # the rest is for the beginning of a process
         try:
-            answer = await self.workers.run(job, request, owner=context.workspace, heard=context.heartbeat)
+            answer = await self.workers.run(
+                job, request, owner=context.workspace, heard=context.heartbeat, line_seconds=line
+            )
         except WorkFailed as error:
-            return failed(self.spec, error.trouble), ""
+            return failed(self.spec, error.trouble, self.described.seconds), ""
         assert isinstance(answer, dict)
         status, where = str(answer.get("status")), str(answer.get("where") or "")
         if status == "raised":
@@ -132,8 +133,11 @@ def outcome_of(spec: ToolSpec, status: str, text: str, where: str) -> ToolOutcom
             return ToolOutcome(ToolStatus.FAILED, f"{spec.name} failed: {text}{where}.{_doubt(spec)}")
 
 
-def failed(spec: ToolSpec, trouble: WorkerTrouble) -> ToolOutcome:
-    """A call without an answer, for the model."""
+def failed(spec: ToolSpec, trouble: WorkerTrouble, seconds: float) -> ToolOutcome:
+    """A call without an answer, for the model; it had so many `seconds`."""
+    if trouble is WorkerTrouble.SLOW:
+        words = f"{spec.name} did not finish within {seconds:g} s and was stopped.{_doubt(spec)}"
+        return ToolOutcome(ToolStatus.TIMED_OUT, words, doubt=DoubtCause.SLOW)
     if trouble in NOT_BEGUN:
         return ToolOutcome(ToolStatus.FAILED, f"{spec.name} was not begun: {_why(trouble)}.")
     if trouble is WorkerTrouble.SIZE:
@@ -145,8 +149,6 @@ def failed(spec: ToolSpec, trouble: WorkerTrouble) -> ToolOutcome:
 
 def _cause(trouble: WorkerTrouble) -> DoubtCause:
     match trouble:
-        case WorkerTrouble.SLOW:
-            return DoubtCause.SLOW
         case WorkerTrouble.CLOSED:
             return DoubtCause.RESTARTED
         case WorkerTrouble.BUG | WorkerTrouble.SIZE:

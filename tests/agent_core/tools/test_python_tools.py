@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -165,7 +166,7 @@ async def test_each_function_is_a_tool_or_it_is_said_why_it_is_none(folder: Path
         "type": "object", "additionalProperties": False, "required": ["what"],
         "properties": {"what": {"type": "string", "description": "what to book"}},
     }  # fmt: skip
-    assert by_name["hang"].deadline_seconds == 0.5
+    assert {tool.described.seconds for tool in found.tools if tool.spec.name == "hang"} == {0.5}
 
 
 async def test_what_stands_in_arguments_arrives_as_the_hints_say(folder: Path, tmp_path: Path):
@@ -318,6 +319,33 @@ async def test_what_a_tool_has_begun_ends_with_it(folder: Path, tmp_path: Path):
         pytest.fail("it goes on")
 
 
+async def test_what_one_tool_leaves_behind_no_other_finds(folder: Path, tmp_path: Path):
+    (folder / "leaves.py").write_text(
+        "import os\nfrom agent_core.toolbox import pure\n"
+        'def opens() -> int:\n    """Open."""\n    return len([os.open("/dev/null", os.O_RDONLY) for _ in range(900)])\n'
+        'def forks() -> str:\n    """Copy."""\n    return "copy" if os.fork() == 0 else "first"\n'
+        '@pure()\ndef counts() -> int:\n    """Count."""\n    return len(os.listdir("/proc/self/fd"))\n'
+    )
+    async with brought(folder) as found:
+        assert (await ran(found, "opens", {}, context(tmp_path))).text == "900"
+        assert int((await ran(found, "counts", {}, context(tmp_path))).text) < 50
+        assert (await ran(found, "forks", {}, context(tmp_path))).text == "first"
+        for _ in range(3):
+            assert (await ran(found, "counts", {}, context(tmp_path))).text.isdigit(), "the copy's answer is nobody's"
+
+
+async def test_waiting_for_a_process_is_none_of_a_tools_own_time(folder: Path, tmp_path: Path):
+    (folder / "slow.py").write_text(
+        "import time\nfrom agent_core.toolbox import effect\n"
+        '@effect(seconds=2)\ndef slow() -> str:\n    """Take time."""\n    time.sleep(1)\n    return "done"\n'
+    )
+    async with brought(folder) as found:
+        outcomes = await asyncio.gather(*(ran(found, "slow", {}, context(tmp_path)) for _ in range(4)))
+    assert [one.text for one in outcomes] == ["done"] * 4, (
+        "one conversation has one process, so the last waits for three seconds"
+    )
+
+
 ANSWERS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
@@ -343,12 +371,14 @@ def test_whatever_a_worker_says_is_a_tool_or_told(answer: Json):
 
 @given(st.sampled_from(EffectClass), st.sampled_from(WorkerTrouble))
 def test_a_call_that_may_have_been_done_is_never_told_as_not_done(effect: EffectClass, trouble: WorkerTrouble):
-    outcome = failed(ToolSpec("x", "", {}, effect), trouble)
+    outcome = failed(ToolSpec("x", "", {}, effect), trouble, 2)
     begun = trouble in (
         WorkerTrouble.DIED, WorkerTrouble.MEMORY, WorkerTrouble.SLOW, WorkerTrouble.CLOSED, WorkerTrouble.BUG, WorkerTrouble.DEPTH,
     )  # fmt: skip
     assert (DOUBT in outcome.text) == (begun and effect is not EffectClass.PURE)
-    assert (outcome.status is ToolStatus.UNKNOWN) == (begun and effect is not EffectClass.PURE)
+    slow = trouble is WorkerTrouble.SLOW
+    assert (outcome.status is ToolStatus.TIMED_OUT) == slow
+    assert (outcome.status is ToolStatus.UNKNOWN) == (begun and not slow and effect is not EffectClass.PURE)
     if outcome.status is ToolStatus.UNKNOWN:
         restarts = outcome.doubt in (DoubtCause.UNSAID, DoubtCause.RESTARTED)
         assert restarts == (trouble is WorkerTrouble.CLOSED), "a restart is told where there was one"
