@@ -16,9 +16,11 @@ from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sealing import Seals
 from adapters.http.web import WebChat, WebSettings
+from adapters.http.written.highlighting import highlighted
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
+from agent_core.workers.pool import Workers
 from gateway.chats.platforms import Platforms
 from gateway.config.keyfiles import sealing_key
 from gateway.config.operatorkey import operator_key_of
@@ -71,6 +73,7 @@ async def open_doors(
     look: Look,
     routes: Sequence[web.RouteDef],
     keyring: Keyring,
+    workers: Workers,
     stack: AsyncExitStack,
 ) -> str:
     """Start the server, with what it serves besides; its address."""
@@ -93,7 +96,7 @@ async def open_doors(
         Refusals(store, clock, ids, hub.tell),
     )
     looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds)
-    listed = sessions.page_served(partial(_page_sessions, hub))
+    listed = {**sessions.page_served(partial(_page_sessions, hub)), HttpRoute.HIGHLIGHT: highlighted(workers)}
     page = WebChat(hub, looks, clock, ids, listed, cache(partial(_page_commands, hub, chats)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)

@@ -6,7 +6,7 @@ import * as list from "./list.js";
 import * as menu from "./menu.js";
 import { NoKey, ask, askKey, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
-import { lingers, sayNews, text, turnNode } from "./turns.js";
+import { lingers, merged, sayNews, text, turnNode } from "./turns.js";
 import { fill, say } from "./words.js";
 
 /** @typedef {import("./turns.js").Turn} Turn */
@@ -112,7 +112,7 @@ async function follow() {
   const alive = () => { clearTimeout(silence); silence = setTimeout(() => mine.abort("silent"), SILENCE_MS); };
   try {
     alive();
-    const response = await call(`/api/sessions/${session}/events`, { signal: mine.signal });
+    const response = await call(`/api/sessions/${session}/events?changes=1`, { signal: mine.signal });
     if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);
     noKey = false;
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -153,11 +153,12 @@ function receive(block) {
   const first = event === "snapshot";
   if (first) turns = new Map();
   let ended = false;
-  for (const turn of /** @type {Turn[]} */ (JSON.parse(data))) {
-    const [of, said] = turn.key.split(":");
-    const id = of === session && said ? said : turn.key; // what a command or the gateway began has a key of its own
+  for (const news of JSON.parse(data)) {
+    const [of, said] = news.key.split(":");
+    const id = of === session && said ? said : news.key; // what a command or the gateway began has a key of its own
     const was = before.get(id);
-    const same = was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
+    const turn = merged(news, first ? undefined : was);
+    const same = first && was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
     turns.set(id, same ? was : turn);
     if (!first || before.size) sayNews(turn, was);
     const came = turn.state === "closed" && !turn.person && !was && !first; // a reminder, which no turn told

@@ -1,11 +1,11 @@
 // A turn on the screen: what was said, what is done about it, what came of it.
 
-import { announce, button, copy, grow, node, reconcile } from "./dom.js";
-import { markdown, plain, words } from "./markdown.js";
+import { announce, button, copy, node, reconcile } from "./dom.js";
 import { ask } from "./net.js";
 import { many, say } from "./words.js";
+import { colours, patched, plain, update, words } from "./written.js";
 
-/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[]}} Bubble */
+/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, actions: string[], options?: string[], offers: string[], pieces?: import("./written.js").Piece[]}} Bubble */
 /** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean}} Turn */
 /** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
 
@@ -15,6 +15,17 @@ const TEXTS = ["answer", "interim", "partial"];
 
 /** @param {string} said @returns {(Node | string)[]} */
 export const text = (said) => (said.length > 4000 ? [plain(said)] : words(said));
+
+/** A message as it is now: what came of it, and what it was before where that has not changed. @param {any} came @param {Turn | undefined} before @returns {Turn} */
+export function merged(came, before) {
+  const bubbles = came.bubbles.map((/** @type {any} */ news) => {
+    const was = before?.bubbles.find((b) => b.key === news.key);
+    const { patch, ...said } = news;
+    const now = "kind" in said ? said : was;
+    return patch ? { ...now, pieces: patched(was?.pieces ?? [], patch) } : was === now ? was : { ...now, pieces: was?.pieces };
+  });
+  return { ...came, person: came.person ?? before?.person ?? "", bubbles };
+}
 
 /** What was told of a stall, and until when it stays. @type {Map<string, {text: string, since: number}>} */
 const told = new Map();
@@ -42,7 +53,7 @@ export function turnNode(turn, before, doing) {
     flush();
     if (bubble.kind === "status") continue;
     const kind = TEXTS.includes(bubble.kind) ? "text" : bubble.kind;
-    const state = JSON.stringify([bubble.kind, bubble.text, bubble.kind === "question" && bubble.final, bubble.whole, bubble.actions, TEXTS.includes(bubble.kind) || turn.turn]);
+    const state = kind === "text" ? textState(bubble) : JSON.stringify([bubble.text, bubble.kind === "question" && bubble.final, bubble.whole, bubble.actions, turn.turn]);
     parts.push({ key: `${kind}-${bubble.key}`, state, make: (was) => bubbleNode(bubble, turn, was, doing) });
   }
   flush();
@@ -115,13 +126,26 @@ function bubbleNode(bubble, turn, was, doing) {
   if (bubble.kind === "approval") return approvalNode(bubble, turn, doing);
   if (bubble.kind === "decided") return node("div", "mended", bubble.text);
   if (bubble.kind === "question") return questionNode(bubble, turn, doing);
+  if (bubble.kind === "file") return node("div", "bubble file", ...text(bubble.text));
   const box = was ?? node("div", "");
   box.className = `bubble ${bubble.kind}`;
-  box.dir = "auto";
-  const fresh = document.createDocumentFragment();
-  fresh.append(markdown(bubble.text));
-  grow(box, fresh);
+  const pieces = bubble.pieces ?? [];
+  update(box, shown.get(box) ?? [], pieces);
+  shown.set(box, pieces);
+  if (bubble.final) colours(box);
   return box;
+}
+
+/** Which pieces a box shows. @type {WeakMap<HTMLElement, import("./written.js").Piece[]>} */
+const shown = new WeakMap();
+/** A name for the pieces of a text, another one whenever they are others. @type {WeakMap<object, number>} */
+const names = new WeakMap();
+let named = 0;
+/** @param {Bubble} bubble */
+function textState(bubble) {
+  const pieces = bubble.pieces ?? [];
+  if (!names.has(pieces)) names.set(pieces, (named += 1));
+  return `${bubble.kind} ${bubble.final} ${names.get(pieces)}`;
 }
 
 /** @param {Turn} turn @param {string} answer @param {Doing} doing */
