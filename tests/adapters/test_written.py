@@ -163,9 +163,9 @@ class Page:
             before = self.messages.get(came["key"], {"bubbles": []})
             bubbles: list[dict[str, Any]] = []
             for news in came["bubbles"]:
-                was = next((b for b in before["bubbles"] if b["key"] == news["key"]), {})
+                was: dict[str, Any] = next((b for b in before["bubbles"] if b["key"] == news["key"]), {})
                 change = news.pop("patch", None)
-                now = dict(news if "kind" in news else was)
+                now: dict[str, Any] = {**(news if "kind" in news else was)}
                 nodes = was.get("nodes", [])
                 now["nodes"] = patched(nodes, change) if change else nodes
                 bubbles.append(now)

@@ -104,6 +104,52 @@ async def test_retry_answers_once_more_and_marks_what_was_there(tab: Tab):
     assert {one["person"] for one in seen} == {"hello"}
 
 
+async def settled(tab: Tab, number: int) -> list[dict[str, Any]]:
+    """All messages in their order, when there are so many and all are over."""
+    async with asyncio.timeout(30):
+        while True:
+            seen = sorted((await tab.sees('"key"')).values(), key=lambda one: one["order"])
+            if len(seen) == number and all(one["state"] == "closed" for one in seen):
+                return seen
+            await asyncio.sleep(0.05)
+
+
+async def test_a_message_in_other_words_takes_its_place_and_what_followed_can_still_be_read(tab: Tab):
+    for number, words in enumerate(("first", "second", "third"), 1):
+        await tab.says(words)
+        await settled(tab, number)
+    second = (await settled(tab, 3))[1]
+    assert (await tab.says(f"/redo {second['turn']} the second, in other words"))["command"] == "redo"
+    seen = await settled(tab, 4)
+    assert [(one["person"], one["undone"]) for one in seen] == [
+        ("first", False), ("second", True), ("third", True), ("the second, in other words", False),
+    ]  # fmt: skip
+    assert "second, in other words" in seen[3]["bubbles"][-1]["text"]
+
+
+async def test_an_answer_is_given_once_more_from_anywhere_and_once_however_often_it_is_sent(tab: Tab):
+    for number, words in enumerate(("first", "second"), 1):
+        await tab.says(words)
+        await settled(tab, number)
+    first = (await settled(tab, 2))[0]
+    for _ in range(3):
+        await tab.says(f"/redo {first['turn']}", key="the-one-redo")
+    seen = await settled(tab, 3)
+    assert [(one["person"], one["undone"]) for one in seen] == [("first", True), ("second", True), ("first", False)]
+
+
+async def test_the_turn_of_another_conversation_is_not_asked_again(up: Serving, tab: Tab):
+    await tab.says("mine")
+    turn = (await settled(tab, 1))[0]["turn"]
+    async with aiohttp.ClientSession(read_bufsize=2**20) as http:
+        other = Tab(http, up.url, "c-another-one")
+        await other.says("hello")
+        await settled(other, 1)
+        await other.says(f"/redo {turn} steal it")
+        await other.sees("Send it again, please")
+    assert not (await settled(tab, 1))[0]["undone"]
+
+
 @pytest.mark.parametrize("text", ["/etc/hosts is what?", "/", "what does /memory do?", "/press why:x", "/happen {}"])
 async def test_what_is_no_command_is_for_the_model(tab: Tab, text: str):
     assert (await tab.says(text))["command"] == ""

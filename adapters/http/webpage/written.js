@@ -128,7 +128,7 @@ function picture(facts) {
   const link = /** @type {HTMLAnchorElement} */ (node("a", "picture"));
   let host = facts.href;
   try { host = new URL(facts.href).host; } catch { /* it is shown as it is */ }
-  link.textContent = `🖼 ${facts.alt ? `${facts.alt} ` : ""}(${say("picture", { host })})`;
+  link.textContent = `${facts.alt ? `${facts.alt} ` : ""}(${say("picture", { host })})`;
   if (SAFE.test(facts.href)) follow(link, facts.href);
   return link;
 }

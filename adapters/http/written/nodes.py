@@ -21,6 +21,8 @@ UNBROKEN = 200
 """A browser needs long for a run of characters without a place to break."""
 PART_CHARS = 4_000
 """Long code comes in parts, which cost a browser nothing as long as they are not on the screen."""
+CODE_NODES = 9
+"""What a page makes around a piece of code."""
 COLUMNS = 50
 _LONG = re.compile(rf"\S{{{UNBROKEN}}}(?=\S)")
 _SAFE = re.compile(r"(?:https?:|mailto:)", re.IGNORECASE)
@@ -38,8 +40,8 @@ class Room:
     def __init__(self, most: int) -> None:
         self.left = most
 
-    def take(self) -> None:
-        self.left -= 1
+    def take(self, nodes: int = 1) -> None:
+        self.left -= nodes
         if self.left < 0:
             raise NoRoom
 
@@ -101,6 +103,7 @@ def _table(table: doc.Table, room: Room) -> list[Json]:
 
 
 def _code(language: str, text: str, room: Room) -> list[Json]:
+    room.take(CODE_NODES)
     named = language if _LANGUAGE.fullmatch(language) else ""
     if len(text) <= PART_CHARS:
         return ["pre", {"language": named}, *broken(text, room)]
@@ -126,7 +129,8 @@ def broken(text: str, room: Room) -> list[Json]:
     at = 0
     for found in _LONG.finditer(text):
         room.take()
-        made += [text[at : found.end()], ["wbr", None]]
+        made.append(text[at : found.end()])
+        made.append(["wbr", None])
         at = found.end()
     if at < len(text):
         made.append(text[at:])
@@ -185,9 +189,7 @@ def _with_addresses(text: str, room: Room) -> list[Json]:
         address = found[0].rstrip(".,;:!?'\"")
         if len(address) <= len("https://"):
             continue
-        made += [
-            *broken(text[at : found.start()], room),
-            ["a", {"href": address}, *broken(address, room)],
-        ]
+        made += broken(text[at : found.start()], room)
+        made.append(["a", {"href": address}, *broken(address, room)])
         at = found.start() + len(address)
     return made + broken(text[at:], room)
