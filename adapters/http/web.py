@@ -60,6 +60,8 @@ class WebSettings:
 
     callers: Callers
     keep_alive_seconds: float
+    thinking: bool = True
+    """Whether people are shown what a model thinks."""
     own_host: str = ""
 
 
@@ -162,7 +164,11 @@ class WebChat:
         await response.prepare(request)
         caller, keep_alive = request[CALLER], self._settings.keep_alive_seconds
         looks = min(keep_alive, HOLDS_SECONDS) if caller.key else keep_alive
-        told = self._told() if request.query.get("changes") == "1" else None
+        told = (
+            self._told(request[CALLER].terms.shows_thinking(self._settings.thinking))
+            if request.query.get("changes") == "1"
+            else None
+        )
         async with self._gateway.follow_session(key) as follower:
             first, quiet = True, 0.0
             while True:
@@ -193,10 +199,10 @@ class WebChat:
                     )  # the latest is enough, and others want to be served
 
     @staticmethod
-    def _told() -> Told:
+    def _told(thinking: bool) -> Told:
         from adapters.http.written.told import Told  # of the page alone
 
-        return Told(wire)
+        return Told(wire, thinking=thinking)
 
     async def _body(self, request: web.Request) -> dict[str, Json]:
         if request.content_type != "application/json":

@@ -152,7 +152,7 @@ class Page:
     """What a page makes of what it is told, as `webpage/turns.js` does."""
 
     def __init__(self) -> None:
-        self.told = Told(wire)
+        self.told = Told(wire, thinking=True)
         self.messages: dict[str, dict[str, Any]] = {}
         self.sizes: list[int] = []
 

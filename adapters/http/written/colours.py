@@ -33,21 +33,22 @@ KINDS = (
 
 def work(request: dict[str, Json], blob: bytes) -> Json:
     """``language`` and the text to a list of kinds and lengths; empty if nobody knows the language."""
-    from pygments.lexers import get_lexer_by_name
+    from pygments.lexers import find_lexer_class_by_name
     from pygments.token import string_to_tokentype
     from pygments.util import ClassNotFound
 
     try:
-        lexer = get_lexer_by_name(str(request["language"]), stripnl=False, ensurenl=False)
+        lexer = find_lexer_class_by_name(str(request["language"]))(stripnl=False, ensurenl=False)
     except ClassNotFound:
         return []
     kinds = [(kind, string_to_tokentype(name)) for kind, name in KINDS]
     runs: list[Json] = []
+    # Some patterns end only with a line, so there is one more; it does not count.
     last, chars = "", 0
-    for token, text in lexer.get_tokens(blob.decode()):
+    for token, text in lexer.get_tokens(f"{blob.decode()}\n"):
         kind = next((kind for kind, of in kinds if token in of), "")
         if kind != last and chars:
             runs.append([last, chars])
             chars = 0
         last, chars = kind, chars + len(text)
-    return [*runs, [last, chars]] if chars else runs
+    return [*runs, [last, chars - 1]] if chars > 1 else runs

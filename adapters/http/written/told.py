@@ -15,13 +15,21 @@ from adapters.contract.base import TurnSight
 from adapters.http.written.patches import patch
 from adapters.http.written.texts import Growing, whole
 from agent_core.jsonvalue import Json
-from agent_core.turn.view import TEXTS, Bubble
+from agent_core.turn.view import TEXTS, Bubble, BubbleKind
 
 if TYPE_CHECKING:
     from adapters.http.openapi.shapes import PageBubble, PageMessage
 
 AT_ONCE_CHARS = 2_000
 """More text than this is read beside the loop."""
+
+
+SHOWN_CHARS = 4_000
+"""So much of a call's arguments and result is shown on the page; an export has all of it."""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} … (+{len(text) - SHOWN_CHARS})"
 
 
 class _Text:
@@ -49,15 +57,18 @@ class _Message:
 
     def __init__(self) -> None:
         self.person: str | None = None
-        self.bubbles: dict[str, PageBubble] = {}
+        self.bubbles: dict[str, dict[str, object]] = {}
         self.texts: dict[str, _Text] = {}
+        self.thought_chars = 0
 
 
 class Told:
     """What one open page has been told."""
 
-    def __init__(self, wire: Callable[[TurnSight], PageMessage]) -> None:
+    def __init__(self, wire: Callable[[TurnSight], PageMessage], *, thinking: bool) -> None:
+        """`thinking`: the page is told what the model thinks, too."""
         self._wire = wire
+        self._thinking = thinking
         self._messages: dict[str, _Message] = {}
 
     def heavy(self, sights: Sequence[TurnSight]) -> bool:
@@ -84,13 +95,19 @@ class Told:
         message: dict[str, object] = {**shown, "bubbles": bubbles}
         if before.person == now.person:
             del message["person"]
+        now.thought_chars = max(before.thought_chars, sight.thought_chars)
+        if self._thinking and now.thought_chars > before.thought_chars:
+            message["thought"] = sight.thought.placed(before.thought_chars)
         return message
 
     @staticmethod
-    def _bubble(bubble: Bubble, said: PageBubble, before: _Message, now: _Message) -> dict[str, object]:
+    def _bubble(bubble: Bubble, shown: PageBubble, before: _Message, now: _Message) -> dict[str, object]:
+        said: dict[str, object] = {**shown}
         is_text = bubble.kind in TEXTS
         if is_text and not bubble.final:
             said = {**said, "text": ""}
+        if bubble.kind is BubbleKind.ACTIVITY:
+            said = {**said, "arguments": _shortened(bubble.arguments), "result": _shortened(bubble.result)}
         now.bubbles[bubble.key] = said
         new: dict[str, object] = {"key": bubble.key} if before.bubbles.get(bubble.key) == said else {**said}
         if is_text:
