@@ -148,6 +148,9 @@ def sight(*bubbles: Bubble, key: str = "m:1", state: MessageState = MessageState
     return TurnSight(key, 1, state, person, "t_1", view=View(bubbles, open=state is MessageState.OPEN))
 
 
+NEW: dict[str, Any] = {}
+
+
 class Page:
     """What a page makes of what it is told, as `webpage/turns.js` does."""
 
@@ -163,7 +166,7 @@ class Page:
             before = self.messages.get(came["key"], {"bubbles": []})
             bubbles: list[dict[str, Any]] = []
             for news in came["bubbles"]:
-                was: dict[str, Any] = next((b for b in before["bubbles"] if b["key"] == news["key"]), {})
+                was: dict[str, Any] = next((b for b in before["bubbles"] if b["key"] == news["key"]), NEW)
                 change = news.pop("patch", None)
                 now: dict[str, Any] = {**(news if "kind" in news else was)}
                 nodes = was.get("nodes", [])

@@ -11,6 +11,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.contract.base import FromApi, SessionKey
+from agent_core.jsonvalue import Json
+from agent_core.messages import InputMessage
+from gateway.commands.conversation import in_other_words
 from gateway.commands.registry import COMMANDS
 from gateway.daemon import Serving
 from gateway.queues.pageanswers import OWN
@@ -136,6 +140,16 @@ async def test_an_answer_is_given_once_more_from_anywhere_and_once_however_often
         await tab.says(f"/redo {first['turn']}", key="the-one-redo")
     seen = await settled(tab, 3)
     assert [(one["person"], one["undone"]) for one in seen] == [("first", True), ("second", True), ("first", False)]
+
+
+def test_other_words_keep_what_came_beside_them():
+    picture: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    said = InputMessage([{"type": "text", "text": "old words"}, picture])
+    inbound = FromApi(
+        account="web", platform_key="k", session=SessionKey("web", "page", "c"), input=(said,), surface="web", memory_scope="web"
+    )  # fmt: skip
+    (other,) = in_other_words(inbound, "new words").input
+    assert other.content == [{"type": "text", "text": "new words"}, picture]
 
 
 async def test_the_turn_of_another_conversation_is_not_asked_again(up: Serving, tab: Tab):
