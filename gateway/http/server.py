@@ -13,6 +13,7 @@ from aiohttp import web
 
 from adapters.http import sessions
 from adapters.http.api.surface import ApiSettings, OpenAiApi
+from adapters.http.behindproxy import BehindProxy
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sealing import Seals
 from adapters.http.web import WebChat, WebSettings
@@ -205,7 +206,7 @@ async def _listening(config: Config, app: web.Application, ids: SystemIds, tell:
         logger=ServersLog(),
     )
     keeper = Doorkeeper(limits, tell)
-    EntryMiddleware(keeper, ids, tell).connect(app)
+    EntryMiddleware(keeper, ids, tell, BehindProxy(server.identity_header, limits.trusted)).connect(app)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     assert runner.server is not None
