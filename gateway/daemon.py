@@ -323,7 +323,7 @@ async def _keyring(
     """Who may call. A file is written to by nobody else while we run; a server is."""
     keyring = Keyring(store, clock, ids, api_key_of(config), keyless=config.server.keyless, meters=meters)
     await keyring.open()
-    if not keyring.opens_anything() and not config.server.identity_header:
+    if not keyring.opens_anything() and not (config.server.identity_header and config.server.trusted_proxies):
         log.warning("keys.none", host=config.server.host)
     file = isinstance(parse_place(config.storage.url or paths.database), SqlitePlace)
     await stack.enter_async_context(keyring.running(shared=not file))

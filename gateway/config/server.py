@@ -78,7 +78,7 @@ class Server(Section):
     """Addresses or networks of proxies: they have no bound, those whom their X-Forwarded-For names have."""
     identity_header: str = Field(default="", pattern=r"^([A-Za-z0-9-]{1,64})?$", examples=["X-Forwarded-User"])
     """Header in which trusted_proxies say who somebody is: each is a person with a memory, budget and conversations of their own, and needs no
-    key. The proxy must set it itself, whatever it was sent. From any other address it is passed over."""
+    key. The proxy must set it itself, whatever it was sent. From any other address it is passed over, and without trusted_proxies from all."""
     header_seconds: float = Field(default=_DOOR.header_seconds, ge=0.1, le=600)
     """Seconds in which a request's headers have to come."""
     body_seconds: float = Field(default=_DOOR.body_seconds, ge=0.1, le=3_600)
@@ -115,16 +115,6 @@ class Server(Section):
     def keyless(self) -> bool:
         """Who shows no key is served: only this machine can call, and no key is set."""
         return self.api_key is None and is_loopback(self.host)
-
-    @model_validator(mode="after")
-    def _believed(self) -> Server:
-        if self.identity_header and not self.trusted_proxies:
-            raise complaint(
-                "identity_header",
-                "identity_header is set, but no proxy is trusted to say who people are",
-                'Name the proxy\'s address: trusted_proxies = ["127.0.0.1"].',
-            )
-        return self
 
     @model_validator(mode="after")
     def _two_keys(self) -> Server:

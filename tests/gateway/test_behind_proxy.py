@@ -72,9 +72,10 @@ def test_no_key_has_the_name_of_the_proxys_people() -> None:
         made(PROXY, "key", EVERYTHING, "test", 1)
 
 
-def test_a_header_without_a_trusted_proxy_is_a_mistake_that_is_told() -> None:
-    with pytest.raises(ValueError, match="no proxy is trusted"):
-        Server(identity_header=HEADER)
+async def test_a_header_without_a_trusted_proxy_names_nobody(tmp_path: Path) -> None:
+    env = {"OUTSPOKEN_SERVER__API_KEY": "sesame-sesame", "OUTSPOKEN_SERVER__IDENTITY_HEADER": HEADER}
+    async with served(tmp_path, env) as up, aiohttp.ClientSession() as http:
+        assert (await listed(http, up.url, ADA))[0] == 401
 
 
 async def listed(http: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> Any:
