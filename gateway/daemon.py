@@ -199,7 +199,7 @@ async def serving(
         others = (keeper.aside, soundness, hooks, servers, shell)
         look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
-        url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, stack)
+        url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, stopping.hurry)
         hub.keep(warmed(client))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
@@ -324,7 +324,7 @@ async def _keyring(
     """Who may call. A file is written to by nobody else while we run; a server is."""
     keyring = Keyring(store, clock, ids, api_key_of(config), keyless=config.server.keyless, meters=meters)
     await keyring.open()
-    if not keyring.opens_anything():
+    if not keyring.opens_anything() and not (config.server.identity_header and config.server.trusted_proxies):
         log.warning("keys.none", host=config.server.host)
     file = isinstance(parse_place(config.storage.url or paths.database), SqlitePlace)
     await stack.enter_async_context(keyring.running(shared=not file))

@@ -309,6 +309,10 @@ class TurnSight:
     summary: Summary | None = None
     undone: bool = False
     """It was taken back: no model is told of it any more."""
+    thought: ThoughtText = field(default=NO_THOUGHTS, compare=False)
+    """What the model thought, for whoever may see it."""
+    thought_chars: int = 0
+    """How much of it there is: two sights are the same only if that is."""
 
 
 class SessionFollower(Protocol):

@@ -21,6 +21,10 @@ USER_HEADERS = ("X-Outspoken-User", "X-OpenWebUI-User-Id", "X-OpenWebUI-User-Ema
 USER_CHARS = 200
 
 
+PROXY = "@proxy"
+"""The name under which people come whom a proxy names; no key can have it."""
+
+
 class ErrorStyle(StrEnum):
     """How a program is told that nothing came of its request."""
 
@@ -121,6 +125,11 @@ class Callers(Protocol):
     def holds(self, caller: Caller) -> bool:
         """Whether the caller's key is still good: somebody may listen for days."""
         ...
+
+
+def proxied(name: str) -> Caller:
+    """Somebody whom a trusted proxy names: a person of their own, whoever owns keys under the same name."""
+    return Caller(PROXY, f"proxy/{quote(name, safe='@.+- ')}")
 
 
 def scope_of(person: str) -> str:

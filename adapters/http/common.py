@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import orjson
 from aiohttp import web
 
-from adapters.contract.callers import ANYBODY, Allowance, Caller, Callers
+from adapters.contract.callers import ANYBODY, Allowance, Caller, Callers, proxied
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -96,6 +96,16 @@ CALLER = web.RequestKey("caller", Caller)
 """Set in a request as soon as it is known who calls."""
 
 
+NAMED = web.RequestKey("named", str)
+"""Set in a request that a trusted proxy brought, where proxies say who people are: whom it is from; empty: nobody who may."""
+NOT_NAMED = Problem(
+    401,
+    "The proxy in front of this gateway does not say who you are. Log in there; or send a key as: Authorization: Bearer <key>",
+    "authentication_error",
+    code="invalid_api_key",
+)
+
+
 HEADERS = web.RequestKey("headers", dict[str, str])
 """Set with it: what an answer has besides, for one that is written piece by piece."""
 
@@ -106,6 +116,10 @@ def caller_of(
     """Who calls; or why the request must be refused before it is looked at. Asked once for each request."""
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     found = callers.who(given.strip() if scheme.lower() == "bearer" else "", request.headers)
+    named = request.get(NAMED)
+    if named is not None and (found is None or (found is ANYBODY and callers.keyless)):
+        found = proxied(named) if named else None
+        return _elsewhere(request, allowed, own_host, keyless=False) or found or NOT_NAMED
     keyless = found is ANYBODY and callers.keyless
     return _elsewhere(request, allowed, own_host, keyless=keyless) or found or WRONG_KEY
 

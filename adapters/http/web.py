@@ -34,10 +34,13 @@ from agent_core.turn.view import spelled_view
 if TYPE_CHECKING:
     from adapters.contract.pagecommands import PageCommands
     from adapters.http.openapi.shapes import PageBubble, PageFigures, PageMessage
+    from adapters.http.written.told import Told
 
 MAX_TEXT_CHARS = 200_000
 HOLDS_SECONDS = 2.0
 """How often it is looked whether the key of an open page is still good."""
+READS_SECONDS, REST = 0.01, 3
+"""Where it takes longer to read what the model wrote, the page is told nothing for so many times as long."""
 BROWSER = "X-Outspoken-Browser"
 """Stands for the browser that has the page open; nobody else knows it."""
 OWN = "c-"
@@ -46,7 +49,7 @@ _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
 PAGE = PageFiles(
     "adapters.http.webpage",
     frozenset({
-        "index.html", "page.css", "page.js", "attach.js", "dom.js", "list.js", "markdown.js", "menu.js", "net.js", "store.js", "turns.js", "words.js",
+        "index.html", "page.css", "page.js", "attach.js", "dom.js", "list.js", "menu.js", "net.js", "store.js", "turns.js", "words.js", "written.js",
         "icon.svg", "app.webmanifest", "worker.js",
     }),
 )  # fmt: skip
@@ -58,6 +61,8 @@ class WebSettings:
 
     callers: Callers
     keep_alive_seconds: float
+    thinking: bool = True
+    """Whether people are shown what a model thinks."""
     own_host: str = ""
 
 
@@ -160,6 +165,11 @@ class WebChat:
         await response.prepare(request)
         caller, keep_alive = request[CALLER], self._settings.keep_alive_seconds
         looks = min(keep_alive, HOLDS_SECONDS) if caller.key else keep_alive
+        told = (
+            self._told(request[CALLER].terms.shows_thinking(self._settings.thinking))
+            if request.query.get("changes") == "1"
+            else None
+        )
         async with self._gateway.follow_session(key) as follower:
             first, quiet = True, 0.0
             while True:
@@ -175,8 +185,25 @@ class WebChat:
                 quiet = 0.0
                 name = b"snapshot" if first else b"turns"
                 first = False
-                data = orjson.dumps([wire(sight) for sight in sights])
+                began = self._clock.monotonic()
+                if told is None:
+                    data = orjson.dumps([wire(sight) for sight in sights])
+                elif told.heavy(sights):
+                    data = await asyncio.to_thread(told.news, sights)
+                else:
+                    data = told.news(sights)
+                took = self._clock.monotonic() - began
                 await response.write(b"event: " + name + b"\ndata: " + data + b"\n\n")
+                if took > READS_SECONDS:
+                    await asyncio.sleep(
+                        min(REST * took, keep_alive)
+                    )  # the latest is enough, and others want to be served
+
+    @staticmethod
+    def _told(thinking: bool) -> Told:
+        from adapters.http.written.told import Told  # of the page alone
+
+        return Told(wire, thinking=thinking)
 
     async def _body(self, request: web.Request) -> dict[str, Json]:
         if request.content_type != "application/json":

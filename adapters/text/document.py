@@ -66,6 +66,17 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Formula:
+    """Mathematics in TeX, where somebody asks for it as such."""
+
+    tex: str
+    source: str
+    """With the marks around it."""
+    display: bool
+    """It stands alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class LineBreak:
     """A line end that is meant."""
 
@@ -156,7 +167,7 @@ class Rule:
     """A line between two parts of a text."""
 
 
-Inline: TypeAlias = Text | Bold | Italic | Strike | Code | Link | Image | LineBreak | SoftBreak
+Inline: TypeAlias = Text | Bold | Italic | Strike | Code | Link | Image | Formula | LineBreak | SoftBreak
 Block: TypeAlias = Paragraph | Heading | CodeBlock | Quote | BulletList | OrderedList | Table | Rule
 
 
@@ -174,6 +185,8 @@ def _words(inlines: Sequence[Inline], line_end: str) -> Iterator[str]:
                 yield from _words(children, line_end)
             case Image(url, alt):
                 yield alt or url
+            case Formula(_, source):
+                yield source
             case LineBreak() | SoftBreak():
                 yield line_end
             case _:

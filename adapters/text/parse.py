@@ -85,6 +85,31 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     return True
 
 
+_FORMULA = re.compile(
+    r"""(?s:\\\((?P<inline>.{1,2000}?)\\\)|\\\[(?P<display>.{1,2000}?)\\\]|\$\$(?P<dollars>.{1,2000}?)\$\$)"""
+    r"""|\$(?![\s$])(?P<dollar>[^$\n]{1,500}?)(?<![\s\\])\$(?![\d$])"""
+)
+"""As models write them. What costs money (`$5 and $6`) is none: a closing sign follows no space, and no digit follows it."""
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] not in "\\$" or (found := _FORMULA.match(state.src, state.pos, state.posMax)) is None:
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content = found[found.lastgroup or 0].strip()
+        token.markup = found[0]
+        token.meta = {"display": found.lastgroup in ("display", "dollars")}
+    state.pos = found.end()
+    return True
+
+
+def _with_formulas() -> MarkdownIt:
+    reader = _reader()
+    reader.inline.ruler.before("escape", "formula", _formula)
+    return reader
+
+
 def _reader() -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": DEEPEST_BLOCK}
     reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
@@ -94,31 +119,58 @@ def _reader() -> MarkdownIt:
     return reader
 
 
-_READER = _reader()
+_READER, _MATH_READER = _reader(), _with_formulas()
 _BLOCK_READER = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST_BLOCK}).enable("table")
 _BLOCK_READER.core.ruler.disable("inline")
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The blocks of a text, and where they stand in it."""
+
+    blocks: tuple[doc.Block, ...]
+    lines: tuple[int, ...] = ()
+    """In which line each begins; none where they are not blocks that the text has."""
+    defined: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Addresses that its links may name."""
+
+
 def parse(markdown: str, *, growing: bool = False) -> tuple[doc.Block, ...]:
     """The blocks of a text; if it is `growing`, half-written markup at its end is completed or left out."""
-    text = _clean(markdown)
-    env: dict[str, object] = {}
+    return _placed(_READER, markdown, growing, {}).blocks
+
+
+def placed(
+    markdown: str, *, growing: bool = False, deepest: int = DEEPEST_BLOCK, defined: Mapping[str, object] | None = None
+) -> Placed:
+    """As `parse` for who shows formulas as such, and wants to know where the blocks stand. `defined` is what earlier text has defined."""
+    return _placed(_MATH_READER, markdown, growing, defined or {}, deepest)
+
+
+def _placed(
+    reader: MarkdownIt, markdown: str, growing: bool, defined: Mapping[str, object], deepest: int = DEEPEST_BLOCK
+) -> Placed:
+    text = clean(markdown)
+    env: dict[str, object] = {"references": dict(defined)}
     if growing:
         text = hold(text, _BLOCK_READER.parse(text))
         env[_GROWING] = not _is_finished(text)
-    tokens = _READER.parse(text, env)
-    if any(token.level >= DEEPEST_BLOCK - 1 for token in tokens):
-        return _as_written(text)
-    blocks = _Builder().build(tokens)
-    return blocks if growing else blocks + _unused_definitions(tokens, env)
+    tokens = reader.parse(text, env)
+    if any(token.level >= deepest - 1 for token in tokens):
+        return Placed(_as_written(text))
+    builder = _Builder()
+    blocks = builder.build(tokens)
+    found = cast("Mapping[str, object]", env["references"])
+    return Placed(blocks if growing else blocks + _unused_definitions(tokens, env), tuple(builder.lines), found)
 
 
 def read(markdown: str, *, growing: bool, plain: bool) -> tuple[doc.Block, ...]:
     """The blocks of a text, or, if it is to be `plain`, its paragraphs as they were written."""
-    return _as_written(_clean(markdown)) if plain else parse(markdown, growing=growing)
+    return _as_written(clean(markdown)) if plain else parse(markdown, growing=growing)
 
 
-def _clean(markdown: str) -> str:
+def clean(markdown: str) -> str:
+    """The text with line ends of one kind, and without characters that nothing shows."""
     return _UNFIT.sub("", _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", markdown)))
 
 
@@ -176,20 +228,29 @@ class _OpenBlock:
 class _Builder:
     """Tokens to blocks, without recursion: a stack of open blocks."""
 
-    __slots__ = ("_stack",)
+    __slots__ = ("_stack", "lines")
 
     def __init__(self) -> None:
         self._stack = [_OpenBlock(Token("root", "", 0))]
+        self.lines: list[int] = []
+        """In which line each outermost block begins."""
 
     def build(self, tokens: Sequence[Token]) -> tuple[doc.Block, ...]:
         for token in tokens:
             if token.nesting > 0:
                 self._stack.append(_OpenBlock(token))
             elif token.nesting < 0:
-                self._close(self._stack.pop())
+                done = self._stack.pop()
+                self._begun(done.token)
+                self._close(done)
             else:
+                self._begun(token)
                 self._leaf(token)
         return tuple(self._stack[0].blocks)
+
+    def _begun(self, token: Token) -> None:
+        if len(self._stack) == 1:
+            self.lines.append(token.map[0] if token.map else 0)
 
     def _leaf(self, token: Token) -> None:
         top = self._stack[-1]
@@ -316,6 +377,8 @@ def _single(token: Token) -> doc.Inline:
             return doc.LineBreak()
         case "softbreak":
             return doc.SoftBreak()
+        case "formula":
+            return doc.Formula(token.content, token.markup, display=bool(token.meta["display"]))
         case "image":
             return doc.Image(str(token.attrs.get("src", "")), doc.inline_text(inlines(token.children or [])))
         case _:

@@ -290,6 +290,14 @@ class ThoughtText:
         cuts = [*(max(0, at - chars) for at, _ in self._places[begun:]), len(text)]
         return [(self._places[begun + n][1], text[cuts[n] : cuts[n + 1]]) for n in range(len(cuts) - 1)]
 
+    def beginning(self, most: int) -> ThoughtText:
+        """Itself, or as much of it as is kept of turns that are over."""
+        if self.chars <= most:
+            return self
+        kept = ThoughtText()
+        kept.add(f"{self.beyond(0)[:most]} …")
+        return kept
+
 
 NO_THOUGHTS = ThoughtText()
 SHOWN_THOUGHT_CHARS = 200_000

@@ -9,6 +9,7 @@ from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
 from adapters.contract.chat import ChatKind, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.failures.notices import say
+from agent_core.jsonvalue import Json
 from agent_core.store.people.rows import PlaceRow
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
@@ -43,6 +44,7 @@ from gateway.sessions.stopping import TurnStopping
 from gateway.shell.background import BackgroundCommands
 
 ALWAYS = "always"
+REDO_AT_ONCE = 50
 HERE = "here"
 COMMANDS = "commands"
 NEW_WORDS = sentence("A new conversation.")
@@ -88,7 +90,7 @@ class ConversationCommands:
         return {
             "new": self._new, "stop": self._stop, "retry": self.retry, "undo": self._undo,
             "model": self._model, "agent": self._agent, "queue": self._queue, "steer": self._steer,
-            "language": self._language,
+            "language": self._language, "redo": self._redo,
             "answer": self._asked,
         }  # fmt: skip
 
@@ -191,6 +193,39 @@ class ConversationCommands:
         for number, message in enumerate(messages):
             key = f"retry:{request.inbound.platform_key}:{number}"
             again = asked_in(message.inbound, request.origin)
+            await self._accepting.accept(replace(again, platform_key=key))
+        return CommandReply("")
+
+    async def _redo(self, request: Request) -> CommandReply:
+        """`/redo TURN [WORDS]`, which the page says for its buttons: from there on the conversation goes another way. What was there stays to be read.
+
+        If this is carried out once more, after a death, the message is the same and what follows from it is not taken back.
+        """
+        turn, _, words = request.words.strip().partition(" ")
+        queue = self._queues.known(request.key)
+        if queue is not None and queue.running is not None:
+            return CommandReply(speak("An answer is on its way. /stop it first, then /retry."))
+        first = await self._store.turns.one(turn)
+        mine = first is not None and first.session == request.owner.session
+        messages = await self._watching.messages_of(turn) if mine else ()
+        if first is None or not messages:
+            return CommandReply(
+                speak(
+                    "That was so long ago that I do not have your message as it came any more. Send it again, please."
+                )
+            )
+        number = first.number - 1
+        while behind := await self._store.turns.behind(request.owner.session, number, REDO_AT_ONCE):
+            for row in behind:
+                if not row.undone and row.first_message < request.inbox_id:
+                    change = SessionChange(undo=row.turn)
+                    await self._store.sessions.change(request.owner.session, request.owner.epoch, change)
+                    self._queues.take_back(request.key, row.turn)
+            number = behind[-1].number
+        self._queues.forget_memory(request.key)
+        said = [asked_in(one.inbound, request.origin) for one in messages]
+        for place, again in enumerate([in_other_words(said[0], words)] if words.strip() else said):
+            key = f"redo:{request.inbound.platform_key}:{place}"
             await self._accepting.accept(replace(again, platform_key=key))
         return CommandReply("")
 
@@ -338,6 +373,16 @@ def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
         return inbound
     moved = replace(origin, attachments=inbound.chat.attachments)
     return replace(inbound, chat=moved, surface=origin.address.platform)
+
+
+def in_other_words(inbound: Inbound, words: str) -> Inbound:
+    """A message with these words in the place of its own; what came beside them stays. Pure."""
+    first = inbound.input[0]
+    content: Json = words
+    if isinstance(first.content, list):
+        beside: list[Json] = [one for one in first.content if not (isinstance(one, dict) and one.get("type") == "text")]
+        content = [{"type": "text", "text": words}, *beside]
+    return replace(inbound, input=(replace(first, content=content),))
 
 
 async def drop_waiting(

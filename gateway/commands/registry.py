@@ -71,6 +71,11 @@ COMMANDS: tuple[CommandSpec, ...] = (
         sentence("the background tasks here, how far they are and what they have used (“/tasks stop NUMBER” ends one)"),
     ),
     CommandSpec("help", sentence("what can be done here"), changes=False),
+    CommandSpec(
+        "redo",
+        "ask a message once more, in other words if there are any; what came of it and after it is taken back",
+        hidden=True,
+    ),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),
     CommandSpec("press", "a button was pressed", hidden=True),

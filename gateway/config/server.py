@@ -76,6 +76,9 @@ class Server(Section):
     """Connections that may come from one address; this machine and trusted proxies have no such bound."""
     trusted_proxies: Texts = Field(default=(), examples=[["10.0.0.0/8"]])
     """Addresses or networks of proxies: they have no bound, those whom their X-Forwarded-For names have."""
+    identity_header: str = Field(default="", pattern=r"^([A-Za-z0-9-]{1,64})?$", examples=["X-Forwarded-User"])
+    """Header in which trusted_proxies say who somebody is: each is a person with a memory, budget and conversations of their own, and needs no
+    key. The proxy must set it itself, whatever it was sent. From any other address it is passed over, and without trusted_proxies from all."""
     header_seconds: float = Field(default=_DOOR.header_seconds, ge=0.1, le=600)
     """Seconds in which a request's headers have to come."""
     body_seconds: float = Field(default=_DOOR.body_seconds, ge=0.1, le=3_600)

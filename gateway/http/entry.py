@@ -16,6 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from typing_extensions import override
 
 from adapters.contract.pacing import worth_saying
+from adapters.http.behindproxy import BehindProxy
 from adapters.http.common import Problem, not_here, problem_response
 from adapters.http.entrance import NotJson, client_of, is_among, unreadable
 from agent_core.ports import Ids
@@ -76,8 +77,9 @@ DAMAGED_ROWS = "This cannot be read: the storage of the gateway is damaged there
 class EntryMiddleware:
     """`middleware` is the outermost one of the server."""
 
-    def __init__(self, keeper: Doorkeeper, ids: Ids, tell: Tell) -> None:
+    def __init__(self, keeper: Doorkeeper, ids: Ids, tell: Tell, proxies: BehindProxy) -> None:
         self._keeper = keeper
+        self._proxies = proxies
         self._ids = ids
         self._tell = tell
         self._open: Counter[str] = Counter()
@@ -101,6 +103,7 @@ class EntryMiddleware:
         door = self._keeper.door_of(request)
         if door is not None:
             door.begins(request)
+            self._proxies.note(request, door.peer)
         try:
             problem = unreadable(request.headers)
             if problem is not None:

@@ -13,12 +13,15 @@ from aiohttp import web
 
 from adapters.http import sessions
 from adapters.http.api.surface import ApiSettings, OpenAiApi
+from adapters.http.behindproxy import BehindProxy
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sealing import Seals
 from adapters.http.web import WebChat, WebSettings
+from adapters.http.written.highlighting import highlighted
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
+from agent_core.workers.pool import Workers
 from gateway.chats.platforms import Platforms
 from gateway.config.keyfiles import sealing_key
 from gateway.config.operatorkey import operator_key_of
@@ -71,6 +74,7 @@ async def open_doors(
     look: Look,
     routes: Sequence[web.RouteDef],
     keyring: Keyring,
+    workers: Workers,
     stack: AsyncExitStack,
 ) -> str:
     """Start the server, with what it serves besides; its address."""
@@ -92,8 +96,8 @@ async def open_doors(
         ids,
         Refusals(store, clock, ids, hub.tell),
     )
-    looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds)
-    listed = sessions.page_served(partial(_page_sessions, hub))
+    looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds, thinking=server.thinking)
+    listed = {**sessions.page_served(partial(_page_sessions, hub)), HttpRoute.HIGHLIGHT: highlighted(workers)}
     page = WebChat(hub, looks, clock, ids, listed, cache(partial(_page_commands, hub, chats)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
@@ -202,7 +206,7 @@ async def _listening(config: Config, app: web.Application, ids: SystemIds, tell:
         logger=ServersLog(),
     )
     keeper = Doorkeeper(limits, tell)
-    EntryMiddleware(keeper, ids, tell).connect(app)
+    EntryMiddleware(keeper, ids, tell, BehindProxy(server.identity_header, limits.trusted)).connect(app)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     assert runner.server is not None

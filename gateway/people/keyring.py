@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from adapters.contract.callers import EVERYTHING, Allowance, Caller, KeyTerms
+from adapters.contract.callers import EVERYTHING, PROXY, Allowance, Caller, KeyTerms
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules, Level
 from agent_core.ports import Clock, Ids
@@ -111,7 +111,7 @@ class Keyring:
 
     def holds(self, caller: Caller) -> bool:
         known = self._known.get(caller.key)
-        return not caller.key or (known is not None and known.good(self._clock.now_ms()))
+        return caller.key in ("", PROXY) or (known is not None and known.good(self._clock.now_ms()))
 
     def left(self, caller: Caller) -> Sequence[Allowance]:
         limit = self.terms(caller.key).minute_requests if caller.key else 0

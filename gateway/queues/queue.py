@@ -199,9 +199,14 @@ def steered_into(turn: Turn) -> frozenset[int]:
     return frozenset(item.inbox for item in (*turn.items, *turn.steers) if isinstance(item, PersonItem) and item.inbox)
 
 
+KEPT_THOUGHT_CHARS = 20_000
+"""So much of what a model thought is held of a turn that is over."""
+
+
 def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
     """A message and its turn, as a watcher of the session sees it."""
     closed = turn.exit is not None
+    thought = turn.thoughts.beginning(KEPT_THOUGHT_CHARS)
     return TurnSight(
         key=waiting.inbound.platform_key,
         order=waiting.arrival,
@@ -211,6 +216,8 @@ def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
         view=view(turn, now),
         at=waiting.received_at,
         summary=summary_of(turn) if closed else None,
+        thought=thought,
+        thought_chars=thought.chars,
     )
 
 

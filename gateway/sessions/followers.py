@@ -223,6 +223,8 @@ class WholeSessionFollower:
             turn=driver.identity.turn,
             view=driver.seen.current_view(),
             at=message.received_at,
+            thought=driver.turn.thoughts,
+            thought_chars=driver.turn.thoughts.chars,
         )
 
     @staticmethod

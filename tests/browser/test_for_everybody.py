@@ -18,7 +18,7 @@ from tests.serving import served
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "build" / "page-tools"
 """axe and TypeScript, as npm has them; made when they are first needed."""
-UNTYPED = ("attach.js", "markdown.js")
+UNTYPED = ("attach.js",)
 """Scripts that say nothing of their types."""
 PACKAGES = ("axe-core@4.14.1", "typescript@5.9.3")
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
+from adapters.http.written.texts import Growing, whole
 from gateway.daemon import Serving
 from tests.browser.computed import computed
 from tests.browser.test_page import opened
@@ -71,8 +72,8 @@ HOSTILE: dict[str, str] = {
 }  # fmt: skip
 
 
-MEASURED = """async ([name, text]) => {
-  const { markdown } = await import("/static/markdown.js");
+MEASURED = """async ([name, pieces]) => {
+  const { update } = await import("/static/written.js");
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   const box = document.createElement("div");
   box.className = "bubble";
@@ -83,7 +84,7 @@ MEASURED = """async ([name, text]) => {
   await next; // the rest is another task, and so all of it is after the mark
   performance.mark(name);
   await new Promise((resolve) => setTimeout(resolve));
-  box.append(markdown(text));
+  update(box, [], pieces);
   const height = document.getElementById("scroll").scrollHeight;
   await frame(); await frame(); await new Promise((resolve) => setTimeout(resolve));
   performance.mark("after " + name);
@@ -95,14 +96,14 @@ MEASURED = """async ([name, text]) => {
 
 async def test_no_answer_holds_the_readers_browser(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
-    await page.evaluate(MEASURED, ["first", "hello"])  # the module is read
+    await page.evaluate(MEASURED, ["first", whole("hello")])  # the module is read
     best: dict[str, float] = {}
     tries = 0
     while (names := [name for name in HOSTILE if best.get(name, FRAME_MS) > MOST_MS]) and tries < 3:
         tries += 1  # a processor that is shared is slower at times
         async with computed(browser, page) as found:
             for name in names:
-                await page.evaluate(MEASURED, [name, HOSTILE[name]])
+                await page.evaluate(MEASURED, [name, whole(HOSTILE[name])])
         best |= {name: min(best.get(name, FRAME_MS), found.between[name]) for name in names}
     print({name: f"{took:.0f} ms" for name, took in best.items()})
     assert not {name: took for name, took in best.items() if took > MOST_MS}
@@ -113,7 +114,8 @@ def turn(number: int, text: str, *, final: bool) -> dict[str, Any]:
     bubble: dict[str, Any] = {
         "key": "b",
         "kind": kind,
-        "text": text,
+        "patch": [0, None, *(whole(text) if final else Growing().nodes(text))],
+        "text": text if final else "",
         "final": final,
         "tool": "",
         "state": "",
@@ -150,7 +152,7 @@ async def longest_task(browser: Browser, url: str, events: list[list[dict[str, A
 
     page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
     await page.add_init_script('performance.mark("began")')
-    await page.route("**/events", told)
+    await page.route("**/events?changes=1", told)
     async with computed(browser, page) as found:
         await page.goto(url)
         await expect(page.locator(".turn")).to_have_count(turns, timeout=60_000)
@@ -175,22 +177,23 @@ async def test_nothing_of_a_long_answer_is_lost(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
     text = "\n".join(f"line {i} of it" for i in range(60_000))
     found = await page.evaluate(
-        """async (text) => {
-          const { markdown } = await import("/static/markdown.js");
+        """async (pieces) => {
+          const { update } = await import("/static/written.js");
           const box = document.createElement("div");
-          box.append(markdown(text));
+          update(box, [], pieces);
           for (let more; (more = [...box.querySelectorAll("button")].at(-1));) more.click();
           return box.textContent;
         }""",
-        text,
+        whole(text),
     )
     assert "".join(found.split()) == "".join(text.split())
 
 
-async def test_any_mix_of_marks_is_shown_without_an_error_and_no_letter_is_lost(browser: Browser, up: Serving):
+async def test_an_answer_in_any_pieces_is_in_the_end_what_it_is_at_once(browser: Browser, up: Serving):
+    """Whatever stood there before, and with what was selected."""
     page = await opened(browser, up.url)
     chance = random.Random(7)
-    pieces = [
+    marks = [
         "*",
         "**",
         "_",
@@ -214,16 +217,21 @@ async def test_any_mix_of_marks_is_shown_without_an_error_and_no_letter_is_lost(
         "x",
         " ",
     ]
-    for size in [*range(0, 300, 7), 3_000, 30_000, 90_000]:
-        text = "".join(chance.choice(pieces) for _ in range(size))
-        found = await page.evaluate(
-            """async (text) => {
-              const { markdown } = await import("/static/markdown.js");
-              const box = document.createElement("div");
-              box.append(markdown(text));
-              return [...box.querySelectorAll("a")].map((a) => a.href).join("") + box.textContent;
+    for size in [*range(0, 300, 20), 3_000]:
+        text = "".join(chance.choice(marks) for _ in range(size))
+        growing, seen = Growing(), list[Any]()
+        for at in sorted(chance.choices(range(size + 1), k=8)):
+            seen.append(growing.nodes(text[:at]))
+        same = await page.evaluate(
+            """async ([seen, last]) => {
+              const { update } = await import("/static/written.js");
+              const [grown, once] = [document.createElement("div"), document.createElement("div")];
+              let before = [];
+              for (const now of [...seen, last]) { update(grown, before, now); before = now; }
+              update(once, [], last);
+              once.normalize(); grown.normalize();
+              return grown.isEqualNode(once);
             }""",
-            text,
+            [seen, whole(text)],
         )
-        for letter in "wx":
-            assert found.count(letter) >= text.count(letter) - text.count("```"), (letter, text[:300])
+        assert same, text[:300]

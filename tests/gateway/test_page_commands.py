@@ -11,6 +11,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.contract.base import FromApi, SessionKey
+from agent_core.jsonvalue import Json
+from agent_core.messages import InputMessage
+from gateway.commands.conversation import in_other_words
 from gateway.commands.registry import COMMANDS
 from gateway.daemon import Serving
 from gateway.queues.pageanswers import OWN
@@ -102,6 +106,62 @@ async def test_retry_answers_once_more_and_marks_what_was_there(tab: Tab):
                 break
     assert sorted(one["undone"] for one in seen) == [False, True]
     assert {one["person"] for one in seen} == {"hello"}
+
+
+async def settled(tab: Tab, number: int) -> list[dict[str, Any]]:
+    """All messages in their order, when there are so many and all are over."""
+    async with asyncio.timeout(30):
+        while True:
+            seen = sorted((await tab.sees('"key"')).values(), key=lambda one: one["order"])
+            if len(seen) == number and all(one["state"] == "closed" for one in seen):
+                return seen
+            await asyncio.sleep(0.05)
+
+
+async def test_a_message_in_other_words_takes_its_place_and_what_followed_can_still_be_read(tab: Tab):
+    for number, words in enumerate(("first", "second", "third"), 1):
+        await tab.says(words)
+        await settled(tab, number)
+    second = (await settled(tab, 3))[1]
+    assert (await tab.says(f"/redo {second['turn']} the second, in other words"))["command"] == "redo"
+    seen = await settled(tab, 4)
+    assert [(one["person"], one["undone"]) for one in seen] == [
+        ("first", False), ("second", True), ("third", True), ("the second, in other words", False),
+    ]  # fmt: skip
+    assert "second, in other words" in seen[3]["bubbles"][-1]["text"]
+
+
+async def test_an_answer_is_given_once_more_from_anywhere_and_once_however_often_it_is_sent(tab: Tab):
+    for number, words in enumerate(("first", "second"), 1):
+        await tab.says(words)
+        await settled(tab, number)
+    first = (await settled(tab, 2))[0]
+    for _ in range(3):
+        await tab.says(f"/redo {first['turn']}", key="the-one-redo")
+    seen = await settled(tab, 3)
+    assert [(one["person"], one["undone"]) for one in seen] == [("first", True), ("second", True), ("first", False)]
+
+
+def test_other_words_keep_what_came_beside_them():
+    picture: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    said = InputMessage([{"type": "text", "text": "old words"}, picture])
+    inbound = FromApi(
+        account="web", platform_key="k", session=SessionKey("web", "page", "c"), input=(said,), surface="web", memory_scope="web"
+    )  # fmt: skip
+    (other,) = in_other_words(inbound, "new words").input
+    assert other.content == [{"type": "text", "text": "new words"}, picture]
+
+
+async def test_the_turn_of_another_conversation_is_not_asked_again(up: Serving, tab: Tab):
+    await tab.says("mine")
+    turn = (await settled(tab, 1))[0]["turn"]
+    async with aiohttp.ClientSession(read_bufsize=2**20) as http:
+        other = Tab(http, up.url, "c-another-one")
+        await other.says("hello")
+        await settled(other, 1)
+        await other.says(f"/redo {turn} steal it")
+        await other.sees("Send it again, please")
+    assert not (await settled(tab, 1))[0]["undone"]
 
 
 @pytest.mark.parametrize("text", ["/etc/hosts is what?", "/", "what does /memory do?", "/press why:x", "/happen {}"])

@@ -33,6 +33,9 @@ why not.
 Names that begin with `c-` belong to one browser where no key says whose they are: each request for them has the header `X-Outspoken-Browser`, 8 to 64 letters, digits, - or _, which the browser makes up
 and tells nobody else. `GET /api/conversations` lists those of the key's person or of this browser.
 
+With `?changes=1` the page itself is told less: of each message what changed, and of what the model says not its Markdown but the elements that are new. That form
+may change with every version.
+
 To say something: `POST /api/sessions/SESSION/messages` with `{"id": …, "text": …}`; 202 is said when it is stored, and the same `id` again is the same message. `POST …/stop` stops the turn that runs,
 `POST …/approvals` with `{"turn": …, "call": …, "approve": true}` answers a bubble of the kind `approval`, and `GET /api/turns/TURN/why` tells the story of a turn. Their shapes are in
 `/openapi.json`.

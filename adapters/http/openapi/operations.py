@@ -177,6 +177,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
             "First what there is, then what changes; each message is whole each time.", None, (Media.EVENTS,),
             {"snapshot": at.PageMessage, "turns": at.PageMessage},
         )},
+        query=(QueryParameter("changes", {"type": "string", "enum": ["1"]}, "Only what changed, with texts as the page shows them; its form may change with every version."),),
     ),
     R.SAY: ApiOperation(
         {"202": ApiAnswer("It is stored, and will be answered.", at.SaidMessage)}, ("404", "413", "415", "422", "429", "507"), at.MessageToSay,
@@ -196,6 +197,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
             QueryParameter("format", {"type": "string", "enum": ["json", "markdown"], "default": "json"}, "How it is written."),
         ),
     ),
+    R.HIGHLIGHT: ApiOperation(_ok(at.Colours), ("413",), at.Code),
     R.WHY: ApiOperation(_ok(at.Story)),
 
     R.MCP: ApiOperation(

@@ -238,6 +238,20 @@ class StopAnswer(TypedDict):
     words: str
 
 
+class Code(TypedDict):
+    """A piece of code."""
+
+    language: Annotated[str, StringConstraints(max_length=30)]
+    text: str
+
+
+class Colours(TypedDict):
+    """How it is coloured."""
+
+    runs: list[tuple[Literal["", "comment", "string", "number", "keyword", "name", "bad"], int]]
+    """Kinds of text, and how many characters belong to each, in order; empty if its language is not known, it is long, or it took too long."""
+
+
 class PageConversation(TypedDict):
     """A conversation in the page's list."""
 

@@ -92,13 +92,3 @@ export function reconcile(box, wanted) {
   }
   for (const left of there.values()) left.remove();
 }
-
-/** Puts new children into a box, but keeps those at its beginning that are the same: text that grows leaves what stands before it alone.
- * @param {HTMLElement} box @param {DocumentFragment} fresh */
-export function grow(box, fresh) {
-  const wanted = [...fresh.childNodes];
-  let same = 0;
-  while (same < wanted.length && same < box.childNodes.length && box.childNodes[same].isEqualNode(wanted[same])) same += 1;
-  while (box.childNodes.length > same) box.lastChild?.remove();
-  box.append(...wanted.slice(same));
-}

@@ -6,11 +6,11 @@ import * as list from "./list.js";
 import * as menu from "./menu.js";
 import { NoKey, ask, askKey, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
-import { lingers, sayNews, text, turnNode } from "./turns.js";
+import { lingers, merged, sayNews, text, turnNode } from "./turns.js";
 import { fill, say } from "./words.js";
 
 /** @typedef {import("./turns.js").Turn} Turn */
-/** @typedef {{id: string, session: string, text: string, at: number, accepted: boolean, refused?: string, model?: string, files?: string[]}} Unsent */
+/** @typedef {{id: string, session: string, text: string, at: number, accepted: boolean, refused?: string, model?: string, files?: string[], shown?: string}} Unsent */
 
 const SILENCE_MS = 25_000;
 const NAME = /^[A-Za-z0-9_-]{8,64}$/;
@@ -26,6 +26,7 @@ let failures = 0;
 let lostSince = 0;
 let lostSaid = false;
 let noKey = false;
+let editing = "";
 
 const files = attaching($("composer"), $("text"), () => { fit(); renderSoon(); });
 
@@ -54,12 +55,12 @@ function moveOld() {
   store.set("draft", null);
 }
 
-/** @param {string} words @param {boolean} [enclosed] What is attached goes along: not with words that a button says. */
-function speak(words, enclosed = false) {
+/** @param {string} words @param {boolean} [enclosed] What is attached goes along: not with words that a button says. @param {string} [shown] In their place. */
+function speak(words, enclosed = false, shown = "") {
   const model = $("model").value;
   const id = store.fresh();
   const names = enclosed ? files.take(id) : [];
-  keep({ id, session, text: words, at: Date.now(), accepted: false, ...(model ? { model } : {}), ...(names.length ? { files: names } : {}) });
+  keep({ id, session, text: words, at: Date.now(), accepted: false, ...(shown ? { shown } : {}), ...(model ? { model } : {}), ...(names.length ? { files: names } : {}) });
   render();
   toEnd();
   deliver();
@@ -112,7 +113,7 @@ async function follow() {
   const alive = () => { clearTimeout(silence); silence = setTimeout(() => mine.abort("silent"), SILENCE_MS); };
   try {
     alive();
-    const response = await call(`/api/sessions/${session}/events`, { signal: mine.signal });
+    const response = await call(`/api/sessions/${session}/events?changes=1`, { signal: mine.signal });
     if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);
     noKey = false;
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -153,11 +154,12 @@ function receive(block) {
   const first = event === "snapshot";
   if (first) turns = new Map();
   let ended = false;
-  for (const turn of /** @type {Turn[]} */ (JSON.parse(data))) {
-    const [of, said] = turn.key.split(":");
-    const id = of === session && said ? said : turn.key; // what a command or the gateway began has a key of its own
+  for (const news of JSON.parse(data)) {
+    const [of, said] = news.key.split(":");
+    const id = of === session && said ? said : news.key; // what a command or the gateway began has a key of its own
     const was = before.get(id);
-    const same = was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
+    const turn = merged(news, first ? undefined : was);
+    const same = first && was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
     turns.set(id, same ? was : turn);
     if (!first || before.size) sayNews(turn, was);
     const came = turn.state === "closed" && !turn.person && !was && !first; // a reminder, which no turn told
@@ -221,12 +223,16 @@ function renderSoon() {
 
 const doing = {
   say: speak,
-  /** @param {string} words */
-  edit: (words) => {
+  /** @param {string} words @param {string} [turn] The turn in whose place the words come. */
+  edit: (words, turn = "") => {
+    editing = turn;
     $("text").value = words;
     typed();
     $("text").focus();
+    if (turn) announce(say("editing"));
   },
+  /** @param {string} turn @param {string} words Empty: those that were said. */
+  redo: (turn, words) => speak(`/redo ${turn} ${words}`.trim(), false, words || say("again")),
   /** @param {string} turn @param {string} callId @param {boolean} approve @param {string} lasts */
   decide: (turn, callId, approve, lasts) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, approve, lasts }) }),
   /** @param {string} turn @param {string} callId @param {string} words */
@@ -273,7 +279,7 @@ function unsentNode(message) {
     hint.append(" ", button(say("edit"), () => { drop(message.id); doing.edit(message.text); render(); }),
       " ", button(say("remove"), () => { drop(message.id); render(); }));
   }
-  const shown = [message.text, ...(message.files ?? []).map((name) => `📎 ${name}`)].filter(Boolean).join("\n");
+  const shown = [message.shown ?? message.text, ...(message.files ?? []).map((name) => `📎 ${name}`)].filter(Boolean).join("\n");
   return node("li", "turn unsent", node("div", "person", ...text(shown)), hint);
 }
 
@@ -288,6 +294,8 @@ function fit() {
 
 function typed() {
   fit();
+  if (!$("text").value) editing = "";
+  $("editing").hidden = !editing;
   menu.typed();
   store.set(`draft.${session}`, $("text").value || null);
 }
@@ -299,6 +307,8 @@ function go(name) {
   if (location.hash.slice(1) !== session) history.replaceState(null, "", `#${session}`);
   turns = new Map();
   items.clear();
+  editing = "";
+  $("editing").hidden = true;
   $("text").value = store.get(`draft.${session}`, "");
   $("model").value = store.get(`model.${session}`, "");
   fit();
@@ -374,13 +384,16 @@ $("composer").addEventListener("submit", (/** @type {Event} */ event) => {
   event.preventDefault();
   const words = $("text").value.trim();
   if (!words && !files.any()) return;
+  const turn = editing;
   $("text").value = "";
   typed();
   const [first, ...rest] = words.split(/\s+/);
   if (first === "/new" && !files.any()) { begun(); if (rest.length) speak(words.slice(first.length).trim()); return; }
   if (["/model", "/agent"].includes(first) && rest.length === 1) choose(rest[0]);
-  speak(words, true);
+  if (turn) doing.redo(turn, words);
+  else speak(words, true);
 });
+$("noedit").addEventListener("click", () => { $("text").value = ""; typed(); $("text").focus(); });
 $("text").addEventListener("input", typed);
 $("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (menu.key(event)) return;
@@ -390,6 +403,7 @@ $("model").addEventListener("change", () => store.set(`model.${session}`, $("mod
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
   if (document.body.classList.contains("drawer")) { drawer(false); $("drawer").focus(); }
+  else if (editing) $("noedit").click();
   else if (!$("stop").hidden) stop();
 });
 $("stop").addEventListener("click", stop);

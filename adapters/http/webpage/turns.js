@@ -1,13 +1,13 @@
 // A turn on the screen: what was said, what is done about it, what came of it.
 
-import { announce, button, copy, grow, node, reconcile } from "./dom.js";
-import { markdown, plain, words } from "./markdown.js";
+import { announce, button, copy, node, reconcile } from "./dom.js";
 import { ask } from "./net.js";
 import { many, say } from "./words.js";
+import { colours, patched, plain, update, words } from "./written.js";
 
-/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[]}} Bubble */
-/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean}} Turn */
-/** @typedef {{say: (text: string) => void, edit: (text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
+/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[], arguments?: string, result?: string, pieces?: import("./written.js").Piece[]}} Bubble */
+/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean, thoughts?: [string, string][]}} Turn */
+/** @typedef {{say: (text: string) => void, edit: (text: string, turn: string) => void, redo: (turn: string, text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
 const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
@@ -15,6 +15,28 @@ const TEXTS = ["answer", "interim", "partial"];
 
 /** @param {string} said @returns {(Node | string)[]} */
 export const text = (said) => (said.length > 4000 ? [plain(said)] : words(said));
+
+/** A message as it is now: what came of it, and what it was before where that has not changed. @param {any} came @param {Turn | undefined} before @returns {Turn} */
+export function merged(came, before) {
+  const bubbles = came.bubbles.map((/** @type {any} */ news) => {
+    const was = before?.bubbles.find((b) => b.key === news.key);
+    const { patch, ...said } = news;
+    const now = "kind" in said ? said : was;
+    return patch ? { ...now, pieces: patched(was?.pieces ?? [], patch) } : was === now ? was : { ...now, pieces: was?.pieces };
+  });
+  return { ...came, person: came.person ?? before?.person ?? "", bubbles, thoughts: thoughtsOf(before?.thoughts ?? [], came.thought ?? []) };
+}
+
+/** What was thought, and what has been thought since, each with the bubble behind which it was. @param {[string, string][]} before @param {[string, string][]} came @returns {[string, string][]} */
+function thoughtsOf(before, came) {
+  const all = [...before];
+  for (const [behind, words] of came) {
+    const last = all.at(-1);
+    if (last && last[0] === behind) all[all.length - 1] = [behind, last[1] + words];
+    else all.push([behind, words]);
+  }
+  return all;
+}
 
 /** What was told of a stall, and until when it stays. @type {Map<string, {text: string, since: number}>} */
 const told = new Map();
@@ -24,7 +46,7 @@ const told = new Map();
 export function turnNode(turn, before, doing) {
   const item = before ?? node("li", "turn");
   /** @type {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} */
-  const parts = turn.person ? [{ key: "person", state: turn.person, make: () => personNode(turn, doing) }] : [];
+  const parts = turn.person ? [{ key: "person", state: JSON.stringify([turn.person, turn.state === "closed", turn.undone]), make: () => personNode(turn, doing) }] : [];
   if (turn.state === "queued") {
     const place = say("queued", { n: turn.position });
     parts.push({ key: "hint", state: place, make: () => node("div", "hint", place) });
@@ -37,20 +59,33 @@ export function turnNode(turn, before, doing) {
     parts.push({ key: `steps-${mine[0].key}`, state: JSON.stringify([mine, closed]), make: (was) => stepsNode(mine, closed, was) });
     steps = [];
   };
+  /** @param {string} behind */
+  const thought = (behind) => {
+    for (const [place, words] of turn.thoughts ?? []) {
+      if (place !== behind) continue;
+      flush();
+      parts.push({ key: `thought-${place}`, state: String(words.length), make: (was) => thoughtNode(words, was) });
+    }
+  };
+  thought("");
+  let last = "";
   for (const bubble of turn.bubbles) {
+    if (last) thought(last);
+    last = bubble.key;
     if (bubble.kind === "activity") { steps.push(bubble); continue; }
     flush();
     if (bubble.kind === "status") continue;
     const kind = TEXTS.includes(bubble.kind) ? "text" : bubble.kind;
-    const state = JSON.stringify([bubble.kind, bubble.text, bubble.kind === "question" && bubble.final, bubble.whole, bubble.actions, TEXTS.includes(bubble.kind) || turn.turn]);
+    const state = kind === "text" ? textState(bubble) : JSON.stringify([bubble.text, bubble.kind === "question" && bubble.final, bubble.whole, bubble.actions, turn.turn]);
     parts.push({ key: `${kind}-${bubble.key}`, state, make: (was) => bubbleNode(bubble, turn, was, doing) });
   }
   flush();
+  if (last) thought(last);
   const status = statusOf(turn, doing);
   const over = status !== "" && status !== say("working") && !turn.bubbles.some((b) => b.kind === "status");
   if (status) parts.push({ key: "status", state: `${status}${over}${turn.state}`, make: (was) => statusNode(status, over ? (turn.state === "closed" ? "past" : "status past") : "status", was) });
   const answer = turn.bubbles.filter((b) => b.kind === "answer").map((b) => b.text).join("\n\n");
-  if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer]), make: () => footNode(turn, answer, doing) });
+  if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer, turn.undone]), make: () => footNode(turn, answer, doing) });
   reconcile(turn.undone ? folded(item, turn) : item, parts);
   return item;
 }
@@ -104,7 +139,7 @@ function personNode(turn, doing) {
   said.dir = "auto";
   const acts = node("div", "acts",
     button(say("copy"), (event) => copy(turn.person, /** @type {HTMLElement} */ (event.currentTarget), said)),
-    button(say("edit"), () => doing.edit(turn.person), say("edit.hint")));
+    button(say("edit"), () => doing.edit(turn.person, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")));
   return node("div", "mine", node("span", "hidden", say("said.you")), said, acts);
 }
 
@@ -115,13 +150,26 @@ function bubbleNode(bubble, turn, was, doing) {
   if (bubble.kind === "approval") return approvalNode(bubble, turn, doing);
   if (bubble.kind === "decided") return node("div", "mended", bubble.text);
   if (bubble.kind === "question") return questionNode(bubble, turn, doing);
+  if (bubble.kind === "file") return node("div", "bubble file", ...text(bubble.text));
   const box = was ?? node("div", "");
   box.className = `bubble ${bubble.kind}`;
-  box.dir = "auto";
-  const fresh = document.createDocumentFragment();
-  fresh.append(markdown(bubble.text));
-  grow(box, fresh);
+  const pieces = bubble.pieces ?? [];
+  update(box, shown.get(box) ?? [], pieces);
+  shown.set(box, pieces);
+  if (bubble.final) colours(box);
   return box;
+}
+
+/** Which pieces a box shows. @type {WeakMap<HTMLElement, import("./written.js").Piece[]>} */
+const shown = new WeakMap();
+/** A name for the pieces of a text, another one whenever they are others. @type {WeakMap<object, number>} */
+const names = new WeakMap();
+let named = 0;
+/** @param {Bubble} bubble */
+function textState(bubble) {
+  const pieces = bubble.pieces ?? [];
+  if (!names.has(pieces)) names.set(pieces, (named += 1));
+  return `${bubble.kind} ${bubble.final} ${names.get(pieces)}`;
 }
 
 /** @param {Turn} turn @param {string} answer @param {Doing} doing */
@@ -134,13 +182,13 @@ function footNode(turn, answer, doing) {
     const shown = from.closest(".turn")?.querySelector(".answer");
     copy(answer, from, shown ?? undefined);
   }));
-  if (turn.person.trim()) foot.append(button(say("again"), () => doing.say(turn.person), say("again.hint")));
+  if (turn.person.trim() && turn.turn && !turn.undone) foot.append(button(say("again"), () => doing.redo(turn.turn, ""), say("again.hint")));
   return foot;
 }
 
 /** @param {Bubble[]} bubbles @param {boolean} closed @param {HTMLElement | null} was */
 function stepsNode(bubbles, closed, was) {
-  const rows = bubbles.map((b) => ({ key: b.key, state: JSON.stringify(b), make: () => activityNode(b) }));
+  const rows = bubbles.map((b) => ({ key: b.key, state: JSON.stringify(b), make: (/** @type {HTMLElement | null} */ before) => activityNode(b, before) }));
   if (!closed) {
     const open = was?.tagName === "DIV" ? was : node("div", "steps open");
     reconcile(open, rows);
@@ -155,8 +203,45 @@ function stepsNode(bubbles, closed, was) {
   return made;
 }
 
+/** What the model thought: folded, as it is no answer. @param {string} words @param {HTMLElement | null} was */
+function thoughtNode(words, was) {
+  const made = was ?? node("details", "thought", node("summary", "", say("thought")), node("div", ""));
+  const shown = /** @type {HTMLElement} */ (made.lastElementChild);
+  const fill = () => { if (/** @type {HTMLDetailsElement} */ (made).open) shown.replaceChildren(...text(words)); };
+  made.ontoggle = fill;
+  shown.dir = "auto";
+  fill();
+  return made;
+}
+
+/** A call's arguments as one reads them. @param {string} written */
+function readable(written) {
+  try { return JSON.stringify(JSON.parse(written), null, 2); } catch { return written; }
+}
+
+/** What a call was given and what it gave. @param {string} name @param {string} shown */
+function part(name, shown) {
+  const box = node("pre", "", ...text(shown));
+  box.tabIndex = 0;
+  box.dir = "auto";
+  return node("div", "part", node("small", "", say(name)), box);
+}
+
+/** A call: its line, and when it is opened all of it. @param {Bubble} b @param {HTMLElement | null} was */
+function activityNode(b, was) {
+  const line = activityLine(b);
+  const given = b.arguments && b.arguments.trim() !== "{}" ? b.arguments : "";
+  if (!given && !b.result) return line;
+  const made = /** @type {HTMLDetailsElement} */ (node("details", "call"));
+  const summary = node("summary", "", line);
+  made.append(summary, ...(given ? [part("call.arguments", readable(given))] : []), ...(b.result ? [part("call.result", b.result)] : []));
+  made.open = was instanceof HTMLDetailsElement && was.open;
+  if (was && was.contains(document.activeElement)) setTimeout(() => summary.focus());
+  return made;
+}
+
 /** @param {Bubble} b */
-function activityNode(b) {
+function activityLine(b) {
   const mark = node("span", "mark", MARKS[b.state] ?? "·");
   mark.setAttribute("aria-hidden", "true");
   const state = say(`activity.${b.state}`);

@@ -1,0 +1,214 @@
+// What the gateway has read of the model's Markdown, as elements: lists of a name, its facts, and children. Never innerHTML: whatever a model writes stays text.
+
+import { button, copy, node } from "./dom.js";
+import { ask } from "./net.js";
+import { say } from "./words.js";
+
+/** @typedef {string | any[]} Piece a text, or [name, facts or null, ...children] */
+
+const SAFE = /^(https?:|mailto:)/i;
+const PLAIN = ["p", "h1", "h2", "h3", "h4", "hr", "ul", "ol", "li", "blockquote", "thead", "tbody", "tr", "th", "td", "strong", "em", "del", "code", "br", "wbr"];
+const ANY_WAY = ["p", "h1", "h2", "h3", "h4", "ul", "ol", "blockquote", "td", "th"]; // each may be written from the right
+const UNBROKEN = 200; // a browser needs long for a run without a place to break
+const CHUNK = 4_000;
+const AT_ONCE = 300_000;
+const COLOURED = 20_000;
+
+// Text as it is. The places to break that are put into a long run are not seen, and not copied.
+/** @param {string} text @returns {(Node | string)[]} */
+export function words(text) {
+  const long = /[^\s]{201,}/g; // UNBROKEN
+  /** @type {(Node | string)[]} */
+  const out = [];
+  let at = 0;
+  for (let found = long.exec(text); found; found = long.exec(text)) {
+    const end = found.index + found[0].length;
+    for (let from = found.index; from < end;) {
+      let to = Math.min(end, from + UNBROKEN);
+      if (to < end && (text.charCodeAt(to) & 0xfc00) === 0xdc00) to += 1;
+      out.push(text.slice(at, to), document.createElement("wbr"));
+      at = from = to;
+    }
+  }
+  if (at < text.length) out.push(text.slice(at));
+  return out;
+}
+
+// Text as it was written, in blocks that cost nothing as long as they are not on the screen.
+/** @param {string} text @returns {HTMLElement} */
+export function plain(text) {
+  const box = node("div", "plain");
+  let at = 0;
+  while (at < text.length && at < AT_ONCE) {
+    let to = Math.min(text.length, at + CHUNK);
+    if (to < text.length) {
+      const line = text.lastIndexOf("\n", to - 1) + 1;
+      if (line > at) to = line;
+      else if ((text.charCodeAt(to) & 0xfc00) === 0xdc00) to += 1;
+    }
+    box.append(node("div", "", ...words(text.slice(at, to))));
+    at = to;
+  }
+  if (at < text.length) {
+    const more = button(say("more", { n: (text.length - at).toLocaleString("en") }), () => more.replaceWith(plain(text.slice(at))));
+    box.append(more);
+  }
+  return box;
+}
+
+/** What a patch makes of pieces: so many stay, the next one grows, others follow. @param {Piece[]} pieces @param {any[]} patch @returns {Piece[]} */
+export function patched(pieces, [keep, inner, ...more]) {
+  if (inner === null) return [...pieces.slice(0, keep), ...more];
+  const old = pieces[keep];
+  const grown = typeof inner === "string" ? old + inner : [old[0], old[1], ...patched(/** @type {any[]} */ (old.slice(2)), inner)];
+  return [...pieces.slice(0, keep), grown, ...more];
+}
+
+/** Where the children of a made element are. @type {WeakMap<Node, HTMLElement>} */
+const inside = new WeakMap();
+
+/** @param {Piece} piece @returns {Node} */
+function made(piece) {
+  if (typeof piece === "string") return document.createTextNode(piece);
+  const [name, facts, ...children] = piece;
+  const [outer, inner] = element(name, facts ?? {}, children);
+  if (name !== "plain") inner.append(...children.map(made));
+  inside.set(outer, inner);
+  return outer;
+}
+
+/** The element of this name, and the one within it that has the children. @param {string} name @param {any} facts @param {Piece[]} children @returns {[HTMLElement, HTMLElement]} */
+function element(name, facts, children) {
+  switch (name) {
+    case "a": {
+      const link = node("a", "");
+      if (SAFE.test(facts.href)) follow(/** @type {HTMLAnchorElement} */ (link), facts.href);
+      return [link, link];
+    }
+    case "picture": return both(picture(facts));
+    case "box": {
+      const box = node("span", "box", facts.on ? "☑" : "☐");
+      box.role = "img";
+      box.ariaLabel = say(facts.on ? "task.done" : "task.open");
+      return both(box);
+    }
+    case "formula": return both(node("code", facts.display ? "formula display" : "formula"));
+    case "part": return both(node("div", "part"));
+    case "plain": return both(plain(String(children[0] ?? "")));
+    case "pre": return codeBlock(facts.language);
+    case "table": {
+      const table = node("table", "");
+      const box = node("div", "tablebox", table);
+      box.tabIndex = 0; // it scrolls, also by keys
+      box.role = "group";
+      box.ariaLabel = say("table");
+      return [box, table];
+    }
+    default: {
+      const plainly = node(PLAIN.includes(name) ? name : "span", facts.align ? `to-${facts.align}` : "");
+      if (name === "ol") /** @type {HTMLOListElement} */ (plainly).start = facts.start;
+      if (ANY_WAY.includes(name)) plainly.dir = "auto";
+      return both(plainly);
+    }
+  }
+}
+
+/** @param {HTMLElement} one @returns {[HTMLElement, HTMLElement]} */
+const both = (one) => [one, one];
+
+/** @param {HTMLAnchorElement} link @param {string} href */
+function follow(link, href) {
+  link.href = href;
+  link.rel = "noopener noreferrer nofollow";
+  link.target = "_blank";
+}
+
+/** A picture elsewhere: whoever has it hears of its reader only when they open it. @param {{href: string, alt: string}} facts */
+function picture(facts) {
+  const link = /** @type {HTMLAnchorElement} */ (node("a", "picture"));
+  let host = facts.href;
+  try { host = new URL(facts.href).host; } catch { /* it is shown as it is */ }
+  link.textContent = `${facts.alt ? `${facts.alt} ` : ""}(${say("picture", { host })})`;
+  if (SAFE.test(facts.href)) follow(link, facts.href);
+  return link;
+}
+
+/** @param {string} language @returns {[HTMLElement, HTMLElement]} */
+function codeBlock(language) {
+  const shown = node("code", "");
+  const box = node("pre", "", shown);
+  box.tabIndex = 0; // it scrolls, also by keys
+  box.dir = "ltr";
+  const copies = button(say("copy"), () => copy(shown.textContent ?? "", copies, shown));
+  copies.setAttribute("aria-label", say("copy.code"));
+  const whole = node("div", "code", node("div", "codehead", node("span", "", language), copies), box);
+  whole.dataset.language = language;
+  return [whole, shown];
+}
+
+/** Makes what is shown of some pieces what is to be shown of others. What is the same stays, with its selection, its focus and what was opened in it.
+ * @param {HTMLElement} box @param {Piece[]} before @param {Piece[]} now */
+export function update(box, before, now) {
+  let at = 0;
+  while (at < before.length && at < now.length && grown(box.childNodes[at], before[at], now[at])) at += 1;
+  while (box.childNodes.length > at) box.lastChild?.remove();
+  box.append(...now.slice(at).map(made));
+}
+
+/** Whether what is shown of a piece is now what is to be shown of the other. @param {Node} shown @param {Piece} before @param {Piece} now */
+function grown(shown, before, now) {
+  if (before === now) return true;
+  if (typeof before === "string") {
+    if (typeof now !== "string" || !now.startsWith(before)) return false;
+    /** @type {Text} */ (shown).appendData(now.slice(before.length));
+    return true;
+  }
+  if (typeof now === "string" || before[0] !== now[0] || now[0] === "plain" || JSON.stringify(before[1]) !== JSON.stringify(now[1])) return false;
+  update(/** @type {HTMLElement} */ (inside.get(shown)), before.slice(2), now.slice(2));
+  return true;
+}
+
+// ---------------------------------------------------------------- colours of code, drawn over it: the text stays as it is
+
+const COLOURS = ["comment", "string", "number", "keyword", "name", "bad"];
+const drawn = typeof Highlight === "function" && CSS.highlights ? Object.fromEntries(COLOURS.map((kind) => [kind, new Highlight()])) : null;
+if (drawn) for (const kind of COLOURS) CSS.highlights.set(`code-${kind}`, drawn[kind]);
+
+const seen = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    colour(/** @type {HTMLElement} */ (target));
+  }
+});
+
+/** Colours the code in a text that does not grow any more, as soon as it is on the screen. @param {HTMLElement} box */
+export function colours(box) {
+  if (!drawn) return;
+  for (const code of /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll(".code"))) if (code.dataset.language) seen.observe(code);
+}
+
+/** @param {HTMLElement} code */
+async function colour(code) {
+  const shown = code.querySelector("code");
+  const text = shown?.textContent ?? "";
+  if (!shown || !drawn || !text || text.length > COLOURED) return;
+  let runs;
+  try {
+    ({ runs } = await ask("/api/highlight", { method: "POST", body: JSON.stringify({ language: code.dataset.language, text }) }));
+  } catch { return; } // it can be read without
+  if (shown.textContent !== text) return;
+  const walker = document.createTreeWalker(shown, NodeFilter.SHOW_TEXT);
+  let [piece, at] = [walker.nextNode(), 0];
+  for (const [kind, length] of runs) {
+    let left = length;
+    while (left > 0 && piece) {
+      const chars = [.../** @type {Text} */ (piece).data.slice(at, at + 2 * left)].slice(0, left); // characters, as the gateway counts them
+      const to = at + chars.join("").length;
+      if (kind in drawn) drawn[kind].add(new StaticRange({ startContainer: piece, startOffset: at, endContainer: piece, endOffset: to }));
+      left -= chars.length;
+      if (to >= /** @type {Text} */ (piece).data.length) [piece, at] = [walker.nextNode(), 0];
+      else at = to;
+    }
+  }
+}

@@ -1,0 +1,120 @@
+"""What can be done with a message, and what is folded in an answer, in a real browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Route, expect
+
+from gateway.daemon import Serving
+from tests.browser.test_for_everybody import found_by_axe
+from tests.browser.test_for_everybody import tools as tools
+from tests.browser.test_hostile_page import turn
+from tests.browser.test_page import finished, opened, say, shot
+from tests.browser.test_page import pytestmark as pytestmark
+
+RICH = """# An answer
+
+1. First install it:
+   ```bash
+   pip install thing  # once
+   ```
+2. Then
+   - [x] write
+   - [ ] test
+
+| Name | Description of the thing | Price | More | Even more of it |
+|:-----|:------------------------:|------:|------|-----------------|
+| Apple | a fruit that is red or green | 1.20 | yes | and so on it goes |
+
+\\[ E = mc^2 \\]
+
+שלום עולם, זה טקסט מימין לשמאל.
+
+![A cat](https://pictures.example.org/cat.png)
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_an_earlier_message_is_changed_and_what_was_there_can_still_be_read(
+    browser: Browser, up: Serving, tools: Path, width: int
+):
+    page = await opened(browser, up.url, width=width, height=844)
+    await say(page, "first words")
+    await finished(page)
+    await say(page, "list files")
+    await finished(page, 2)
+    first = page.locator(".turn").first
+    await first.get_by_role("button", name="Edit").click()
+    await expect(page.locator("#editing")).to_contain_text("You change an earlier message")
+    assert await found_by_axe(page, tools) == []
+    await page.fill("#text", "other words")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("details.undone")).to_have_count(2)
+    await expect(page.locator(".turn > .answer")).to_contain_text("other words")
+    await expect(page.locator("#editing")).to_be_hidden()
+    await page.locator("details.undone summary").first.click()
+    await expect(page.locator("details.undone .answer").first).to_contain_text("first words")
+    await page.locator(".turn").last.get_by_role("button", name="Regenerate").click()
+    await expect(page.locator("details.undone")).to_have_count(3)
+    await finished(page, 4)
+    assert await found_by_axe(page, tools) == []
+    await shot(page, f"edited-{width}")
+
+
+async def test_a_calls_arguments_and_result_are_folded(browser: Browser, up: Serving, tools: Path):
+    page = await opened(browser, up.url)
+    await say(page, "write notes.txt: buy milk and then read notes.txt")
+    await finished(page)
+    await page.locator(".steps > summary").last.click()
+    call = page.locator("details.call").last
+    await call.locator("summary").click()
+    await expect(call).to_contain_text("Arguments")
+    await expect(call.locator("pre").last).to_contain_text("buy milk")
+    assert await found_by_axe(page, tools) == []
+    await shot(page, "call-opened")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+async def test_reasoning_is_folded_and_an_answer_is_shown_as_it_is_meant(
+    browser: Browser, up: Serving, tools: Path, width: int, dark: bool
+):
+    asked: list[str] = []
+
+    async def told(route: Route) -> None:
+        one = {
+            **turn(0, RICH, final=True),
+            "person": "Show me",
+            "thought": [["", "I had better "], ["", "look twice."]],
+        }
+        await route.fulfill(body=f"event: snapshot\ndata: {json.dumps([one])}\n\n", content_type="text/event-stream")
+
+    page = await (
+        await browser.new_context(viewport={"width": width, "height": 844}, color_scheme="dark" if dark else "light")
+    ).new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
+    await page.route("**/events?changes=1", told)
+    async with page.expect_response("**/api/highlight") as coloured:
+        await page.goto(up.url)
+    assert "comment" in await (await coloured.value).text()
+    thought = page.locator("details.thought")
+    await expect(thought.locator("div")).to_be_hidden()
+    await thought.locator("summary").click()
+    await expect(thought.locator("div")).to_have_text("I had better look twice.")
+    answer = page.locator(".answer")
+    await expect(answer.locator("ol > li .code pre")).to_contain_text("pip install thing")
+    await expect(answer.get_by_role("img", name="Done")).to_have_count(1)
+    await expect(answer.locator("p").nth(1)).to_have_css("direction", "rtl")
+    box, table = answer.locator(".tablebox"), answer.locator("table")
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if width < 800:
+        assert (await table.bounding_box() or {})["width"] > (await box.bounding_box() or {})["width"]
+    assert await found_by_axe(page, tools) == []
+    assert not [url for url in asked if "pictures.example.org" in url]
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    copies = answer.get_by_role("button", name="Copy this code")
+    await copies.click()
+    await expect(copies).to_have_text("Copied")
