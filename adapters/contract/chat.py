@@ -17,7 +17,7 @@ from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
 from agent_core.failures.notices import Action
 from agent_core.records import dataclass
-from agent_core.text.tongue import sentence
+from agent_core.text.tongue import SLASH, sentence, spelled
 
 if TYPE_CHECKING:
     from adapters.contract.notaccepted import NotAccepted
@@ -331,6 +331,14 @@ class Content:
     """It is an answer that people may judge; what a judgement is about."""
 
 
+def spelled_content(content: Content, prefix: str) -> Content:
+    """What the gateway says beside turns, with commands as they are written where it is shown."""
+    words = content.body.text
+    if content.kind is not ContentKind.ASIDE or content.body.spans or (said := spelled(words, prefix)) == words:
+        return content
+    return replace(content, body=Styled(said))
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
     """What of a part is on a message that grows, or is to come onto it."""
@@ -390,6 +398,8 @@ class Traits:
     """It can be shown what the agent does (`ChatPort.doing`)."""
     replies: bool = False
     """`Content.reply_to` is a thread, so every part has to name it."""
+    commands: str = SLASH
+    """What stands before a command's name where it is typed there."""
 
     def turns_into(self, before: ContentKind, after: ContentKind) -> bool:
         """Whether an edit can make a message of one kind into one of another."""

@@ -30,7 +30,7 @@ from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
 from agent_core.text.ours import THEIRS, imitates
 from agent_core.text.tongue import sentence, speak, speaking
-from agent_core.turn.view import Bubble, BubbleKind, View
+from agent_core.turn.view import Bubble, BubbleKind, View, spelled_view
 
 SHOW_TOOL_AFTER_SECONDS = 3
 """A tool that is quicker is not worth a status."""
@@ -82,6 +82,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
     wanted: list[WantedPart] = []
     untouched: list[str] = []
     draft: DraftPart | None = None
+    view = spelled_view(view, traits.commands)
     for place, bubble in enumerate(view.bubbles):
         match bubble.kind:
             case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:

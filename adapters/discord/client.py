@@ -13,7 +13,7 @@ from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
 from adapters.discord.port import SCOPE, TOO_MANY
 from adapters.discord.section import DiscordSection
-from agent_core.text.tongue import speak, speaking, translated
+from agent_core.text.tongue import sentence, speak, speaking, spelled, translated
 
 AT_ONCE = 0.001
 """Seconds that the library may wait for a limit by itself: none. Waiting is the outbox's business."""
@@ -240,18 +240,22 @@ def _kept(buckets: dict[str, Ratelimit]) -> Any:
     return bucket
 
 
+BEHIND = sentence("what else there is to say")
+"""Of the words behind a command."""
+
+
 def menu_of(commands: Sequence[CommandDoc]) -> list[dict[str, Any]]:
     """The commands as Discord registers them (https://discord.com/developers/docs/interactions/application-commands)."""
-    words = {"type": 3, "name": "words", "description": "What else there is to say", "required": False}
-    menu: list[dict[str, Any]] = []
-    for one in commands:
-        described: dict[str, Any] = {"name": one.name, "description": one.words[:100], "type": 1, "options": [words]}
-        if others := {
-            locale: said[:100] for tag in translated() for locale in LOCALES[tag] if (said := _in(tag, one.words))
-        }:
-            described["description_localizations"] = others
-        menu.append(described)
-    return menu
+    words = {"type": 3, "name": "words", "required": False, **_described(BEHIND)}
+    return [{"name": one.name, "type": 1, "options": [words], **_described(one.words)} for one in commands]
+
+
+def _described(words: str) -> dict[str, Any]:
+    """What something does, in each language that Discord has."""
+    described: dict[str, Any] = {"description": _in("", words)[:100]}
+    if others := {locale: _in(tag, words)[:100] for tag in translated() for locale in LOCALES[tag]}:
+        described["description_localizations"] = others
+    return described
 
 
 LOCALES = {
@@ -262,4 +266,4 @@ LOCALES = {
 
 def _in(language: str, words: str) -> str:
     with speaking(language):
-        return speak(words)
+        return spelled(speak(words))

@@ -27,8 +27,9 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
-from agent_core.text.tongue import accepted
+from agent_core.text.tongue import SLASH, accepted, spelled
 from agent_core.turn.events import Verdict
+from agent_core.turn.view import spelled_view
 
 if TYPE_CHECKING:
     from adapters.contract.pagecommands import PageCommands
@@ -234,7 +235,7 @@ class WebChat:
     async def _stop(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
         outcome = await self._gateway.stop(key)
-        return _json({"stopped": outcome.stopped, "words": outcome.words})
+        return _json({"stopped": outcome.stopped, "words": spelled(outcome.words)})
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
@@ -293,7 +294,7 @@ def wire(sight: TurnSight) -> PageMessage:
             "actions": [*b.actions],
             "options": [*b.options],
         }
-        for b in sight.view.bubbles
+        for b in spelled_view(sight.view, SLASH).bubbles
     ]
     summary = sight.summary
     figures: PageFigures | None = (

@@ -23,6 +23,8 @@ from agent_core.records import dataclass
 PLATFORM = "slack"
 NEARLY_FULL = 3_900
 _PLAIN = {None, "file_share", "thread_broadcast", "me_message"}
+IN_THREAD, SLASH_COMMAND = "!", "/outspoken "
+"""How commands begin: Slack has no slash commands in threads."""
 _COMMAND = re.compile(r"!([a-z]{2,32})(?:\s+(.*))?", re.DOTALL)
 
 Table = dict[str, Any]

@@ -35,6 +35,7 @@ from adapters.contract.files import FileSource, bytes_of
 from adapters.contract.pacing import Rate
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
+from adapters.slack.inbound import IN_THREAD, SLASH_COMMAND
 from adapters.slack.pieces import pieces, shorter
 from agent_core.patience import Limit
 
@@ -98,6 +99,7 @@ class SlackPort(ChatPort):
             cards=True,
             feedback=self._feedback,
             replies=private and not address.thread,
+            commands=IN_THREAD if address.thread or private else SLASH_COMMAND,
         )
 
     parts = staticmethod(pieces)

@@ -29,7 +29,7 @@ from adapters.telegram.port import TelegramPort
 from adapters.telegram.section import TelegramSection
 from adapters.telegram.webhook import Webhook
 from agent_core.ports import Clock
-from agent_core.text.tongue import speak, speaking, translated
+from agent_core.text.tongue import speak, speaking, spelled, translated
 
 if TYPE_CHECKING:
     import ssl
@@ -326,4 +326,4 @@ def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[
 def _in_language(language: str, commands: Sequence[CommandDoc]) -> list[tuple[str, str]]:
     """Commands by name, with what they do."""
     with speaking(language):
-        return [(one.name, speak(one.words)) for one in commands]
+        return [(one.name, spelled(speak(one.words))) for one in commands]

@@ -14,7 +14,7 @@ from typing import Self
 from agent_core.limits.quotas import FILES_BY_COMMAND
 from agent_core.records import dataclass
 from agent_core.text.durations import duration
-from agent_core.text.tongue import known_sentence, sentence, speak, speak_many, speaking
+from agent_core.text.tongue import known_sentence, sentence, speak, speak_many, speaking, spelled
 from agent_core.text.worded import Worded
 
 
@@ -73,14 +73,14 @@ ONLY_THE_REST_THEN = sentence("Then say “continue” to have only the rest don
 ONLY_THE_REST = sentence(
     "Say “continue” in a moment to have only the rest done: the whole, sent again, may do twice what is done. Nothing is running now."
 )
-ANEW = sentence("start anew with /new")
-ANEW_FIRST = sentence("Start anew with /new")
+ANEW = sentence("start anew with {/new}")
+ANEW_FIRST = sentence("Start anew with {/new}")
 _INSTEAD = {
     ANEW: sentence("begin a new conversation"),
     ANEW_FIRST: sentence("Begin a new conversation"),
     FILES_BY_COMMAND: sentence("Ask for what you do not need to be deleted."),
 }
-"""What stands in the place of commands where there are none."""
+"""What is said where there are no commands."""
 BY_OPERATOR = sentence("Asking again will not help before whoever runs this gateway has set that right.")
 A_MOMENT_SECONDS = 60
 """Who asks for a longer pause than that is not asked again "in a moment"."""
@@ -91,7 +91,7 @@ def for_programs(words: str, language: str = "") -> str:
     with speaking(language):
         for command, instead in _INSTEAD.items():
             words = words.replace(speak(command), speak(instead))
-    return words
+    return spelled(words)
 
 
 def say(*parts: str) -> str:

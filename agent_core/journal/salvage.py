@@ -12,6 +12,7 @@ from agent_core.failures.exits import InternalError
 from agent_core.journal.rows import decode
 from agent_core.messages import Message, shown_still
 from agent_core.records import dataclass
+from agent_core.text.tongue import spelled
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.events import (
     CallSettled,
@@ -92,7 +93,7 @@ def told(rows: Iterable[tuple[str, bytes]]) -> list[Message]:
     ended = next((event.exit for event in reversed(events) if isinstance(event, TurnEnded)), None)
     notice = ended.notice() if ended is not None else None
     found = ran(events)
-    words = [notice.text if notice is not None else "What was replied here cannot be read any more."]
+    words = [spelled(notice.text) if notice is not None else "What was replied here cannot be read any more."]
     if found.done and (notice is None or not any(name in notice.text for name in found.done)):
         words.append(f"Done: {', '.join(found.done)}.")
     if found.unsure and (notice is None or not any(name in notice.text for name in found.unsure)):

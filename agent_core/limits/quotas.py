@@ -301,7 +301,7 @@ def for_model(full: Full) -> str:
             assert_never(full.kind)
 
 
-FILES_BY_COMMAND = sentence("/files shows them and deletes what you do not need.")
+FILES_BY_COMMAND = sentence("{/files} shows them and deletes what you do not need.")
 
 
 def for_person(full: Full) -> str:

@@ -2,7 +2,8 @@
 
 Theory. The English sentence stands in the code where it is used, and is its own name in the catalogues: `speak("Stopped, as you asked.")`. What it
 speaks of stands in braces and is handed over by name, so that a language may put it elsewhere. A sentence that is kept in a constant or a table is
-marked by `sentence` there and spoken where it is used; one that counts something is `speak_many`. Without a block of `speaking` all of it is English,
+marked by `sentence` there and spoken where it is used; one that counts something is `speak_many`. A command stands in braces with its slash,
+``{/stop all}``, and so it leaves here: how it is written is the business of the surface that shows it (`spelled`). Without a block of `speaking` all of it is English,
 as it stands: models, logs and whoever runs the gateway read English, and no catalogue is loaded for that.
 
 Words are rendered as late as possible. What is stored is what happened (an exit with its facts), and with a turn its person's language; so a notice
@@ -11,11 +12,13 @@ after a restart is said in it.
 Catalogues are ``agent_core/languages/*.po``, compiled to ``.mo`` when the package is built; one is loaded when somebody speaks its language first.
 
 Laws (tests/agent_core/test_tongue.py): English is what stands in the code; each catalogue has every sentence, with the same names in braces; a name
-in Latin letters within a sentence that is written from right to left is set apart, so that its signs stay where they belong.
+in Latin letters within a sentence that is written from right to left is set apart, so that its signs stay where they belong; no surface shows a command
+in braces.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
@@ -106,7 +109,7 @@ def speak(message: str, /, **values: object) -> str:
     """The sentence in the language of here, with `values` for the names in its braces."""
     language = _NOW.get()
     if not language:
-        return message.format_map(values) if values else message
+        return message.format_map(_Named(values)) if values else message
     said = catalogue(language).gettext(message) if message else ""
     return _filled(said, values, language)
 
@@ -116,7 +119,7 @@ def speak_many(one: str, many: str, count: int, /, **values: object) -> str:
     values.setdefault("count", count)
     language = _NOW.get()
     if not language:
-        return (one if count == 1 else many).format_map(values)
+        return (one if count == 1 else many).format_map(_Named(values))
     return _filled(catalogue(language).ngettext(one, many, count), values, language)
 
 
@@ -145,12 +148,70 @@ def beginning(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+COMMAND_NAMES = frozenset(
+    [
+        "new",
+        "stop",
+        "retry",
+        "undo",
+        "status",
+        "why",
+        "model",
+        "agent",
+        "queue",
+        "steer",
+        "answer",
+        "remind",
+        "timezone",
+        "resume",
+        "link",
+        "unlink",
+        "usage",
+        "language",
+        "files",
+        "memory",
+        "forget",
+        "approvals",
+        "help",
+        "access",
+        "start",
+        "press",
+    ]
+)
+"""What stands in braces in sentences. The commands themselves are in `gateway.commands.registry`."""
+SLASH = "/"
+_COMMAND = re.compile(r"\{/([a-z]+)((?: [^{}\n]+)?)\}")
+
+
+def command(words: str) -> str:
+    """A command, with what is typed behind it, as it stands in our texts until a surface shows them."""
+    return f"{{/{words}}}"
+
+
+def spelled(words: str, prefix: str = SLASH) -> str:
+    """A text of ours as a surface shows it that knows commands by this prefix."""
+    return words if "{/" not in words else _COMMAND.sub(lambda found: _spelled(found, prefix), words)
+
+
+def _spelled(found: re.Match[str], prefix: str) -> str:
+    return f"{prefix}{found[1]}{found[2]}" if found[1] in COMMAND_NAMES else found[0]
+
+
+class _Named(dict[str, object]):
+    """What stands in a sentence's braces; a command stays as it is."""
+
+    def __missing__(self, name: str) -> str:
+        if name.startswith("/"):
+            return f"{{{name}}}"
+        raise KeyError(name)
+
+
 def _filled(said: str, values: Mapping[str, object], language: str) -> str:
     known = LANGUAGES.get(language)
     if known is None or not known.leftward:
-        return said.format_map(values) if values else said
-    apart = {name: _set_apart(value) for name, value in values.items()}
-    return said.format_map(apart) if apart else said
+        return said.format_map(_Named(values)) if values else said
+    said = _COMMAND.sub(f"{_APART}\\g<0>{_TOGETHER}", said)
+    return said.format_map(_Named({name: _set_apart(value) for name, value in values.items()})) if values else said
 
 
 def _set_apart(value: object) -> object:

@@ -210,14 +210,14 @@ def step_of(question: ToolQuestion, at: int) -> AskedStep:
     head = f"{plain(question.asks)} asks:\n{said}" if said else f"{plain(question.asks)} asks you something."
     if question.address:
         host = plain(urlsplit(question.address).hostname or "")
-        words = f"{head}\nIt wants you to open this address, at {host}:\n{question.address}\nOpen it only if you trust that. /answer done when you have, /answer decline if not."
+        words = f"{head}\nIt wants you to open this address, at {host}:\n{question.address}\nOpen it only if you trust that. {{/answer done}} when you have, {{/answer decline}} if not."
         return AskedStep(_mark(question, 0), words, (DONE, DECLINE))
     if not question.fields:
-        return AskedStep(_mark(question, 0), f"{head}\n/answer yes or /answer decline", ("yes", DECLINE))
+        return AskedStep(_mark(question, 0), f"{head}\n{{/answer yes}} or {{/answer decline}}", ("yes", DECLINE))
     one = question.fields[at]
     place = f" ({at + 1} of {len(question.fields)})" if len(question.fields) > 1 else ""
     skip = "" if one.needed else f", {SKIP}{_usual_words(one)}"
-    words = f"{head}\n{one.words}{place}: {_takes(one)}\nAnswer with /answer and your words{skip}, or /answer decline."
+    words = f"{head}\n{one.words}{place}: {_takes(one)}\nAnswer with {{/answer}} and your words{skip}, or {{/answer decline}}."
     options = tuple(shown for _, shown in one.options) if one.kind is FieldKind.CHOICE else ()
     pressed = ("yes", "no") if one.kind is FieldKind.YES_NO else options[:8]
     return AskedStep(_mark(question, at), words, (*pressed, *(() if one.needed else (SKIP,)), DECLINE))

@@ -21,7 +21,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.failures.remedies import Advice, advice_words
 from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
-from agent_core.text.tongue import speaking
+from agent_core.text.tongue import speaking, spelled
 from agent_core.tools.arguments import spelt_well
 from agent_core.turn.effects import CallModel
 from agent_core.turn.standing import Standing
@@ -85,7 +85,7 @@ def closed_turn_messages(turn: Standing) -> list[Message]:
         notice = turn.exit.notice()
     closing = "\n\n".join(cut)
     if notice is not None:
-        marked = f"{MARK} {notice.text}]"
+        marked = f"{MARK} {spelled(notice.text)}]"
         closing = f"{closing}\n\n{marked}" if closing else marked
     if closing:
         messages.append({"role": "assistant", "content": closing})

@@ -10,6 +10,7 @@ never shrinks from one view to the next; replaying a journal gives the same view
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -23,7 +24,7 @@ from agent_core.rules.consents import Lasting, kind_of
 from agent_core.rules.taint import AskedWhy, not_run_words, why_words
 from agent_core.text.durations import duration
 from agent_core.text.shown import plain
-from agent_core.text.tongue import beginning, sentence, speak, speaking, spoken_now
+from agent_core.text.tongue import beginning, sentence, speak, speaking, spelled, spoken_now
 from agent_core.tools.asked import changed, deed, question, whole
 from agent_core.tools.asking import shown_step, steps_of
 from agent_core.tools.base import DoubtCause, ToolStatus
@@ -130,6 +131,14 @@ class View:
         """All text for people that is neither status nor activity, as one text."""
         kinds = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTE, BubbleKind.NOTICE)
         return "\n\n".join(bubble.text for bubble in self.bubbles if bubble.kind in kinds)
+
+
+def spelled_view(shown: View, prefix: str) -> View:
+    """The same with commands as they are written where this prefix stands before them; what the model says stays as it is."""
+    if not any("{/" in one.text for one in shown.bubbles):
+        return shown
+    bubbles = tuple(one if one.kind in TEXTS else replace(one, text=spelled(one.text, prefix)) for one in shown.bubbles)
+    return replace(shown, bubbles=bubbles)
 
 
 def view(turn: Standing, now: int) -> View:

@@ -13,7 +13,7 @@ from adapters.contract.base import FromApi
 from adapters.contract.chat import CommandDoc
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable
-from agent_core.text.tongue import speak, speaking
+from agent_core.text.tongue import speak, speaking, spelled
 from gateway.chats.commandintake import CommandIntake
 from gateway.commands.carrying import Request
 from gateway.commands.registry import COMMANDS, TYPED
@@ -46,7 +46,7 @@ class CommandsOnPage:
     def menu(self, language: str) -> Sequence[CommandDoc]:
         with speaking(language):
             shown = [one for one in COMMANDS if not one.hidden and not one.people and (self.agents or not one.agents)]
-            return [PageMenuLine(one.name, speak(one.words)) for one in shown]
+            return [PageMenuLine(one.name, spelled(speak(one.words))) for one in shown]
 
     def named(self, text: str) -> tuple[str, str]:
         found = _COMMAND.fullmatch(text.strip())

@@ -8,7 +8,7 @@ from gateway.sessions.consents import ConsentBook, StandingConsent
 from gateway.sessions.recall import PastRecall
 
 NOTHING = "Nothing is agreed to here for longer than once: each time that I need your word, I ask. The buttons beneath the question say how long it lasts."
-HOW = "/approvals revoke NUMBER takes one back, /approvals revoke all takes back all of them."
+HOW = "{/approvals revoke NUMBER} takes one back, {/approvals revoke all} takes back all of them."
 MOST = 30
 
 
@@ -29,7 +29,7 @@ class ApprovalCommands:
             case "revoke":
                 return await self._revoke(request, found, which.strip())
             case _:
-                return CommandReply(f"/approvals shows what stands. {HOW}")
+                return CommandReply(f"{{/approvals}} shows what stands. {HOW}")
 
     async def _revoke(self, request: Request, found: list[StandingConsent], which: str) -> CommandReply:
         number = int(which) if which.isascii() and which.isdecimal() and len(which) < 4 else 0
@@ -39,7 +39,7 @@ class ApprovalCommands:
         for one in gone:
             await self._consents.end(request.inbound, one)
         lines = [f"Taken back: {one.words()}" for one in gone[:MOST]]
-        return CommandReply("\n".join((*lines, "From the next answer on I ask again; /stop ends one that runs.")))
+        return CommandReply("\n".join((*lines, "From the next answer on I ask again; {/stop} ends one that runs.")))
 
 
 def listed_words(found: list[StandingConsent]) -> str:

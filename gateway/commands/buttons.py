@@ -27,7 +27,7 @@ from gateway.sessions.stopping import TurnStopping
 log = structlog.get_logger("chat")
 
 ELSEWHERE_WORDS = sentence(
-    "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
+    "This button belongs to another conversation than the one that goes on here now. {/resume} leads back to it."
 )
 FOREIGN_WORDS = sentence(
     "This button belongs to another chat, or to something that is not kept any more. It does nothing here."

@@ -19,7 +19,7 @@ from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
-from agent_core.text.tongue import begin_speaking, known_sentence, speak
+from agent_core.text.tongue import begin_speaking, command, known_sentence, speak
 from gateway.commands.registry import CommandSpec
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
@@ -174,7 +174,8 @@ class ChatCommands:
             log.exception("command.failed", command=request.command.name, session=request.owner.session)
             return CommandReply(
                 speak(
-                    "/{name} failed because of a mistake of mine; the log has the details.", name=request.command.name
+                    "{command} failed because of a mistake of mine; the log has the details.",
+                    command=command(request.command.name),
                 )
             )
 

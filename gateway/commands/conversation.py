@@ -46,7 +46,7 @@ HERE = "here"
 NEW_WORDS = sentence("A new conversation.")
 CHOSEN_ABOVE = sentence("On this page you choose it in the field above the conversation.")
 STOPPED_THERE = sentence(
-    "⚠️ Your message was taken out of the queue by /stop all, given in another chat of this conversation."
+    "⚠️ Your message was taken out of the queue by {/stop all}, given in another chat of this conversation."
 )
 CUT_OFF = sentence(
     "⚠️ Your message was not worked on: the conversation that it was meant for is not joined with this account any more. Send it again, and it begins in this chat's own."
@@ -160,7 +160,7 @@ class ConversationCommands:
     async def retry(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
-            return CommandReply(speak("An answer is on its way. /stop it first, then /retry."))
+            return CommandReply(speak("An answer is on its way. {/stop} it first, then {/retry}."))
         turn = await self._last_turn(request)
         messages = await self._watching.messages_of(turn.turn) if turn is not None else ()
         if turn is None:
@@ -183,7 +183,7 @@ class ConversationCommands:
     async def _undo(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
-            return CommandReply(speak("An answer is on its way. /stop it first, then /undo."))
+            return CommandReply(speak("An answer is on its way. {/stop} it first, then {/undo}."))
         turn = await self._last_turn(request)
         if turn is None:
             return CommandReply(speak("There is nothing to take back."))
@@ -254,7 +254,7 @@ class ConversationCommands:
         if not found:
             now = spoken_now() or ENGLISH
             listed = "\n".join(f"{'▸' if tag == now else '·'} {one.name} ({tag})" for tag, one in LANGUAGES.items())
-            how = speak("Choose one: /language de, for example; /language reset takes it back.")
+            how = speak("Choose one: {/language de}, for example; {/language reset} takes it back.")
             return CommandReply(f"{listed}\n{how}")
         begin_speaking(found)
         words = speak("From now on I speak {language} in notices and menus.", language=LANGUAGES[found].name)
@@ -280,7 +280,7 @@ class ConversationCommands:
             prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.STEER)
             return await self._set(request, prefs, speak("From now on, messages go into the running answer."))
         if not words:
-            return CommandReply(speak("Say what I should take into account: /steer WORDS"))
+            return CommandReply(speak("Say what I should take into account: {/steer WORDS}"))
         queue = self._queues.known(request.key)
         busy = queue is not None and queue.running is not None and queue.running.same_chat(request.inbound)
         key = f"steer:{request.inbound.platform_key}"

@@ -24,7 +24,7 @@ log = structlog.get_logger("quota")
 SHOWN = 30
 MOST_LOOKED_AT = 20_000
 """Files that are looked at for one answer."""
-HOW = sentence("/files delete NAME removes one, /files delete all removes all of them.")
+HOW = sentence("{/files delete NAME} removes one, {/files delete all} removes all of them.")
 NOTHING = sentence("No files are kept here.")
 ALL = "all"
 
@@ -40,7 +40,7 @@ def files_command(quotas: Quotas | None) -> Handler:
             words = await asyncio.to_thread(_listed, workspace)
             return CommandReply("\n".join((words, *await _room(quotas, request))))
         if verb.lower() != "delete" or not name:
-            return CommandReply(say(speak("/files shows what is kept here."), HOW))
+            return CommandReply(say(speak("{/files} shows what is kept here."), HOW))
         words = await asyncio.to_thread(_removed, workspace, name)
         quotas.changed(whose_share(request.inbound))
         log.info("quota.removed", session=request.owner.session)

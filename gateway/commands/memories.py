@@ -27,8 +27,8 @@ log = structlog.get_logger("quota")
 SHOWN = 15
 AT_ONCE = 100
 ALL = "all"
-HOW = sentence("/forget NAME removes one of these, /forget all removes all that is yours or this chat's.")
-NOT_GONE = sentence("What was said in conversations is still in them; /new begins one that knows nothing of it.")
+HOW = sentence("{/forget NAME} removes one of these, {/forget all} removes all that is yours or this chat's.")
+NOT_GONE = sentence("What was said in conversations is still in them; {/new} begins one that knows nothing of it.")
 
 
 class MemoryCommands:
@@ -57,21 +57,21 @@ class MemoryCommands:
         if not found:
             return CommandReply(
                 speak(
-                    "Nothing of the {count} things that are remembered fits. /memory alone shows the latest.",
+                    "Nothing of the {count} things that are remembered fits. {/memory} alone shows the latest.",
                     count=in_all,
                 )
             )
         reader = asker_of(request.inbound)
         lines = [entry_words(one, scopes, reader) for one in found[:SHOWN]]
         if len(found) > SHOWN:
-            lines.append(speak("… and {count} more. /memory WORDS searches in them.", count=len(found) - SHOWN))
+            lines.append(speak("… and {count} more. {/memory WORDS} searches in them.", count=len(found) - SHOWN))
         room = await self._quotas.lines(request.inbound, (QuotaKind.MEMORY,)) if self._quotas is not None else ()
         return CommandReply("\n".join((*lines, speak(HOW), *room)))
 
     async def _forget(self, request: Request) -> CommandReply:
         name = request.words.strip()
         if not name:
-            return CommandReply(say(speak("Say what: /memory shows what is remembered."), HOW))
+            return CommandReply(say(speak("Say what: {/memory} shows what is remembered."), HOW))
         scopes = await self._scopes(request)
         mine = [scope for scope in dict.fromkeys((scopes.own, scopes.chat)) if scope]
         if name.lower() == ALL:
@@ -124,7 +124,7 @@ class MemoryCommands:
                 "“{name}” is remembered for everybody. Only people whom the operator named can remove it.",
                 name=shortened(name, 60),
             )
-        return speak("Nothing is remembered under “{name}”. /memory shows the names.", name=shortened(name, 60))
+        return speak("Nothing is remembered under “{name}”. {/memory} shows the names.", name=shortened(name, 60))
 
 
 NOTHING = sentence("Nothing is remembered here.")

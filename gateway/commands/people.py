@@ -126,7 +126,7 @@ class PeopleCommands:
         chosen = await self._directory.chosen(number, request.own, request.origin)
         if chosen is None:
             return CommandReply(
-                speak("There is no conversation with this number. /resume lists those that can go on here.")
+                speak("There is no conversation with this number. {/resume} lists those that can go on here.")
             )
         if chosen.place == self._current(request):
             return CommandReply(speak("That conversation goes on here already."))
@@ -151,7 +151,7 @@ class PeopleCommands:
             await self._begin_anew(request.own)
         if not words:
             return CommandReply(
-                say(NEW_WORDS, speak("The one that went on here stays where it came from; /resume finds it."))
+                say(NEW_WORDS, speak("The one that went on here stays where it came from; {/resume} finds it."))
             )
         here = replace(request.inbound, session=request.own, memory_scope=request.own.text())
         await self._messages.submit(here, key, words, None)

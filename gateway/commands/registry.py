@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from agent_core.records import dataclass
 from agent_core.store.turns.rows import Usage
+from agent_core.text.tongue import command as typed
 from agent_core.text.tongue import number, sentence, speak, speak_many
 from agent_core.turn.view import BubbleKind, View
 
@@ -30,31 +31,40 @@ class CommandSpec:
 
 COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("new", sentence("begin a new conversation")),
-    CommandSpec("stop", sentence("stop what is running (“/stop all” empties the queue, too)")),
+    CommandSpec("stop", sentence("stop what is running (“{/stop all}” empties the queue, too)")),
     CommandSpec("retry", sentence("answer the last message once more")),
     CommandSpec("undo", sentence("forget the last message and its answer")),
     CommandSpec("status", sentence("what is going on here"), changes=False),
     CommandSpec("why", sentence("why the last answer went as it did"), changes=False),
     CommandSpec("model", sentence("show or choose the model")),
     CommandSpec("agent", sentence("show or choose the agent that answers here"), agents=True),
-    CommandSpec("queue", sentence("queue a message, or show what waits (“/queue always” makes it the rule)")),
-    CommandSpec("steer", sentence("put a message into the running answer (“/steer always” makes it the rule)")),
-    CommandSpec("answer", "answer what a running tool asks (“/answer decline” refuses it)", hidden=True),
+    CommandSpec("queue", sentence("queue a message, or show what waits (“{/queue always}” makes it the rule)")),
+    CommandSpec("steer", sentence("put a message into the running answer (“{/steer always}” makes it the rule)")),
+    CommandSpec("answer", "answer what a running tool asks (“{/answer decline}” refuses it)", hidden=True),
     CommandSpec(
-        "remind", sentence("“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back")
+        "remind",
+        sentence("“{/remind in 20 minutes tea}”; alone it shows what is set, “{/remind cancel 1}” takes it back"),
     ),
-    CommandSpec("timezone", sentence("show or set the time zone that times are meant in (“/timezone Europe/Berlin”)")),
-    CommandSpec("resume", sentence("continue a conversation of yours in this chat (“/resume NUMBER”)"), people=True),
+    CommandSpec(
+        "timezone", sentence("show or set the time zone that times are meant in (“{/timezone Europe/Berlin}”)")
+    ),
+    CommandSpec("resume", sentence("continue a conversation of yours in this chat (“{/resume NUMBER}”)"), people=True),
     CommandSpec("link", sentence("join your accounts by a code, or show which are joined"), people=True),
     CommandSpec("unlink", sentence("take an account out again"), people=True),
     CommandSpec("usage", sentence("what this conversation has used, and what the budgets are"), changes=False),
-    CommandSpec("language", sentence("show or choose the language that I speak in notices and menus (“/language de”)")),
-    CommandSpec("files", sentence("the files kept here (“/files delete NAME” removes one, “/files delete all” all)")),
-    CommandSpec("memory", sentence("what is remembered here (“/memory WORDS” searches in it)"), changes=False),
-    CommandSpec("forget", sentence("“/forget NAME” removes what is remembered under a name, “/forget all” all of it")),
+    CommandSpec(
+        "language", sentence("show or choose the language that I speak in notices and menus (“{/language de}”)")
+    ),
+    CommandSpec(
+        "files", sentence("the files kept here (“{/files delete NAME}” removes one, “{/files delete all}” all)")
+    ),
+    CommandSpec("memory", sentence("what is remembered here (“{/memory WORDS}” searches in it)"), changes=False),
+    CommandSpec(
+        "forget", sentence("“{/forget NAME}” removes what is remembered under a name, “{/forget all}” all of it")
+    ),
     CommandSpec(
         "approvals",
-        sentence("what you have agreed to for longer than once (“/approvals revoke NUMBER” takes it back)"),
+        sentence("what you have agreed to for longer than once (“{/approvals revoke NUMBER}” takes it back)"),
     ),
     CommandSpec("help", sentence("what can be done here"), changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
@@ -83,7 +93,7 @@ def help_words(*, admin: bool, rehearsal: str, people: bool = False, agents: boo
         *menu(people=people, agents=agents),
         *(command for command in COMMANDS if command.hidden and command.admin and admin),
     ]
-    lines = [f"/{command.name} – {speak(command.words)}" for command in shown]
+    lines = [f"{typed(one.name)} – {speak(one.words)}" for one in shown]
     head = speak("Just write to me. I answer, use tools where they help, and always say how it ended.")
     return "\n".join(part for part in (head, rehearsal, "\n".join(lines)) if part)
 
@@ -143,8 +153,8 @@ def usage_words(session: Usage, today: Usage) -> str:
 def queued_words(position: int) -> str:
     """What is told of a message that has to wait."""
     return speak_many(
-        "⏳ Queued – one answer before this one. /stop ends the running one, /queue shows what waits.",
-        "⏳ Queued – {count} answers before this one. /stop ends the running one, /queue shows what waits.",
+        "⏳ Queued – one answer before this one. {/stop} ends the running one, {/queue} shows what waits.",
+        "⏳ Queued – {count} answers before this one. {/stop} ends the running one, {/queue} shows what waits.",
         position,
     )
 
@@ -152,6 +162,6 @@ def queued_words(position: int) -> str:
 def line_words(line: int) -> str:
     """What is told of a message that waits until the gateway has room for its turn."""
     return speak(
-        "⏳ Many people are asking just now – your place in the queue is {line}. /stop takes your message out.",
+        "⏳ Many people are asking just now – your place in the queue is {line}. {/stop} takes your message out.",
         line=line,
     )

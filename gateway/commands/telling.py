@@ -150,4 +150,4 @@ class TellingCommands:
                     else speak("I know nobody with this id.")
                 )
             case _:
-                return CommandReply(speak("/access list, /access approve CODE, /access revoke ID"))
+                return CommandReply(speak("{/access list}, {/access approve CODE}, {/access revoke ID}"))

@@ -121,7 +121,7 @@ class TimedCommands:
         rows = await self._store.schedules.of(request.key, *ASKED_KINDS)
         match wanted:
             case NotUnderstood(words):
-                return CommandReply(f"{words}\nTimes are those of {zone}; /timezone changes that.")
+                return CommandReply(f"{words}\nTimes are those of {zone}; {{/timezone}} changes that.")
             case ShowAll():
                 unread = f"\n{UNREAD}" if self._store.left_out("schedules") else ""
                 return CommandReply(
@@ -147,15 +147,15 @@ class TimedCommands:
             await self._store.memory.put(scope, SETTING, TIMEZONE, named, at_ms=now)
         said = await zone_for(self._store, request.inbound, self._zone)
         return CommandReply(
-            f"{zone_words(said)} Here it is {moment(now, said.zone)}.\n/timezone Europe/Berlin sets another, /timezone reset takes it back. "
+            f"{zone_words(said)} Here it is {moment(now, said.zone)}.\n{{/timezone Europe/Berlin}} sets another, {{/timezone reset}} takes it back. "
             "What is set already stays as it is."
         )
 
     def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str, zone: str) -> CommandReply:
         if sum(row.kind != TASK for row in rows) >= self._most:
             return CommandReply(
-                f"There are {len(rows)} reminders here already, and no more are possible. /remind shows them, /remind cancel "
-                "NUMBER takes one back."
+                f"There are {len(rows)} reminders here already, and no more are possible. {{/remind}} shows them, "
+                "{/remind cancel NUMBER} takes one back."
             )
         number = max((row.number for row in rows), default=0) + 1
         page = bare(request.inbound) if isinstance(request.inbound, FromApi) else None

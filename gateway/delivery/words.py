@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from adapters.contract.chat import CallFailed, ChatAddress, Content, Fate
+from adapters.contract.chat import CallFailed, ChatAddress, Content, Fate, spelled_content
 from adapters.contract.pacing import Urgency
 from adapters.delivery.parts import WantedPart
 from agent_core.ports import Clock, steady_ms
@@ -38,8 +38,10 @@ class Words:
         """Parts that are to be stored by the caller; then `release` them. None if nobody can be told."""
         if not self._accounts.knows(address):
             return []
-        wanted = [WantedPart(f"aside{i}", 0, content, final=True) for i, content in enumerate(contents)]
-        return self._surfaces.at(address).ledger.propose(origin, owner, wanted)
+        surface = self._surfaces.at(address)
+        shown = [spelled_content(content, surface.calls.traits.commands) for content in contents]
+        wanted = [WantedPart(f"aside{i}", 0, content, final=True) for i, content in enumerate(shown)]
+        return surface.ledger.propose(origin, owner, wanted)
 
     def release(self, address: ChatAddress, origin: str, *, stored: bool = True) -> None:
         """What was proposed is stored, or cannot be."""
@@ -97,7 +99,9 @@ class UnstoredWords:
                 while wait := self._gates.waits(address)[Urgency.FINAL]:  # noqa: ASYNC110 - it says how long
                     await asyncio.sleep(wait / 1000)
                 self._gates.passed(address)
-                await self._accounts.of(address).port.create(address, content, f"{name}/outage/{self._clock.now_ms()}")
+                port = self._accounts.of(address).port
+                said = spelled_content(content, port.traits(address).commands)
+                await port.create(address, said, f"{name}/outage/{self._clock.now_ms()}")
         except CallFailed as error:
             if error.fate is Fate.TOO_FAST:
                 pause = round(min(error.retry_after * 1000, LONGEST_GATE_MS))

@@ -17,7 +17,7 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatOrigin
 from agent_core.records import dataclass
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
-from agent_core.text.tongue import sentence, speak, speak_many
+from agent_core.text.tongue import command, sentence, speak, speak_many
 from gateway.people.access import code_of
 
 Account: TypeAlias = tuple[str, str]
@@ -154,7 +154,7 @@ def list_words(found: Sequence[Conversation], own: str, current: str, now: int) 
         f"{number}. {one_of(one, own, now)}{'  ◂ goes on here' if one.place == current else ''}"
         for number, one in enumerate(found, 1)
     ]
-    tail = speak("Continue one here: /resume NUMBER. What was said in groups stays there, and is not listed.")
+    tail = speak("Continue one here: {/resume NUMBER}. What was said in groups stays there, and is not listed.")
     return (
         "\n".join([*lines, tail])
         if lines
@@ -167,7 +167,7 @@ def resumed_words(chosen: Conversation, own: str, now: int, *, busy: bool) -> st
     words = speak("This goes on here now – {what}", what=one_of(chosen, own, now))
     if chosen.place != own:
         both = speak(
-            "I answer here what you write here, and there what you write there. /new or another /resume lets go of it."
+            "I answer here what you write here, and there what you write there. {/new} or another {/resume} lets go of it."
         )
         words += f"\n{both}"
     return f"{words}\n{speak('An answer is on its way there; what you write here waits for it.')}" if busy else words
@@ -186,7 +186,7 @@ def accounts_words(accounts: Sequence[LinkRow], me: Account) -> str:
         [
             speak("Joined accounts:"),
             *lines,
-            speak("/unlink takes this one out, /unlink NUMBER another one; /resume continues."),
+            speak("{/unlink} takes this one out, {/unlink NUMBER} another one; {/resume} continues."),
         ]
     )
 
@@ -195,9 +195,9 @@ def ask_words(code: str) -> str:
     """Said with a new code."""
     minutes = CODE_LIFE_MS // 60_000
     return speak(
-        "To join another account, write there in private, within {minutes} minutes: /link {code}\nType it only into an account of your own, and give it to nobody: joined accounts can read and continue each other's private conversations.",
+        "To join another account, write there in private, within {minutes} minutes: {command}\nType it only into an account of your own, and give it to nobody: joined accounts can read and continue each other's private conversations.",
         minutes=minutes,
-        code=shown_code(code),
+        command=command(f"link {shown_code(code)}"),
     )
 
 
@@ -207,22 +207,22 @@ def redeemed_words(outcome: LinkOutcome, code: LinkCode | None) -> str:
         case LinkOutcome.JOINED:
             other = f"{platform_of(code.account)}, {code.name}" if code is not None else speak("the other account")
             return speak(
-                "Joined with {other}. Each of the two can now read and continue the other's private conversations: /resume. If that account is not yours: /unlink.",
+                "Joined with {other}. Each of the two can now read and continue the other's private conversations: {/resume}. If that account is not yours: {/unlink}.",
                 other=other,
             )
         case LinkOutcome.UNKNOWN:
             return speak(
-                "There is no such code (any more). A code works once, and for ten minutes; /link shows a new one."
+                "There is no such code (any more). A code works once, and for ten minutes; {/link} shows a new one."
             )
         case LinkOutcome.OWN:
             return speak("That is this account's own code. Type it in the other account.")
         case LinkOutcome.SAME:
             return speak("These two accounts are joined already.")
         case LinkOutcome.ELSEWHERE:
-            return speak("Both accounts are joined with others already. /unlink one of them first, then try again.")
+            return speak("Both accounts are joined with others already. {/unlink} one of them first, then try again.")
         case LinkOutcome.FULL:
             return speak(
-                "More than {count} accounts cannot be joined. /unlink NUMBER takes one out.",
+                "More than {count} accounts cannot be joined. {/unlink NUMBER} takes one out.",
                 count=MOST_ACCOUNTS,
             )
 
@@ -230,7 +230,7 @@ def redeemed_words(outcome: LinkOutcome, code: LinkCode | None) -> str:
 def joined_there_words(platform: str, name: str) -> str:
     """Said where a code was asked for."""
     return speak(
-        "{platform}, {name}: this account was joined with yours by your code. It can read and continue your private conversations. If it is not yours, /unlink at once.",
+        "{platform}, {name}: this account was joined with yours by your code. It can read and continue your private conversations. If it is not yours, {/unlink} at once.",
         platform=platform,
         name=name,
     )

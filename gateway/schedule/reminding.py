@@ -29,13 +29,13 @@ MOST_WORDS = 1_000
 MOST_AHEAD_DAYS = 5 * 366
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 EXAMPLES = """Say when, and then what:
-/remind in 20 minutes tea
-/remind at 14:05 call Ada
-/remind tomorrow 9:00 the report
-/remind 2026-12-24 18:00 presents
-/remind every weekday 9:00 stand-up
-/remind every 2 hours stretch
-/remind shows what is set, /remind cancel 1 takes it back."""
+{/remind in 20 minutes tea}
+{/remind at 14:05 call Ada}
+{/remind tomorrow 9:00 the report}
+{/remind 2026-12-24 18:00 presents}
+{/remind every weekday 9:00 stand-up}
+{/remind every 2 hours stretch}
+{/remind} shows what is set, {/remind cancel 1} takes it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,5 +264,5 @@ def confirmed(number: int, first: int, rule: Rule, words: str, zone: str) -> str
     often = {Once: "", Every: " and then again and again", Cron: " and then again and again"}[type(rule)]
     return (
         f"⏰ I will remind you{again} on {moment(first, zone)}{often}: {words}\n"
-        f"(Reminder {number}; /remind cancel {number} takes it back.)"
+        f"(Reminder {number}; {{/remind cancel {number}}} takes it back.)"
     )

@@ -345,9 +345,9 @@ def page_words(happening: Happening) -> tuple[str, str]:
 def list_words(rows: tuple[tuple[ScheduleRow, Plan, Rule], ...], zone: str) -> str:
     """The reminders of a chat."""
     if not rows:
-        return f"There are no reminders here. Set one: /remind in 20 minutes tea (times are those of {zone})"
+        return f"There are no reminders here. Set one: {{/remind in 20 minutes tea}} (times are those of {zone})"
     lines = [line(row, plan, rule) for row, plan, rule in rows]
-    return "\n".join([*lines, "Take one back: /remind cancel NUMBER"])
+    return "\n".join([*lines, "Take one back: {/remind cancel NUMBER}"])
 
 
 def line(row: ScheduleRow, plan: Plan, rule: Rule) -> str:

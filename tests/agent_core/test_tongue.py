@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
@@ -10,20 +11,24 @@ from hypothesis import strategies as st
 
 from agent_core.text.durations import duration
 from agent_core.text.tongue import (
+    COMMAND_NAMES,
     LANGUAGES,
     accepted,
     catalogue,
     chosen,
+    command,
     known_sentence,
     language_of,
     number,
     speak,
     speak_many,
     speaking,
+    spelled,
     spoken_now,
     translated,
     written_in,
 )
+from gateway.commands.registry import TYPED
 from tests.catalogues import OTHERS, forms, sources, stored, template
 
 SOURCE = template()
@@ -31,13 +36,19 @@ PRESENT = tuple(tag for tag in OTHERS if len(stored(tag)))
 
 
 def names(words: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(words) if name is not None}
+    """What stands in braces; of a command its name, since what is typed behind it may be put in another language."""
+    found = {name for _, name, _, _ in string.Formatter().parse(words) if name is not None}
+    return {name.partition(" ")[0] if name.startswith("/") else name for name in found}
+
+
+def named_command(name: str) -> str:
+    return name.removeprefix("/") if name.startswith("/") else ""
 
 
 def test_every_sentence_of_the_source_can_be_filled() -> None:
     for message in SOURCE:
         for words in sources(message):
-            assert all(name.isidentifier() for name in names(words)), words
+            assert all(name.isidentifier() or named_command(name) in COMMAND_NAMES for name in names(words)), words
 
 
 @pytest.mark.parametrize("language", PRESENT)
@@ -62,13 +73,8 @@ def test_each_sentence_speaks_of_the_same(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", PRESENT)
-def test_commands_and_marks_stand_as_they_are(language: str) -> None:
+def test_marks_stand_as_they_are(language: str) -> None:
     for message in stored(language):
-        for command in {
-            word.strip(".,;:()“”’") for word in sources(message)[0].split() if word.startswith(("/", "“/"))
-        }:
-            bare = command.partition(" ")[0]
-            assert all(bare in words for words in forms(message)), (language, message.id)
         for mark in "⚠⏳🔐ℹ":
             assert all((mark in words) == (mark in sources(message)[0]) for words in forms(message)), message.id
 
@@ -113,6 +119,35 @@ def test_a_block_speaks_and_what_is_behind_it_does_not() -> None:
 def test_one_and_many() -> None:
     said = [speak_many("{count} time", "{count} times", count) for count in (0, 1, 2)]
     assert said == ["0 times", "1 time", "2 times"]
+
+
+_BARE = re.compile(rf"(?<![\w{{/.<])/({'|'.join(COMMAND_NAMES)})\b")
+
+
+@pytest.mark.parametrize("language", ["en", *PRESENT])
+def test_no_sentence_says_how_a_command_is_written(language: str) -> None:
+    for message in SOURCE if language == "en" else stored(language):
+        assert not [words for words in (*sources(message), *forms(message)) if _BARE.search(words)]
+
+
+def test_the_commands_in_sentences_are_those_that_can_be_typed() -> None:
+    assert COMMAND_NAMES == TYPED
+
+
+def test_a_surface_spells_commands_as_it_writes_them() -> None:
+    said = speak("{/stop all}, or {other} within {minutes} min", other=command("link AB-12"), minutes=3)
+    assert spelled(said) == "/stop all, or /link AB-12 within 3 min"
+    assert spelled(said, "!") == "!stop all, or !link AB-12 within 3 min"
+    assert (
+        spelled("{/if} of somebody's own stays, and {stop} too", "!") == "{/if} of somebody's own stays, and {stop} too"
+    )
+    with speaking("ar"):
+        assert spelled(speak("{/new}")) == "\u2068/new\u2069"
+
+
+@given(st.text())
+def test_what_is_spelled_once_is_spelled(words: str) -> None:
+    assert spelled(spelled(words)) == spelled(words)
 
 
 def test_a_latin_name_in_arabic_is_set_apart() -> None:

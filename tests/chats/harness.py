@@ -173,8 +173,10 @@ class Harness(Scene, Protocol):
 
 
 def answers(harness: Harness, place: Any) -> list[Seen]:
-    """What the bot has written."""
-    return [one for one in harness.seen(place) if one.mine]
+    """What the bot has written. No command of it stands in braces: the platform spells it (`agent_core.text.tongue.spelled`)."""
+    mine = [one for one in harness.seen(place) if one.mine]
+    assert not [one.text for one in mine if "{/" in one.text]
+    return mine
 
 
 def texts(harness: Harness, place: Any) -> list[str]:

@@ -122,7 +122,9 @@ async def test_commands_in_words(slack: SlackHarness) -> None:
     group = slack.group(ada)
     async with running(slack):
         slack.say(group, ada, "!help", mention=True)
-        await answer(slack, group, "/stop")
+        await answer(slack, group, "“!stop all”")  # in a thread, where there are no slash commands
+        slack.command(group, ada, "help")
+        await answer(slack, group, "“/outspoken stop all”")
 
 
 def test_entities_and_links_are_read_as_they_were_written() -> None:

@@ -113,7 +113,7 @@ def test_a_question_fits_into_a_message_and_begins_no_line_as_ours(schema: dict[
         assert len(shown) < 1_600
         lines = shown.splitlines()
         assert lines[0].startswith("desk asks")
-        assert lines[-1].startswith("Answer with /answer")
+        assert lines[-1].startswith("Answer with {/answer}")
 
 
 @pytest.mark.parametrize(
