@@ -27,5 +27,6 @@ REVISIONS = (
     "0019",
     "0020",
     "0021",
+    "0022",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""
