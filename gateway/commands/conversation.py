@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
@@ -67,7 +67,10 @@ class ConversationCommands:
         store: Store,
         leave: Handler,
         standings: Standings,
+        take_out_held: Callable[[str], int],
     ) -> None:
+        """`take_out_held` takes out the messages of a conversation, by its key, that wait for their time."""
+        self._take_out_held = take_out_held
         self._accepting = accepting
         self._queues = accepting.queues
         self._stopping = stopping
@@ -142,8 +145,12 @@ class ConversationCommands:
         came = await self._stopped(request)
         # A turn that is shown here says itself that it was stopped, and what it had done.
         words = "" if here and came.stopped else came.words
-        if dropped:
-            taken = speak("{count} waiting messages were taken out of the queue.", count=dropped)
+        if dropped := dropped + self._take_out_held(request.key):
+            taken = speak_many(
+                "{count} waiting message was taken out of the queue.",
+                "{count} waiting messages were taken out of the queue.",
+                dropped,
+            )
             words = f"{words}\n{taken}".strip()
         left = len(queue.waiting) if queue is not None else 0
         if left:
