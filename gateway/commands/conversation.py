@@ -211,7 +211,8 @@ class ConversationCommands:
         wished = request.words.strip()
         if not wished:
             listed = "\n".join(f"{'▸' if name == (prefs.model or names[0]) else '·'} {name}" for name in names)
-            return CommandReply(f"{listed}\n{speak('Choose one: /model NAME')}")
+            how = speak("Choose one: {/model NAME}")
+            return CommandReply(f"{listed}\n{how}")
         if wished not in names:
             return CommandReply(
                 speak(
@@ -240,7 +241,8 @@ class ConversationCommands:
                 if gone
                 else ""
             )
-            return CommandReply(f"{lost}{listed}\n{speak('Choose one: /agent NAME')}")
+            how = speak("Choose one: {/agent NAME}")
+            return CommandReply(f"{lost}{listed}\n{how}")
         if wished not in names:
             return CommandReply(
                 speak(

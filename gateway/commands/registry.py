@@ -64,7 +64,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "approvals",
-        sentence("what you have agreed to for longer than once (“{/approvals revoke NUMBER}” takes it back)"),
+        sentence("what you have approved for longer than once (“{/approvals revoke NUMBER}” takes it back)"),
     ),
     CommandSpec("help", sentence("what can be done here"), changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
@@ -106,7 +106,7 @@ def doing_words(view: View) -> str:
     asking = [b for b in view.bubbles if b.kind is BubbleKind.APPROVAL]
     asked = [b for b in view.bubbles if b.kind is BubbleKind.QUESTION and not b.final]
     if asked:
-        return "It waits for your answer: " + asked[-1].text
+        return speak("It waits for your answer: {question}", question=asked[-1].text)
     if asking:
         return speak("It waits for your decision: {question}", question=asking[-1].text)
     if running:
