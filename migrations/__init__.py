@@ -28,5 +28,6 @@ REVISIONS = (
     "0020",
     "0021",
     "0022",
+    "0023",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

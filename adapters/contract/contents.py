@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from adapters.contract.chat import Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core import storedjson
+from agent_core.text.tongue import speak
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -30,5 +31,7 @@ def decode(want: bytes) -> Content:
     try:
         return _adapter().validate_json(want)
     except ValueError:
-        words = "(A part of this conversation was stored by another version of this program and cannot be shown.)"
+        words = speak(
+            "(A part of this conversation was stored by another version of this program and cannot be shown.)"
+        )
         return Content(ContentKind.ASIDE, Styled(words, ()))

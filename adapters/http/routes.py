@@ -118,6 +118,18 @@ class HttpRoute(Enum):
         Tag.CONSOLE,
         "The text of one part, to an operator who says why",
     )
+    CONSOLE_TITLE = (
+        "POST",
+        "/console/api/title",
+        Tag.CONSOLE,
+        "The title of a conversation; that it was shown is noted",
+    )
+    CONSOLE_SEARCH = (
+        "POST",
+        "/console/api/search",
+        Tag.CONSOLE,
+        "Turns in which words stand; that they were searched for is noted",
+    )
     CONSOLE_ACT = ("POST", "/console/api/outbox/act", Tag.CONSOLE, "Act on parts of chats")
 
     @property

@@ -88,6 +88,14 @@ class Closing:
         return (self.turn.input_tokens, self.turn.output_tokens) if self.turn is not None else (0, 0)
 
     @property
+    def by(self) -> tuple[str, str]:
+        """The model that answered, and the name of the key by which it was asked."""
+        turn = self.turn
+        if turn is None or turn.opened is None:
+            return ("", "")
+        return (turn.route.model if turn.opened.settings.routes else "", turn.opened.key)
+
+    @property
     def clean(self) -> bool:
         """It was answered, handed to the client, or stopped by a person."""
         return self.exit.kind in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
@@ -231,7 +239,7 @@ class Closer:
             whose, hooks = end.whose, (*told, *await self.herald.ended(end))
             await self.store.turns.close(
                 whose.session, whose.epoch, whose.turn, end.rows, end.exit.code.value, end.at, parts,
-                end.used, end.heard, end.troubles, hooks,
+                end.used, end.heard, end.troubles, hooks, end.by,
             )  # fmt: skip
 
         failed: StoreError | None = None

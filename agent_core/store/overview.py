@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Row, func, select, text
+from sqlalchemy import ColumnElement, Row, and_, case, func, select, text
 
 from agent_core.limits.budgets import Level
 from agent_core.records import dataclass
@@ -16,6 +16,7 @@ from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.budgets.rows import DAILY
 from agent_core.store.database.asks import StoreReading
+from agent_core.store.troubles.rows import FORESEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,22 @@ class ExitCount:
     count: int
     input_tokens: int
     output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpentBy:
+    """What turns used that the same people asked, by the same key, and the same model answered."""
+
+    people: str
+    """As `agent_core.store.turns.rows.TurnRow.people`."""
+    key: str
+    model: str
+    count: int
+    tokens: int
+
+
+LONG_MS = (1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000)
+"""How long turns took is counted up to each of these, and beyond the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +141,41 @@ class Overview(StoreReading):
                 func.coalesce(func.sum(c.input_tokens), 0),
                 func.coalesce(func.sum(c.output_tokens), 0),
             )
-            .where(c.turn >= opened[0], c.turn < opened[1], c.closed_at >= since, c.closed_at < until)
+            .where(_within(since, until, opened))
             .group_by(c.exit)
             .order_by(c.exit)
         )
         return [ExitCount(str(r[0] or ""), int(r[1]), int(r[2]), int(r[3])) for r in await self._asks.all(query)]
+
+    async def took(self, since: int, until: int, opened: tuple[str, str]) -> list[int]:
+        """How many turns took up to each of `LONG_MS`, and longer: of those that `exits` counts."""
+        c = t.turns.c
+        lasted = c.closed_at - c.opened_at
+        bound = case(*((lasted <= most, place) for place, most in enumerate(LONG_MS)), else_=len(LONG_MS))
+        query = select(bound, func.count()).where(_within(since, until, opened)).group_by(bound)
+        found = {int(row[0]): int(row[1]) for row in await self._asks.all(query)}
+        return [found.get(place, 0) for place in range(len(LONG_MS) + 1)]
+
+    async def spent(self, since: int, until: int, opened: tuple[str, str], limit: int) -> list[SpentBy]:
+        """What those turns used, by who asked and which model answered; the most first."""
+        c = t.turns.c
+        tokens = func.sum(c.input_tokens + c.output_tokens)
+        query = (
+            select(c.people, c.key, c.model, func.count(), func.coalesce(tokens, 0))
+            .where(_within(since, until, opened))
+            .group_by(c.people, c.key, c.model)
+            .order_by(tokens.desc(), c.people, c.key, c.model)
+            .limit(limit)
+        )
+        return [SpentBy(str(r[0]), str(r[1]), str(r[2]), int(r[3]), int(r[4])) for r in await self._asks.all(query)]
+
+    async def broke(self, since: int, until: int) -> dict[str, int]:
+        """How often model calls failed, by cause."""
+        c = t.troubles.c
+        query = select(c.cause, func.count()).where(
+            c.at >= since, c.at < until, c.code != "answered", c.cause != FORESEEN
+        )
+        return {str(row[0]): int(row[1]) for row in await self._asks.all(query.group_by(c.cause))}
 
     async def pots(self, now: int, limit: int) -> list[PotLevel]:
         """The budgets whose window runs now and that something was put into, the fullest first."""
@@ -152,6 +199,11 @@ class Overview(StoreReading):
         c = t.audit.c
         wanted = t.AUDIT.query.order_by(c.audit.desc())
         return await self._asks.readable("audit", wanted, c.audit, t.AUDIT.make, lambda one: one.audit, limit)
+
+
+def _within(since: int, until: int, opened: tuple[str, str]) -> ColumnElement[bool]:
+    c = t.turns.c
+    return and_(c.turn >= opened[0], c.turn < opened[1], c.closed_at >= since, c.closed_at < until)
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:

@@ -50,17 +50,19 @@ class SpokenLanguage:
     point: str = "."
     leftward: bool = False
     """It is written from right to left."""
+    moment: str = "%d/%m/%Y, %H:%M"
+    """A day and a time, in numbers, for `strftime`."""
 
 
 LANGUAGES: Mapping[str, SpokenLanguage] = {
-    ENGLISH: SpokenLanguage("English"),
-    "de": SpokenLanguage("Deutsch", ".", ","),
+    ENGLISH: SpokenLanguage("English", moment="%a %d %b %Y, %H:%M"),
+    "de": SpokenLanguage("Deutsch", ".", ",", moment="%d.%m.%Y, %H:%M"),
     "es": SpokenLanguage("Español", ".", ","),
     "fr": SpokenLanguage("Français", "\u202f", ","),
     "pt": SpokenLanguage("Português", ".", ","),
-    "ru": SpokenLanguage("Русский", "\u00a0", ","),
-    "zh": SpokenLanguage("简体中文"),
-    "ja": SpokenLanguage("日本語"),
+    "ru": SpokenLanguage("Русский", "\u00a0", ",", moment="%d.%m.%Y, %H:%M"),
+    "zh": SpokenLanguage("简体中文", moment="%Y年%m月%d日 %H:%M"),
+    "ja": SpokenLanguage("日本語", moment="%Y年%m月%d日 %H:%M"),
     "ar": SpokenLanguage("العربية", leftward=True),
     "hi": SpokenLanguage("हिन्दी"),
 }
@@ -141,6 +143,11 @@ def number(value: float, digits: int = 0) -> str:
     if language is None or (language.group, language.point) == (",", "."):
         return written
     return written.translate({ord(","): language.group, ord("."): language.point})
+
+
+def moment_form() -> str:
+    """How a day and a time are written here, for `strftime`."""
+    return LANGUAGES[_NOW.get() or ENGLISH].moment if _NOW.get() in LANGUAGES else LANGUAGES[ENGLISH].moment
 
 
 def beginning(words: str) -> str:

@@ -22,6 +22,7 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.text.redaction import is_secret_name
 from agent_core.text.shown import middle, plain
+from agent_core.text.tongue import sentence, speak
 
 KEPT = "questions_asked"
 """The intention's key."""
@@ -207,42 +208,64 @@ def _number(value: Json) -> float | None:
 def step_of(question: ToolQuestion, at: int) -> AskedStep:
     """The question number `at`, as it is put to a person."""
     said = "\n".join(f"> {plain(line)}" for line in question.words.splitlines()[:30] if line.strip())
-    head = f"{plain(question.asks)} asks:\n{said}" if said else f"{plain(question.asks)} asks you something."
+    who = plain(question.asks)
+    asks = speak("{who} asks:", who=who)
+    head = f"{asks}\n{said}" if said else speak("{who} asks you something.", who=who)
     if question.address:
-        host = plain(urlsplit(question.address).hostname or "")
-        words = f"{head}\nIt wants you to open this address, at {host}:\n{question.address}\nOpen it only if you trust that. {{/answer done}} when you have, {{/answer decline}} if not."
-        return AskedStep(_mark(question, 0), words, (DONE, DECLINE))
+        opened = speak(
+            "It wants you to open this address, at {host}:", host=plain(urlsplit(question.address).hostname or "")
+        )
+        how = speak("Open it only if you trust that. {/answer done} when you have, {/answer decline} if not.")
+        return AskedStep(_mark(question, 0), f"{head}\n{opened}\n{question.address}\n{how}", (DONE, DECLINE))
     if not question.fields:
-        return AskedStep(_mark(question, 0), f"{head}\n{{/answer yes}} or {{/answer decline}}", ("yes", DECLINE))
+        how = speak("{/answer yes} or {/answer decline}")
+        return AskedStep(_mark(question, 0), f"{head}\n{how}", ("yes", DECLINE))
     one = question.fields[at]
-    place = f" ({at + 1} of {len(question.fields)})" if len(question.fields) > 1 else ""
-    skip = "" if one.needed else f", {SKIP}{_usual_words(one)}"
-    words = f"{head}\n{one.words}{place}: {_takes(one)}\nAnswer with {{/answer}} and your words{skip}, or {{/answer decline}}."
+    place = speak(" ({at} of {count})", at=at + 1, count=len(question.fields)) if len(question.fields) > 1 else ""
+    how = speak(HOW if one.needed else HOW_OR_SKIP, usual=_usual_words(one))
+    words = f"{head}\n{one.words}{place}: {_takes(one)}\n{how}"
     options = tuple(shown for _, shown in one.options) if one.kind is FieldKind.CHOICE else ()
     pressed = ("yes", "no") if one.kind is FieldKind.YES_NO else options[:8]
     return AskedStep(_mark(question, at), words, (*pressed, *(() if one.needed else (SKIP,)), DECLINE))
 
 
+HOW = sentence("Answer with {/answer} and your words, or {/answer decline}.")
+HOW_OR_SKIP = sentence("Answer with {/answer} and your words, {/answer skip}{usual}, or {/answer decline}.")
+
+
 def _usual_words(one: AskedField) -> str:
-    return f" (then it is {plain(str(one.usual))[:NAME_CHARS]})" if one.usual is not None else ""
+    if one.usual is None:
+        return ""
+    return speak(" (then it is {usual})", usual=plain(str(one.usual))[:NAME_CHARS])
+
+
+_TEXTS = {
+    "email": sentence("an e-mail address"),
+    "uri": sentence("an address"),
+    "date": sentence("a date such as 2026-05-31"),
+    "date-time": sentence("a time such as 2026-05-31T14:00Z"),
+}
 
 
 def _takes(one: AskedField) -> str:
-    bounds = " to ".join(f"{each:g}" for each in (one.least, one.most) if each is not None)
+    options = "; ".join(shown for _, shown in one.options)
     match one.kind:
         case FieldKind.TEXT:
-            return {"email": "an e-mail address", "uri": "an address", "date": "a date such as 2026-05-31", "date-time": "a time such as 2026-05-31T14:00Z"}.get(one.form, "a text")  # fmt: skip
+            return speak(_TEXTS[one.form]) if one.form in _TEXTS else speak("a text")
         case FieldKind.NUMBER | FieldKind.WHOLE:
-            what = "a number" if one.kind is FieldKind.NUMBER else "a whole number"
-            if one.least is not None and one.most is not None:
-                return f"{what}, {bounds}"
-            return f"{what}, at {'least' if one.least is not None else 'most'} {bounds}" if bounds else what
+            what = speak("a number") if one.kind is FieldKind.NUMBER else speak("a whole number")
+            least, most = (f"{each:g}" if each is not None else "" for each in (one.least, one.most))
+            if least and most:
+                return speak("{what}, {least} to {most}", what=what, least=least, most=most)
+            if least:
+                return speak("{what}, at least {bound}", what=what, bound=least)
+            return speak("{what}, at most {bound}", what=what, bound=most) if most else what
         case FieldKind.YES_NO:
-            return "yes or no"
+            return speak("yes or no")
         case FieldKind.CHOICE:
-            return f"one of {'; '.join(shown for _, shown in one.options)}"
+            return speak("one of {options}", options=options)
         case FieldKind.SEVERAL:
-            return f"some of {'; '.join(shown for _, shown in one.options)}, with commas between"
+            return speak("some of {options}, with commas between", options=options)
 
 
 def _mark(question: ToolQuestion, at: int) -> str:

@@ -38,6 +38,7 @@ from gateway.people.access import PersonStanding
 from gateway.people.members import Members, account_of
 from gateway.people.routing import Command, Ignore, WordsForAgent, meaning, session_of, spoken
 from gateway.queues import inbox
+from gateway.queues.held import HeldMessage, held_words
 from gateway.queues.languages import Languages
 from gateway.queues.queues import Queues
 from gateway.storage.storewatch import not_stored
@@ -181,6 +182,7 @@ class Arrivals:
         self._queues = queues
         self._outbox = outbox
         self._store = store
+        self._clock = clock
         self._outage = Outage(outbox, clock)
         self._albums: dict[tuple[str, str, str], None] = {}
         """Albums of which a piece was for us; the others say so no more."""
@@ -285,7 +287,11 @@ class Arrivals:
             chat=origin,
         )
         with speaking(self._languages.at_once(inbound)):
-            refused = members.refusal(inbound, stored=known is not None) or unusable(origin, text)
+            stops = isinstance(said, Command) and said.name == "stop"  # nobody is too fast for that
+            refused = members.refusal(inbound, free=known is not None or stops) or unusable(origin, text)
+            if refused is not None and refused.later_ms and isinstance(said, WordsForAgent):
+                await self._hold(inbound, HeldMessage(self._clock.now_ms() + refused.later_ms, text), cursor)
+                return
             if refused is not None:
                 await self._messages.refuse(inbound, cursor, refused)
                 return
@@ -299,6 +305,15 @@ class Arrivals:
                     await self._pass(account, cursor)
             else:
                 await self._messages.take(inbound, cursor)
+
+    async def _hold(self, inbound: FromChat, held: HeldMessage, cursor: Cursor) -> None:
+        """It came too fast, and is run when its time comes."""
+        accepted, _ = await self._commands.take(inbound, held.command(), cursor)
+        if accepted.duplicate:
+            await self._pass(inbound.account, cursor)
+            return
+        seconds = -(-(held.due - self._clock.now_ms()) // 1000)
+        await self._messages.tell(inbound, accepted, held_words(max(1, seconds)))
 
     async def _pass(self, account: str, cursor: Cursor) -> None:
         """The platform need not bring it again."""

@@ -34,6 +34,7 @@ from gateway.commands.buttons import Buttons
 from gateway.commands.carrying import ChatCommands, CommandReply, Handler, Request
 from gateway.commands.conversation import ConversationCommands, cut_off
 from gateway.commands.files import files_command
+from gateway.commands.holding import Holding
 from gateway.commands.memories import MemoryCommands
 from gateway.commands.messages import Messages
 from gateway.commands.people import PeopleCommands
@@ -230,6 +231,7 @@ def _handlers(
 ) -> Mapping[str, Handler]:
     """What carries out each command."""
     people = PeopleCommands(members, hub.accepting, hub.stopping, messages, outbox, store, clock)
+    holding = Holding(messages, store, clock)
     conversation = ConversationCommands(
         hub.accepting,
         hub.stopping,
@@ -240,6 +242,7 @@ def _handlers(
         store,
         people.leave,
         hub.doors.standings,
+        holding.take_out,
         background,
     )
     telling = TellingCommands(
@@ -260,6 +263,7 @@ def _handlers(
         **conversation.handlers(),
         **telling.handlers(),
         **timed.handlers(),
+        "hold": holding.hold,
         "files": files_command(hub.quotas),
         "approvals": _approvals(hub),
         "tasks": _tasks(tasks, store, clock),

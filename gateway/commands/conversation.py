@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
@@ -71,9 +71,12 @@ class ConversationCommands:
         store: Store,
         leave: Handler,
         standings: Standings,
+        take_out_held: Callable[[str], int],
         background: BackgroundCommands | None = None,
     ) -> None:
+        """`take_out_held` takes out the messages of a conversation, by its key, that wait for their time."""
         self._background = background
+        self._take_out_held = take_out_held
         self._accepting = accepting
         self._queues = accepting.queues
         self._stopping = stopping
@@ -152,8 +155,12 @@ class ConversationCommands:
         came = await self._stopped(request)
         # A turn that is shown here says itself that it was stopped, and what it had done.
         words = "" if here and came.stopped else came.words
-        if dropped:
-            taken = speak("{count} waiting messages were taken out of the queue.", count=dropped)
+        if dropped := dropped + self._take_out_held(request.key):
+            taken = speak_many(
+                "{count} waiting message was taken out of the queue.",
+                "{count} waiting messages were taken out of the queue.",
+                dropped,
+            )
             words = f"{words}\n{taken}".strip()
         left = len(queue.waiting) if queue is not None else 0
         if left:
@@ -253,7 +260,8 @@ class ConversationCommands:
         wished = request.words.strip()
         if not wished:
             listed = "\n".join(f"{'▸' if name == (prefs.model or names[0]) else '·'} {name}" for name in names)
-            return CommandReply(f"{listed}\n{speak('Choose one: /model NAME')}")
+            how = speak("Choose one: {/model NAME}")
+            return CommandReply(f"{listed}\n{how}")
         if wished not in names:
             return CommandReply(
                 speak(
@@ -282,7 +290,8 @@ class ConversationCommands:
                 if gone
                 else ""
             )
-            return CommandReply(f"{lost}{listed}\n{speak('Choose one: /agent NAME')}")
+            how = speak("Choose one: {/agent NAME}")
+            return CommandReply(f"{lost}{listed}\n{how}")
         if wished not in names:
             return CommandReply(
                 speak(

@@ -28,7 +28,8 @@ from gateway.limits.quotas import Quotas
 from gateway.people.members import MemberRefused, Members
 from gateway.people.routing import spoken
 from gateway.queues import inbox
-from gateway.queues.inbox import REFUSED_LANE
+from gateway.queues.held import HeldMessage, edited
+from gateway.queues.inbox import BY_PERSON, COMMAND_LANE, REFUSED_LANE
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
 
@@ -138,16 +139,23 @@ class Messages:
         if why.words:
             await self._say(inbound, accepted, why.words)
 
-    async def _say(self, inbound: FromChat, accepted: Accepted, words: str) -> None:
+    async def tell(self, inbound: FromChat, accepted: Accepted, words: str) -> None:
+        """Say something about a stored message that stays as it is, where it came from."""
+        await self._say(inbound, accepted, words, "held")
+
+    async def _say(self, inbound: FromChat, accepted: Accepted, words: str, what: str = "inbox") -> None:
         """Say something about a stored message, where it came from."""
         queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
         owner = Owner(accepted.session, queue.epoch)
-        await self._outbox.words.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
+        await self._outbox.words.say(inbound.chat.address, owner, f"{what}:{accepted.inbox_id}", content)
         self._queues.release(queue)
 
     async def edit(self, inbound: FromChat, stored: InboxRow | None) -> None:
         """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
+        if stored is not None and stored.lane == COMMAND_LANE:
+            await self._reword_held(inbound, stored)
+            return
         quotas, now = self._quotas, self._clock.now_ms()
         charges = await quotas.incoming.for_files(inbound, now) if quotas is not None else ()
         account, name = inbound.account, inbound.platform_key
@@ -165,10 +173,33 @@ class Messages:
             queue.reword(inbound)
         log.info("chat.edited", account=inbound.account, taken=changed)
 
+    async def _reword_held(self, inbound: FromChat, stored: InboxRow) -> None:
+        """Of what waits for its time the new words are run; a command stays what it was."""
+        before = self._held(stored)
+        after = edited(inbound, before) if before is not None else None
+        taken = after is not None and await self._store.inbox.reword(
+            inbound.account, inbound.platform_key, inbox.encode(after)
+        )
+        log.info("chat.edited", account=inbound.account, taken=taken)
+
+    @staticmethod
+    def _held(row: InboxRow) -> FromChat | None:
+        """The command that stands for a message which waits for its time; None if it is another."""
+        try:
+            found = inbox.decode(row.body)
+        except inbox.UnreadableMessage:
+            return None
+        return found if isinstance(found, FromChat) and HeldMessage.of(found) is not None else None
+
     async def remove(self, account: str, key: str) -> None:
         """A message was deleted where it was written: it is not answered, if its turn has not begun."""
         row = await self._store.inbox.by_key(account, key)
         if row is None or row.state is not InboxState.NEW:
             return
-        outcome = await self._stopping.withdraw(Ticket(row.id, row.session, duplicate=True))
+        if row.lane == COMMAND_LANE:
+            outcome = self._held(row) is not None
+            if outcome:
+                await self._store.inbox.drop(row.id, BY_PERSON)
+        else:
+            outcome = await self._stopping.withdraw(Ticket(row.id, row.session, duplicate=True))
         log.info("chat.withdrawn", account=account, inbox=row.id, done=outcome)

@@ -64,11 +64,13 @@ COMMANDS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "approvals",
-        sentence("what you have agreed to for longer than once (“{/approvals revoke NUMBER}” takes it back)"),
+        sentence("what you have approved for longer than once (“{/approvals revoke NUMBER}” takes it back)"),
     ),
     CommandSpec(
         "tasks",
-        sentence("the background tasks here, how far they are and what they have used (“/tasks stop NUMBER” ends one)"),
+        sentence(
+            "the background tasks here, how far they are and what they have used (“{/tasks stop NUMBER}” ends one)"
+        ),
     ),
     CommandSpec("help", sentence("what can be done here"), changes=False),
     CommandSpec(
@@ -80,6 +82,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("start", "say hello", hidden=True, changes=False),
     CommandSpec("press", "a button was pressed", hidden=True),
     CommandSpec("happen", "something scheduled is due", hidden=True, own=True, changes=False),
+    CommandSpec("hold", "a message came too fast, and waits for its time", hidden=True, own=True, changes=False),
     CommandSpec("post", "whoever runs the gateway says something", hidden=True, own=True, changes=False),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
@@ -114,7 +117,7 @@ def doing_words(view: View) -> str:
     asking = [b for b in view.bubbles if b.kind is BubbleKind.APPROVAL]
     asked = [b for b in view.bubbles if b.kind is BubbleKind.QUESTION and not b.final]
     if asked:
-        return "It waits for your answer: " + asked[-1].text
+        return speak("It waits for your answer: {question}", question=asked[-1].text)
     if asking:
         return speak("It waits for your decision: {question}", question=asking[-1].text)
     if running:

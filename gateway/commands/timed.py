@@ -20,10 +20,12 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.delivery.parts import content_of
 from adapters.text.styled import Styled
 from agent_core import storedjson
+from agent_core.failures.notices import say
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
+from agent_core.text.tongue import sentence, speak, speak_many
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
 from gateway.config.types import SessionPolicy
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("schedule")
 
-UNREAD = "Some reminders cannot be read just now, because the storage is damaged: one that is missing here may be among them."
+UNREAD = sentence(
+    "Some reminders cannot be read just now, because the storage is damaged: one that is missing here may be among them."
+)
 MOST_REMINDERS = 50
 """Of one conversation."""
 AWAY_SECONDS = 1.0
@@ -121,9 +125,11 @@ class TimedCommands:
         rows = await self._store.schedules.of(request.key, *ASKED_KINDS)
         match wanted:
             case NotUnderstood(words):
-                return CommandReply(f"{words}\nTimes are those of {zone}; {{/timezone}} changes that.")
+                return CommandReply(
+                    words + "\n" + speak("Times are those of {zone}; {/timezone} changes that.", zone=zone)
+                )
             case ShowAll():
-                unread = f"\n{UNREAD}" if self._store.left_out("schedules") else ""
+                unread = f"\n{speak(UNREAD)}" if self._store.left_out("schedules") else ""
                 return CommandReply(
                     f"{schedules.list_words(_readable([row for row in rows if row.kind != TASK]), zone)}{unread}"
                 )
@@ -143,19 +149,24 @@ class TimedCommands:
             try:
                 zone_of(named)
             except BadTime as error:
-                return CommandReply(f"{error} Nothing was changed.")
+                return CommandReply(say(str(error), speak("Nothing was changed.")))
             await self._store.memory.put(scope, SETTING, TIMEZONE, named, at_ms=now)
         said = await zone_for(self._store, request.inbound, self._zone)
         return CommandReply(
-            f"{zone_words(said)} Here it is {moment(now, said.zone)}.\n{{/timezone Europe/Berlin}} sets another, {{/timezone reset}} takes it back. "
-            "What is set already stays as it is."
+            say(zone_words(said), speak("Here it is {now}.", now=moment(now, said.zone)))
+            + "\n"
+            + speak(
+                "{/timezone Europe/Berlin} sets another, {/timezone reset} takes it back. What is set already stays as it is."
+            )
         )
 
     def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str, zone: str) -> CommandReply:
         if sum(row.kind != TASK for row in rows) >= self._most:
             return CommandReply(
-                f"There are {len(rows)} reminders here already, and no more are possible. {{/remind}} shows them, "
-                "{/remind cancel NUMBER} takes one back."
+                speak(
+                    "There are {count} reminders here already, and no more are possible. {/remind} shows them, {/remind cancel NUMBER} takes one back.",
+                    count=len(rows),
+                )
             )
         number = max((row.number for row in rows), default=0) + 1
         page = bare(request.inbound) if isinstance(request.inbound, FromApi) else None
@@ -166,15 +177,23 @@ class TimedCommands:
             number, str(request.inbox_id), rule, plan, request.inbound.session, request.received_at, now
         )
         if row is None or row.next_at is None:
-            return CommandReply("That time is over, so nothing is set.")
+            return CommandReply(speak("That time is over, so nothing is set."))
         return CommandReply(reminding.confirmed(number, row.next_at, rule, words, zone), schedules=(row,))
 
     def _cancel(self, rows: list[ScheduleRow], number: int) -> CommandReply:
         now = self._clock.now_ms()
         gone = [row for row in rows if not number or row.number == number]
         if not gone:
-            return CommandReply(f"There is no reminder {number} here." if number else "There are no reminders here.")
-        words = f"Reminder {number} is taken back." if number else f"{len(gone)} reminders are taken back."
+            return CommandReply(
+                speak("There is no reminder {number} here.", number=number)
+                if number
+                else speak("There are no reminders here.")
+            )
+        words = (
+            speak("Reminder {number} is taken back.", number=number)
+            if number
+            else speak_many("{count} reminder is taken back.", "{count} reminders are taken back.", len(gone))
+        )
         return CommandReply(words, schedules=tuple(schedules.cancelled(row, now) for row in gone))
 
     # ------------------------------------------------------------------ what is due
@@ -184,7 +203,7 @@ class TimedCommands:
             happening = schedules.decode_happening(request.words)
         except UnreadablePlan as error:
             log.exception("schedule.unreadable", inbox=request.inbox_id)
-            return CommandReply(f"⚠️ {error} It is not done.")
+            return CommandReply(say("⚠️", str(error), speak("It is not done.")))
         if happening.outcome is OccurrenceOutcome.MISSED:
             return CommandReply(schedules.missed_words(happening))
         match happening.kind:
@@ -204,7 +223,9 @@ class TimedCommands:
         queue = self._queues.known(request.key)
         waiting = queue.waiting if queue is not None else []
         if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):
-            return CommandReply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")
+            return CommandReply(
+                say(schedules.missed_words(happening), speak("(The one before it still waits for its turn.)"))
+            )
         # Proposed before the prompt is taken, so that its place is before the answer's.
         self._outbox.words.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
         while True:
@@ -225,7 +246,9 @@ class TimedCommands:
             post = _posts().validate_json(request.words)
         except ValueError:
             log.exception("post.unreadable", inbox=request.inbox_id)
-            return CommandReply("⚠️ A message was stored here by another version of this program and cannot be shown.")
+            return CommandReply(
+                speak("⚠️ A message was stored here by another version of this program and cannot be shown.")
+            )
         port = self._outbox.port_of(request.origin.address)
         pieces = await self._outbox.forming.final(port.parts, post.text) if post.text.strip() else ()
         files = [Content(ContentKind.FILE, Styled(), file=str(path), file_name=name) for path, name in post.files]

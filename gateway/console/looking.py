@@ -24,11 +24,12 @@ from agent_core.ports import Clock, time_mark
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
-from agent_core.store.overview import ExitCount, PotLevel, TurnSummary, WaitingMessages
+from agent_core.store.overview import ExitCount, PotLevel, SpentBy, TurnSummary, WaitingMessages
 from agent_core.store.store import Damaged, Store
 from agent_core.store.troubles.rows import IncidentRow
 from agent_core.text.redaction import Redactor
 from gateway.console import snapshot
+from gateway.console.naming import Names
 from gateway.console.words import WaitsFor
 from gateway.delivery.outbox import Outbox
 from gateway.sessions.hub import Hub
@@ -46,7 +47,7 @@ SLOW_SECONDS = 60.0
 """How often the days before today are looked up."""
 TURNS, SESSIONS, PARTS, INCIDENTS, POTS, AUDIT = 200, 150, 200, 100, 200, 200
 """How many of each are shown."""
-DAYS = 14
+DAYS, SPENDERS = 14, 500
 DAY_MS = 24 * 3600 * 1000
 LONGEST_TURN_MS = 2 * DAY_MS
 """A turn that ends today began at most so long ago, unless the gateway was stopped meanwhile."""
@@ -75,6 +76,7 @@ class Sources:
     clock: Clock
     redactor: Redactor
     version: str
+    names: Names
 
 
 @dataclass(slots=True)
@@ -122,6 +124,9 @@ class _Rows:
     today: list[ExitCount] = field(default_factory=list[ExitCount])
     past: _Past | None = None
     audit: list[AuditRow] = field(default_factory=list[AuditRow])
+    trends: list[snapshot.Trend] = field(default_factory=list[snapshot.Trend])
+    spent: list[SpentBy] = field(default_factory=list[SpentBy])
+    trends_at: float = -1e9
 
 
 @dataclass(slots=True)
@@ -155,6 +160,7 @@ class Board:
             _Group({"incidents": of_rows(self._incidents)}, self._ask_incidents),
             _Group({"outbox": outbox}, self._ask_parts),
             _Group({"spend": of_rows(self._spend), "exits": of_rows(self._exits)}, self._ask_spent),
+            _Group({"trends": of_rows(self._trends)}, self._ask_trends),
             _Group({"audit": of_rows(self._audit)}, self._ask_audit),
         )
 
@@ -233,6 +239,7 @@ class Board:
         rows.latest = await self._read("turns", overview.turns(2 * TURNS))
         self._left_out("turns", self.sources.store.left_out("turns"))
         rows.waiting = await self._read("sessions", overview.waiting(SESSIONS))
+        await self.sources.names.learn((*rows.opened, *rows.latest))
 
     async def _ask_incidents(self) -> None:
         troubles = self.sources.store.troubles
@@ -253,6 +260,35 @@ class Board:
         self._rows.today = await self._today(now)
         self._rows.past = await self._before(now)
 
+    async def _ask_trends(self) -> None:
+        """A day before today is looked up once; today, and who spent, once a minute."""
+        moment, rows = self.sources.clock.monotonic(), self._rows
+        if moment - rows.trends_at < SLOW_SECONDS:
+            return
+        rows.trends_at = moment
+        known = {one.name: one for one in rows.trends[:-1]}
+        rows.trends = [known.get(self._named(begin)) or await self._trend(begin, end) for begin, end in self._days()]
+        first, last = self._days()[0][0], self._days()[-1][1]
+        overview = self.sources.store.overview
+        rows.spent = await self._read("spend", overview.spent(first, last, _opened(first, last), SPENDERS))
+        await self.sources.names.meet({person for one in rows.spent for person in snapshot.askers_of(one.people)})
+
+    async def _trend(self, begin: int, end: int) -> snapshot.Trend:
+        overview, broke = self.sources.store.overview, dict[str, int]()
+        took = await self._read("exits", overview.took(begin, end, _opened(begin, end)))
+        try:
+            broke = await overview.broke(begin, end)
+        except Damaged:
+            self._unread.add("incidents")
+        return snapshot.Trend(self._named(begin), took, broke)
+
+    def _days(self) -> list[tuple[int, int]]:
+        """Begin and end of the days that are shown, today last."""
+        days = [self._day(self.sources.clock.now_ms())]
+        while len(days) < DAYS:
+            days.insert(0, self._day(days[0][0] - 1))
+        return days
+
     async def _ask_audit(self) -> None:
         self._rows.audit = await self._read("audit", self.sources.store.overview.audit(AUDIT))
         self._left_out("audit", self.sources.store.left_out("audit"))
@@ -271,11 +307,11 @@ class Board:
         shown = {one.turn for one in self._rows.opened[:TURNS]}
         here = [one.driver for one in self.sources.hub.running()]
         doing = {one.identity.turn: snapshot.doing_of(one) for one in here if one.identity.turn in shown}
-        return snapshot.turns_json(self._rows.opened, self._rows.latest, doing, TURNS)
+        return snapshot.turns_json(self._rows.opened, self._rows.latest, doing, TURNS, self.sources.names.of)
 
     def _sessions(self) -> Json:
         rows = self._rows
-        return snapshot.sessions_json(rows.latest, rows.opened, rows.waiting, SESSIONS)
+        return snapshot.sessions_json(rows.latest, rows.opened, rows.waiting, SESSIONS, self.sources.names.of)
 
     def _incidents(self) -> Json:
         return snapshot.incidents_json(self._rows.incidents)
@@ -323,6 +359,9 @@ class Board:
         named = snapshot.Day(self._named(past.today), _added(self._rows.today, past.late))
         return snapshot.exits_json([*past.days, named], self.sources.rules.zone_name)
 
+    def _trends(self) -> Json:
+        return snapshot.trends_json(self._rows.trends, self._rows.spent, self.sources.names.person)
+
     def _audit(self) -> Json:
         return snapshot.audit_json(self._rows.audit)
 
@@ -358,6 +397,11 @@ class Board:
             first = begin
         long_ago = (f"t_{time_mark(start - 2 * DAYS * DAY_MS)}", f"t_{time_mark(start - LONGEST_TURN_MS)}")
         return _Past(start, moment, days, await self._read("exits", overview.exits(start, end, long_ago)))
+
+
+def _opened(begin: int, end: int) -> tuple[str, str]:
+    """The ids of turns that may end in between."""
+    return (f"t_{time_mark(begin - LONGEST_TURN_MS)}", f"t_{time_mark(end)}")
 
 
 def _added(one: Sequence[ExitCount], other: Sequence[ExitCount]) -> list[ExitCount]:

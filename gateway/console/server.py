@@ -19,6 +19,7 @@ from agent_core.store.store import StorageUnavailable
 from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import Board
+from gateway.console.reading import Reading
 from gateway.console.streams import Streams
 from gateway.console.turns import ConsoleTurns
 from gateway.explain.ids import CannotExplain
@@ -35,10 +36,13 @@ Served = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Console:
     """Its routes."""
 
-    def __init__(self, board: Board, turns: ConsoleTurns, acting: Acting, access: Access, clock: Clock) -> None:
+    def __init__(
+        self, board: Board, turns: ConsoleTurns, acting: Acting, reading: Reading, access: Access, clock: Clock
+    ) -> None:
         self._board = board
         self._turns = turns
         self._acting = acting
+        self._reading = reading
         self._access = access
         self._streams = Streams(board, turns, clock)
         self._watchers = 0
@@ -53,6 +57,8 @@ class Console:
             HttpRoute.CONSOLE_EXPLAIN.served(self._guarded(self._explain)),
             HttpRoute.CONSOLE_PREVIEW.served(self._guarded(self._preview)),
             HttpRoute.CONSOLE_TEXT.served(self._guarded(self._text)),
+            HttpRoute.CONSOLE_TITLE.served(self._guarded(self._title)),
+            HttpRoute.CONSOLE_SEARCH.served(self._guarded(self._search)),
             HttpRoute.CONSOLE_ACT.served(self._guarded(self._act)),
         ]
 
@@ -131,6 +137,18 @@ class Console:
         text = await self._acting.show_text(self._access.who(request), _name(body))
         self._board.hurry()
         return _json({"text": text})
+
+    async def _title(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        text = await self._reading.title(self._access.who(request), _text(body, "session"))
+        self._board.hurry()
+        return _json({"text": text})
+
+    async def _search(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        found = await self._reading.search(self._access.who(request), _text(body, "text"))
+        self._board.hurry()
+        return _json(found)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         body = await _body(request)

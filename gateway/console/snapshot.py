@@ -6,7 +6,9 @@ bounded, and what is left out is counted. Times are milliseconds, and ages are t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import orjson
 
 from adapters.contract.chat import AdapterSight
 from adapters.delivery.reconcile import Hand, Part, objection
@@ -19,14 +21,25 @@ from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
 from agent_core.limits.spend import Budget, Measure, amount_words
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
-from agent_core.store.overview import ExitCount, PotLevel, TurnSummary, WaitingMessages
+from agent_core.store.overview import LONG_MS, ExitCount, PotLevel, SpentBy, TurnSummary, WaitingMessages
 from agent_core.store.troubles.rows import IncidentRow
 from agent_core.turn.view import BubbleKind, View
+from gateway.console.naming import place_name
 from gateway.console.words import WaitsFor, name_of, what_is, why_waiting
 
 LEFT_OUT = "more"
 RUNNING_CLASS = "running"
 _TEXTS = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER)
+
+
+Called = Callable[[str, str], str]
+"""How a conversation is called, by its id and its key."""
+
+
+def place_name_of(session: str, key: str) -> str:
+    """By its place alone."""
+    del session
+    return place_name(key)
 
 
 def place_of(key: str) -> str:
@@ -76,23 +89,28 @@ def doing_of(driver: TurnDriver) -> str:
 
 
 def turns_json(
-    opened: Sequence[TurnSummary], latest: Sequence[TurnSummary], doing: Mapping[str, str], limit: int
+    opened: Sequence[TurnSummary],
+    latest: Sequence[TurnSummary],
+    doing: Mapping[str, str],
+    limit: int,
+    called: Called = place_name_of,
 ) -> dict[str, Json]:
     """Turns that run, and the latest that have ended."""
     known = {turn.turn for turn in opened}
     ended = [turn for turn in latest if turn.turn not in known and turn.exit]
     return {
-        "running": [turn_json(turn, doing.get(turn.turn, "runs on another node")) for turn in opened[:limit]],
-        "ended": [turn_json(turn) for turn in ended[:limit]],
+        "running": [turn_json(turn, called, doing.get(turn.turn, "runs on another node")) for turn in opened[:limit]],
+        "ended": [turn_json(turn, called) for turn in ended[:limit]],
         "more_running": max(0, len(opened) - limit),
     }
 
 
-def turn_json(turn: TurnSummary, doing: str = "") -> dict[str, Json]:
+def turn_json(turn: TurnSummary, called: Called = place_name_of, doing: str = "") -> dict[str, Json]:
     return {
         "id": turn.turn,
         **_fields(turn, "session", "number", "exit", "opened_at", "closed_at", "undone"),
         "place": place_of(turn.key),
+        "name": called(turn.session, turn.key),
         "class": class_of(turn.exit),
         "tokens": [turn.input_tokens, turn.output_tokens],
         "doing": doing,
@@ -103,7 +121,11 @@ def turn_json(turn: TurnSummary, doing: str = "") -> dict[str, Json]:
 
 
 def sessions_json(
-    latest: Sequence[TurnSummary], opened: Sequence[TurnSummary], waiting: Sequence[WaitingMessages], limit: int
+    latest: Sequence[TurnSummary],
+    opened: Sequence[TurnSummary],
+    waiting: Sequence[WaitingMessages],
+    limit: int,
+    called: Called = place_name_of,
 ) -> dict[str, Json]:
     """The conversations of the latest turns and those in which something waits, what waits first, then the latest."""
     by_session: dict[str, list[TurnSummary]] = {}
@@ -113,16 +135,19 @@ def sessions_json(
             mine.append(turn)
     waits = {one.session: one for one in waiting}
     named = list(dict.fromkeys((*waits, *by_session)))
-    shown = [_session_json(one, by_session.get(one, []), waits.get(one)) for one in named[:limit]]
+    shown = [_session_json(one, by_session.get(one, []), waits.get(one), called) for one in named[:limit]]
     return {"list": [*shown], LEFT_OUT: max(0, len(named) - limit)}
 
 
-def _session_json(session: str, turns: Sequence[TurnSummary], wait: WaitingMessages | None) -> dict[str, Json]:
+def _session_json(
+    session: str, turns: Sequence[TurnSummary], wait: WaitingMessages | None, called: Called
+) -> dict[str, Json]:
     last = turns[0] if turns else None
     either = last or wait
     return {
         "id": session,
         "place": place_of(either.key) if either is not None else "",
+        "name": called(session, either.key) if either is not None else "",
         "running": next((turn.turn for turn in turns if not turn.exit), ""),
         "turns": last.number if last is not None else 0,
         "exit": last.exit if last is not None else "",
@@ -172,6 +197,7 @@ def part_json(session: str, part: Part, around: WaitsFor) -> dict[str, Json]:
         "name": _fields(row, "surface", "origin", "bubble", "part"),
         "session": session,
         "place": place_of(row.surface),
+        "called": place_name(row.surface),
         "what": what_is(part.content),
         "state": row.state.value,
         "why": why_waiting(part, around),
@@ -337,6 +363,68 @@ def exits_json(days: Sequence[Day], zone: str) -> dict[str, Json]:
             for day in days
         ],
         "exits": [{"exit": name, "class": class_of(name), "count": totals[name]} for name in ordered],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """How a day went."""
+
+    name: str
+    took: Sequence[int]
+    """See `agent_core.store.overview.Overview.took`."""
+    broke: Mapping[str, int]
+    """How often model calls failed, by cause."""
+
+
+def within(took: Sequence[int], share: float) -> float | None:
+    """About how many seconds this share of turns took at most, by how many took how long; None if there were none. Pure."""
+    wanted, below = sum(took) * share, 0
+    for place, count in enumerate(took):
+        if count and below + count >= wanted:
+            least = LONG_MS[place - 1] if place else 0
+            most = LONG_MS[place] if place < len(LONG_MS) else LONG_MS[-1]
+            return round((least + (most - least) * (wanted - below) / count) / 1000, 1)
+        below += count
+    return None
+
+
+def askers_of(people: str) -> list[tuple[str, str]]:
+    """Who asked, as it is stored with a turn: accounts and persons."""
+    return [(str(one[0]), str(one[1])) for one in orjson.loads(people or "[]")]
+
+
+MOST_SPENDERS = 12
+"""So many are listed by name."""
+
+
+def trends_json(
+    days: Sequence[Trend], spent: Sequence[SpentBy], person: Callable[[tuple[str, str]], str]
+) -> dict[str, Json]:
+    """How long turns took and how often calls failed, by day; what was used in these days, by person, model and key."""
+    by: dict[str, dict[str, list[int]]] = {"person": {}, "model": {}, "key": {}}
+    for one in spent:
+        people = askers_of(one.people)
+        who = ", ".join(map(person, people[:3])) + (" and others" if len(people) > 3 else "")
+        for kind, name in (("person", who), ("model", one.model), ("key", one.key)):
+            known = by[kind].setdefault(name or "–", [0, 0])
+            known[0] += one.tokens
+            known[1] += one.count
+    listed: dict[str, Json] = {}
+    for kind, found in by.items():
+        most = sorted(found.items(), key=lambda entry: (-entry[1][0], entry[0]))[:MOST_SPENDERS]
+        listed[kind] = [{"name": name, "tokens": tokens, "turns": turns} for name, (tokens, turns) in most]
+    return {
+        "days": [
+            {
+                "day": one.name,
+                "half": within(one.took, 0.5),
+                "most": within(one.took, 0.95),
+                "broke": dict(sorted(one.broke.items())),
+            }
+            for one in days
+        ],
+        "spent": listed,
     }
 
 

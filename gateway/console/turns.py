@@ -20,6 +20,7 @@ from agent_core.store.store import Store
 from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import Redactor
 from gateway.console.looking import FRESH_SECONDS, NET_SECONDS, QUIET_SECONDS, SHARE, Pace, paced
+from gateway.console.naming import Names
 from gateway.console.snapshot import class_of, doing_of, place_of
 from gateway.explain.story import Explainer, local_zone, turn_words
 from gateway.sessions.hub import Hub
@@ -37,6 +38,7 @@ class _Read:
     at: float
     row: TurnRow
     place: str
+    name: str
     rows: tuple[JournalRow, ...]
     lines: list[Json]
     case: StoryCase | None
@@ -54,7 +56,10 @@ class ConsoleTurn:
 class ConsoleTurns:
     """Looks at turns. Law: the database is asked once something was committed, and never else but for `NET_SECONDS`."""
 
-    def __init__(self, store: Store, hub: Hub, clock: Clock, redactor: Redactor, pace: Pace = paced) -> None:
+    def __init__(
+        self, store: Store, hub: Hub, clock: Clock, redactor: Redactor, names: Names, pace: Pace = paced
+    ) -> None:
+        self._names = names
         self._pace = pace
         self._store = store
         self._hub = hub
@@ -78,6 +83,7 @@ class ConsoleTurns:
             "id": turn,
             "session": row.session,
             "place": read.place,
+            "name": read.name,
             "exit": row.exit or "",
             "class": class_of(row.exit or ""),
             "opened_at": row.opened_at,
@@ -102,7 +108,9 @@ class ConsoleTurns:
             lines = await asyncio.to_thread(timeline_json, rows, self._redactor)
         case = await Explainer(self._store, self._clock.now_ms).case(turn)
         session = await self._store.sessions.one(row.session)
-        return _Read(count, at, row, place_of(session.key) if session is not None else "", rows, lines, case)
+        key = session.key if session is not None else ""
+        name = self._names.of(row.session, key) if key else ""
+        return _Read(count, at, row, place_of(key), name, rows, lines, case)
 
     def _story(self, read: _Read) -> tuple[str, ...]:
         return turn_words(replace(read.case, now=self._clock.now_ms())) if read.case is not None else ()

@@ -59,7 +59,7 @@ REFUSED_REQUEST = "refused:"
 LATEST = 50_000
 """So many of the latest messages are looked through where no index leads to an id."""
 RECENT_TURNS = 8
-FOLLOWED = ("retry:{}:0", "continue:{}", "queue:{}", "steer:{}")
+FOLLOWED = ("retry:{}:0", "continue:{}", "queue:{}", "steer:{}", "hold:{}")
 """Under which keys words that a command or a button stands for are stored as a message of their own."""
 
 

@@ -31,8 +31,11 @@ from gateway.config.sections import Config
 from gateway.console.access import Access
 from gateway.console.acting import Acting
 from gateway.console.looking import Board, Sources
+from gateway.console.naming import Names
+from gateway.console.reading import Reading
 from gateway.console.server import Console
 from gateway.console.turns import ConsoleTurns
+from gateway.conversations.sights import SessionSights
 from gateway.http.admin import Admin
 from gateway.http.approvaladmin import ApprovalAdmin
 from gateway.http.connections import Doorkeeper
@@ -244,10 +247,11 @@ def open_files() -> int:
 
 def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemIds, chats: Platforms) -> Console:
     """The operators' console."""
-    server, redactor = config.server, redactor_of(config)
+    server, redactor, names = config.server, redactor_of(config), Names(store)
     sources = Sources(
-        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version()
+        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version(), names
     )
     access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
     acting = Acting(store, chats.outbox, chats.where, clock, ids)
-    return Console(Board(sources), ConsoleTurns(store, hub, clock, redactor), acting, access, clock)
+    reading = Reading(store, SessionSights(store, hub.queues, clock), names, clock, ids)
+    return Console(Board(sources), ConsoleTurns(store, hub, clock, redactor, names), acting, reading, access, clock)

@@ -29,6 +29,7 @@ from agent_core.retry import Retry
 from agent_core.rules.taint import PLANTED
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.store import Conflict, OwnedElsewhere, StorageUnavailable
+from agent_core.text.tongue import spelled
 from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.view import BubbleKind, View
@@ -368,7 +369,7 @@ def end_words(number: int, title: str, ended: Ended | None, seconds: int) -> tup
     name = f"Task {number} ({title})"
     if ended is None:
         return f"{name} was taken out before it began. Nothing of it was done.", "It was not begun."
-    notices = " ".join(bubble.text for bubble in ended.view.bubbles if bubble.kind is BubbleKind.NOTICE)
+    notices = " ".join(spelled(bubble.text) for bubble in ended.view.bubbles if bubble.kind is BubbleKind.NOTICE)
     if ended.exit.code in CLEAN:
         return f"{name} is done, after {span(seconds)}.", ended.view.text
     return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from adapters.contract.base import FromChat, Inbound
 from agent_core.records import dataclass
 from agent_core.store.store import Store
+from agent_core.text.tongue import speak
 from gateway.limits.whose import memory_of
 from gateway.schedule.times import BadTime, zone_of
 
@@ -29,17 +30,17 @@ async def zone_for(store: Store, inbound: Inbound, gateway: str) -> ZoneSaid:
     theirs = inbound.chat.person.zone if isinstance(inbound, FromChat) else ""
     platform = inbound.surface.capitalize()
     for zone, source in (
-        (kept[-1] if kept else "", "as it was set here"),
-        (theirs, f"as {platform} says of the person"),
+        (kept[-1] if kept else "", speak("as it was set here")),
+        (theirs, speak("as {platform} says of you", platform=platform)),
     ):
         try:
             if zone and zone_of(zone):
                 return ZoneSaid(zone, source, sure=True)
         except BadTime:
             continue
-    return ZoneSaid(gateway, "the gateway's, since nobody has said the person's own", sure=False)
+    return ZoneSaid(gateway, speak("the gateway’s, since nobody has said yours"), sure=False)
 
 
 def zone_words(said: ZoneSaid) -> str:
     """Which zone, and why, in a sentence."""
-    return f"The time zone is {said.zone}, {said.source}."
+    return speak("The time zone is {zone}, {source}.", zone=said.zone, source=said.source)

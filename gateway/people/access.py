@@ -150,6 +150,9 @@ def revoked(row: PersonRow, by: str, now: int) -> PersonRow:
     return replace(row, state=PersonState.REVOKED, code="", code_until=0, at=now, by=by)
 
 
+MINUTE_MS = 60_000
+
+
 @dataclass(frozen=True, slots=True)
 class Recent:
     """When a person's last messages came, to see who is too fast."""
@@ -158,10 +161,18 @@ class Recent:
 
     def with_one(self, now: int, limit: int) -> tuple[Recent, int]:
         """With one more message, and how many milliseconds too early it is (0: it is within the limit a minute)."""
-        kept = tuple(at for at in self.times if now - at < 60_000)
+        kept = tuple(at for at in self.times if now - at < MINUTE_MS)
         if limit and len(kept) >= limit:
-            return Recent(kept), kept[-limit] + 60_000 - now
+            return Recent(kept), kept[-limit] + MINUTE_MS - now
         return Recent((*kept, now)), 0
+
+    def with_one_later(self, now: int, limit: int, most: int) -> tuple[Recent, int]:
+        """With one more message that is too early, when its time comes, and in how many milliseconds that is; 0 if `most` wait for theirs
+        already, and this one is not taken."""
+        kept, early = self.with_one(now, limit)
+        if not early or sum(at > now for at in kept.times) >= most:
+            return kept, 0
+        return Recent((*kept.times, now + early)), early
 
 
 def table_of(row: PersonRow) -> dict[str, Json]:

@@ -170,7 +170,8 @@ def resumed_words(chosen: Conversation, own: str, now: int, *, busy: bool) -> st
             "I answer here what you write here, and there what you write there. {/new} or another {/resume} lets go of it."
         )
         words += f"\n{both}"
-    return f"{words}\n{speak('An answer is on its way there; what you write here waits for it.')}" if busy else words
+    waits = speak("An answer is on its way there; what you write here waits for it.")
+    return f"{words}\n{waits}" if busy else words
 
 
 def accounts_words(accounts: Sequence[LinkRow], me: Account) -> str:

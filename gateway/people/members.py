@@ -43,6 +43,10 @@ class AccountRules:
         return self.chats.get(chat, self.groups)
 
 
+HELD_MOST = 5
+"""So many messages of a person wait for their time at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemberRefused:
     """A message is not taken."""
@@ -52,6 +56,8 @@ class MemberRefused:
     """What is told; empty: nothing."""
     person: PersonRow | None = None
     """What is noted of the person."""
+    later_ms: int = 0
+    """It is kept, and run in so many milliseconds; 0: it is not."""
 
 
 class Members:
@@ -120,8 +126,8 @@ class Members:
         person = ChatPerson(link.person, link.name, link.username)
         return link.account in self._rules and self.standing(link.account, person) is not PersonStanding.STRANGER
 
-    def refusal(self, inbound: FromChat, *, stored: bool) -> MemberRefused | None:
-        """Why a message is not taken. One that is `stored` was counted when it came first: it is a redelivery, or an edit."""
+    def refusal(self, inbound: FromChat, *, free: bool) -> MemberRefused | None:
+        """Why a message is not taken. One that is `free` may come as fast as it likes: a redelivery or an edit, which was counted when it came first, and `/stop`."""
         account, origin, person = inbound.account, inbound.chat, inbound.chat.person
         now = self._clock.now_ms()
         if self.standing_of(origin) is PersonStanding.STRANGER:
@@ -130,12 +136,14 @@ class Members:
             rules = self._rules[account].access
             told = refuse(person, account, origin.kind, rules, known, pending, now, self._ids.seed())
             return MemberRefused("not allowed to talk", told.words, told.row)
-        if stored:
+        if free:
             return None
         steady = round(self._clock.monotonic() * 1000)
-        recent, early = self._recent.get((account, person.id), Recent()).with_one(
-            steady, self._rules[account].per_minute
-        )
+        limit, known = self._rules[account].per_minute, self._recent.get((account, person.id), Recent())
+        recent, early = known.with_one(steady, limit)
+        later = 0
+        if early:
+            recent, later = known.with_one_later(steady, limit, HELD_MOST)
         while len(self._recent) >= KNOWN_RECENT:
             del self._recent[next(iter(self._recent))]
         self._recent[account, person.id] = recent
@@ -144,6 +152,7 @@ class Members:
             return MemberRefused(
                 "too many messages",
                 speak("That was too fast for me. Please send it again in {seconds} s.", seconds=seconds),
+                later_ms=later,
             )
         return None
 

@@ -21,6 +21,7 @@ from agent_core.messages import words_of
 from agent_core.records import dataclass
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
+from agent_core.text.tongue import known_sentence, speak
 from agent_core.turn.state import PersonItem
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 from gateway.queues import inbox
@@ -249,7 +250,7 @@ def removed_sights(rows: Sequence[TurnRow]) -> list[TurnSight]:
     if not gone:
         return []
     last = gone[-1]
-    words = f"Older messages are {last.removed}."
+    words = speak("Older messages are {removed}.", removed=known_sentence(last.removed))
     bubble = Bubble("removed", BubbleKind.NOTICE, words, final=True)
     order, at = last.number - MOST_NUMBER, last.closed_at or last.opened_at
     return [TurnSight(last.turn, order, MessageState.CLOSED, "", last.turn, view=View((bubble,), open=False), at=at)]

@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from agent_core.records import dataclass
+from agent_core.text.tongue import command, number, speak
 from gateway.schedule import times
 from gateway.schedule.times import DURATION, SHORTEST_SECONDS, BadTime, Cron, Every, Once, Rule, moment, zone_of
 
@@ -28,14 +29,21 @@ MOST_WORDS = 1_000
 """Characters of a reminder."""
 MOST_AHEAD_DAYS = 5 * 366
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-EXAMPLES = """Say when, and then what:
-{/remind in 20 minutes tea}
+EXAMPLES = """{/remind in 20 minutes tea}
 {/remind at 14:05 call Ada}
 {/remind tomorrow 9:00 the report}
 {/remind 2026-12-24 18:00 presents}
 {/remind every weekday 9:00 stand-up}
-{/remind every 2 hours stretch}
-{/remind} shows what is set, {/remind cancel 1} takes it back."""
+{/remind every 2 hours stretch}"""
+
+
+def examples(why: str) -> str:
+    """What can be said, and why it is told; times are understood in English alone."""
+    head, tail = (
+        speak("Say when, and then what:"),
+        speak("{/remind} shows what is set, {/remind cancel 1} takes it back."),
+    )
+    return f"{why}\n{head}\n{EXAMPLES}\n{tail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +124,16 @@ def meaning(text: str, now: int, zone: str) -> Meaning:
     except (_Wrong, BadTime) as wrong:
         return NotUnderstood(str(wrong))
     if reminder is None:
-        return NotUnderstood(f"I do not understand that time.\n{EXAMPLES}")
+        return NotUnderstood(examples(speak("I do not understand that time.")))
     if not reminder.words:
-        return NotUnderstood(f"I understand the time, but not of what I should remind you.\n{EXAMPLES}")
+        return NotUnderstood(examples(speak("I understand the time, but not what to remind you of.")))
     if len(reminder.words) > MOST_WORDS:
         return NotUnderstood(
-            f"That is too long for a reminder: {len(reminder.words)} characters, {MOST_WORDS} are possible."
+            speak(
+                "That is too long for a reminder: {count} characters, {most} are possible.",
+                count=number(len(reminder.words)),
+                most=number(MOST_WORDS),
+            )
         )
     return reminder
 
@@ -152,7 +164,7 @@ def _found_instant(found: re.Match[str], now: int) -> Once:
     try:
         at = datetime.fromisoformat(f"{found['day']}T{found['clock']}{found['offset'].upper().replace('Z', '+00:00')}")
     except ValueError:
-        raise _Wrong("There is no such day or time. Write times like 2026-12-24T18:00:00+01:00.") from None
+        raise _Wrong(speak("There is no such day or time. Write times like 2026-12-24T18:00:00+01:00.")) from None
     return _once(round(at.timestamp() * 1000), now)
 
 
@@ -160,7 +172,7 @@ def _reminder(said: str, now: int, zone: str) -> NewReminder | None:
     if found := _IN.fullmatch(said):
         seconds = times.duration_seconds(found["duration"])
         if seconds < 1:
-            raise _Wrong("That is now. Say a time that is still to come.")
+            raise _Wrong(speak("That is now. Say a time that is still to come."))
         return NewReminder(_once(now + seconds * 1000, now), _words(found))
     if found := _AT.fullmatch(said):
         return _found_day(found, now, zone)
@@ -171,18 +183,18 @@ def _reminder(said: str, now: int, zone: str) -> NewReminder | None:
     if found := _EVERY.fullmatch(said):
         seconds = times.duration_seconds(found["duration"] or f"1 {found['unit']}")
         if seconds < SHORTEST_SECONDS:
-            raise _Wrong("Not more often than every minute, please.")
+            raise _Wrong(speak("Not more often than every minute, please."))
         if seconds > MOST_AHEAD_DAYS * 86_400:
-            raise _Wrong("That is too far away for me; I keep reminders for five years at most.")
+            raise _Wrong(speak("That is too far away for me; I keep reminders for five years at most."))
         return NewReminder(Every(seconds, now), _words(found))
     return None
 
 
 def _once(at: int, now: int) -> Once:
     if at <= now:
-        raise _Wrong("That is in the past. Say a time that is still to come.")
+        raise _Wrong(speak("That is in the past. Say a time that is still to come."))
     if at - now > MOST_AHEAD_DAYS * 86_400_000:
-        raise _Wrong("That is too far away for me; I keep reminders for five years at most.")
+        raise _Wrong(speak("That is too far away for me; I keep reminders for five years at most."))
     return Once(at)
 
 
@@ -198,10 +210,10 @@ def _clock(found: re.Match[str]) -> tuple[int, int] | None:
     minute = int(found["minute"] or 0)
     if half:
         if not 1 <= hour <= 12:
-            raise _Wrong(f"There is no {hour} {half}. Write times like 14:05 or 2:05 pm.")
+            raise _Wrong(speak("There is no {time}. Write times like 14:05 or 2:05 pm.", time=f"{hour} {half}"))
         hour = hour % 12 + (12 if half == "pm" else 0)
     if hour > 23 or minute > 59:
-        raise _Wrong(f"There is no time {hour}:{minute:02}. Write times like 14:05 or 2:05 pm.")
+        raise _Wrong(speak("There is no {time}. Write times like 14:05 or 2:05 pm.", time=f"{hour}:{minute:02}"))
     return hour, minute
 
 
@@ -224,7 +236,7 @@ def _found_day(found: re.Match[str], now: int, zone: str) -> NewReminder | None:
     moments = [at for days in ahead for at in times.at_clock(today + timedelta(days=days), *clock, zone)]
     coming = [at for at in moments if at > now]
     if not coming:
-        raise _Wrong(f"That is in the past: it is {moment(now, zone)}.")
+        raise _Wrong(speak("That is in the past: it is {now}.", now=moment(now, zone)))
     return NewReminder(_once(coming[0], now), _words(found))
 
 
@@ -236,10 +248,10 @@ def _found_date(found: re.Match[str], now: int, zone: str) -> NewReminder | None
         day = datetime(int(found["year"]), int(found["month"]), int(found["date"]))
         moments = times.at_clock(day, *clock, zone)
     except (ValueError, OverflowError):
-        raise _Wrong("There is no such day. Write dates like 2026-12-24.") from None
+        raise _Wrong(speak("There is no such day. Write dates like 2026-12-24.")) from None
     coming = [at for at in moments if at > now]
     if not coming:
-        raise _Wrong(f"That is in the past: it is {moment(now, zone)}.")
+        raise _Wrong(speak("That is in the past: it is {now}.", now=moment(now, zone)))
     return NewReminder(_once(coming[0], now), _words(found))
 
 
@@ -260,9 +272,11 @@ def _weekday(name: str) -> int:
 
 def confirmed(number: int, first: int, rule: Rule, words: str, zone: str) -> str:
     """What is said when a reminder is stored; it always names the zone."""
-    again = "" if isinstance(rule, Once) else " first"
-    often = {Once: "", Every: " and then again and again", Cron: " and then again and again"}[type(rule)]
-    return (
-        f"⏰ I will remind you{again} on {moment(first, zone)}{often}: {words}\n"
-        f"(Reminder {number}; {{/remind cancel {number}}} takes it back.)"
+    when, takes_back = moment(first, zone), command(f"remind cancel {number}")
+    said = (
+        speak("⏰ I will remind you on {when}: {words}", when=when, words=words)
+        if isinstance(rule, Once)
+        else speak("⏰ I will remind you on {when}, and then again and again: {words}", when=when, words=words)
     )
+    tail = speak("(Reminder {number}; {command} takes it back.)", number=number, command=takes_back)
+    return f"{said}\n{tail}"

@@ -22,16 +22,18 @@ from agent_core import storedjson
 from agent_core.records import dataclass
 from agent_core.rules.taint import PLANTED
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
+from agent_core.text.tongue import number, sentence, speak, speaking
 from gateway.schedule import times
 from gateway.schedule.times import MOST_COUNTED, BadTime, IfMissed, Rule, moment, span
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-AGAIN = "an older copy of my memory was put back since, so you may see this twice."
-MAYBE_DONE = (
+AGAIN = sentence("an older copy of my memory was put back since, so you may see this twice.")
+MAYBE_DONE = sentence(
     "An older copy of my memory was put back since, so I do not know whether it was done then; it is not done now."
 )
+NOT_DONE = sentence("I could not do it then, and it is not done now.")
 BRIEF_CHARS = 100
 """So much of a prompt is shown where it is named."""
 ON_TIME_MS = 60_000
@@ -278,11 +280,12 @@ def _still_doubted(known: ScheduleRow | None, plan: Plan) -> Plan:
 
 def _late(happening: Happening) -> str:
     if _doubtful(happening):
-        return f"It was due on {moment(happening.due, happening.plan.zone)}; {AGAIN}"
+        return speak("It was due on {when}; {why}", when=moment(happening.due, happening.plan.zone), why=speak(AGAIN))
     if happening.late_ms <= ON_TIME_MS:
         return ""
     when = moment(happening.due, happening.plan.zone)
-    return f"It was due on {when}; I could not do it then, so it comes {span(happening.late_ms // 1000)} late."
+    late = span(happening.late_ms // 1000)
+    return speak("It was due on {when}; I could not do it then, so it comes {late} late.", when=when, late=late)
 
 
 def _doubtful(happening: Happening) -> bool:
@@ -295,28 +298,36 @@ def missed_words(happening: Happening) -> str:
     what = happening.plan.name or (
         _brief(happening.plan.words) if happening.kind is ScheduleKind.PROMPT else happening.plan.words
     )
-    why = MAYBE_DONE if _doubtful(happening) else "I could not do it then, and it is not done now."
+    why = speak(MAYBE_DONE if _doubtful(happening) else NOT_DONE)
     if happening.count == 1:
-        return f"⏰ Missed: “{what}”, due on {moment(happening.due, zone)}. {why}"
-    number = f"more than {MOST_COUNTED}" if happening.count > MOST_COUNTED else str(happening.count)
-    return f"⏰ Missed: “{what}”, {number} times from {moment(happening.due, zone)} to {moment(happening.last, zone)}. {why}"
+        return speak("⏰ Missed: “{what}”, due on {when}. {why}", what=what, when=moment(happening.due, zone), why=why)
+    often = number(happening.count)
+    if happening.count > MOST_COUNTED:
+        often = speak("more than {count}", count=number(MOST_COUNTED))
+    first, last = moment(happening.due, zone), moment(happening.last, zone)
+    return speak(
+        "⏰ Missed: “{what}”, {count} times from {first} to {last}. {why}",
+        what=what, count=often, first=first, last=last, why=why,
+    )  # fmt: skip
 
 
 def reminder_words(happening: Happening) -> str:
     """A reminder, in the gateway's words."""
     late = _late(happening)
-    return f"⏰ Reminder: {happening.plan.words}" + (f"\n({late})" if late else "")
+    return speak("⏰ Reminder: {words}", words=happening.plan.words) + (f"\n({late})" if late else "")
 
 
 def announcement(happening: Happening) -> str:
     """What the chat is told before a scheduled prompt is answered."""
     late = _late(happening)
-    return f"⏰ Scheduled: {happening.plan.name or _brief(happening.plan.words)}" + (f"\n{late}" if late else "")
+    what = happening.plan.name or _brief(happening.plan.words)
+    return speak("⏰ Scheduled: {what}", what=what) + (f"\n{late}" if late else "")
 
 
 def prompt_words(happening: Happening) -> str:
     """The prompt as the model gets it: it must know that no person wrote it."""
-    due = moment(happening.due, happening.plan.zone)
+    with speaking(""):  # the model reads English
+        due = moment(happening.due, happening.plan.zone)
     if not happening.plan.configured:
         return (
             f"[Scheduled: {happening.plan.origin.person.name} had you set this earlier; it was due on {due}. Nobody wrote it just now, and perhaps "
@@ -345,18 +356,26 @@ def page_words(happening: Happening) -> tuple[str, str]:
 def list_words(rows: tuple[tuple[ScheduleRow, Plan, Rule], ...], zone: str) -> str:
     """The reminders of a chat."""
     if not rows:
-        return f"There are no reminders here. Set one: {{/remind in 20 minutes tea}} (times are those of {zone})"
+        return speak(
+            "There are no reminders here. Set one: {/remind in 20 minutes tea} (times are those of {zone})", zone=zone
+        )
     lines = [line(row, plan, rule) for row, plan, rule in rows]
-    return "\n".join([*lines, "Take one back: {/remind cancel NUMBER}"])
+    return "\n".join([*lines, speak("Take one back: {/remind cancel NUMBER}")])
+
+
+DONE_HERE = sentence("I do this: {what}")
+DONE_FOR_OPERATOR = sentence("I do this (set by whoever runs the gateway): {what}")
 
 
 def line(row: ScheduleRow, plan: Plan, rule: Rule) -> str:
     """One of them."""
     again = "" if isinstance(rule, times.Once) else f", {often(rule)}"
-    when = "paused" if row.state is ScheduleState.PAUSED else "no more"
+    when = speak("paused") if row.state is ScheduleState.PAUSED else speak("no more")
     when = moment(row.next_at, plan.zone) if row.next_at is not None else when
-    who = "" if row.number else " (set by whoever runs the gateway)"
-    what = f"I do this{who}: {plan.name or _brief(plan.words)}" if row.kind == ScheduleKind.PROMPT else plan.words
+    what = plan.words
+    if row.kind == ScheduleKind.PROMPT:
+        form = DONE_HERE if row.number else DONE_FOR_OPERATOR
+        what = speak(form, what=plan.name or _brief(plan.words))
     return f"{row.number or '–'}. {when}{again}: {what}"
 
 
@@ -364,11 +383,11 @@ def often(rule: Rule) -> str:
     """How often a rule happens, for people."""
     match rule:
         case times.Once():
-            return "once"
+            return speak("once")
         case times.Every(seconds):
-            return f"every {span(seconds)}"
+            return speak("every {duration}", duration=span(seconds))
         case times.Cron(expression):
-            return f"again and again (cron {expression})"
+            return speak("again and again (cron {expression})", expression=expression)
         case _:
             assert_never(rule)
 

@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from agent_core.records import dataclass
+from agent_core.text.tongue import moment_form, speak, speak_many
 
 SHORTEST_SECONDS = 60
 """Between two occurrences of what is repeated."""
@@ -75,7 +76,9 @@ def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:  # ZoneInfoNotFoundError is a KeyError
-        raise BadTime(f"There is no time zone {name!r}; names look like Europe/Berlin or UTC.") from error
+        raise BadTime(
+            speak("There is no time zone {name}; names look like Europe/Berlin or UTC.", name=repr(name))
+        ) from error
 
 
 def check(rule: Rule) -> None:
@@ -225,26 +228,32 @@ def duration_seconds(words: str) -> int:
     """Seconds of a duration in words. Raises `BadTime`."""
     text = words.strip().lower()
     if not re.fullmatch(DURATION, text):
-        raise BadTime(f"{words.strip()[:40]!r} is no duration; say something like 20 minutes, 2 hours or 1 day.")
+        raise BadTime(
+            speak(
+                "{words} is no duration; say something like 20 minutes, 2 hours or 1 day.",
+                words=repr(words.strip()[:40]),
+            )
+        )
     pairs: list[tuple[str, str]] = _PAIR.findall(re.sub(r"\band\b", " ", text))
     return sum((int(number) if number.isdigit() else 1) * _UNITS[unit[0]] for number, unit in pairs)
 
 
 def moment(at: int, zone: str) -> str:
     """A moment for a person: ``Sat 21 Nov 2026, 14:05 (UTC)``."""
-    return f"{datetime.fromtimestamp(at / 1000, zone_of(zone)):%a %d %b %Y, %H:%M} ({zone})"
+    return f"{datetime.fromtimestamp(at / 1000, zone_of(zone)):{moment_form()}} ({zone})"
 
 
 def span(seconds: int) -> str:
     """How long something took or takes, roughly, for a person."""
     if seconds < 120:
-        return f"{seconds} s"
+        return speak("{count} s", count=seconds)
     if seconds < 2 * 3600:
-        return f"{seconds // 60} min"
+        return speak("{count} min", count=seconds // 60)
     if seconds < 2 * 86_400:
         hours, minutes = divmod(seconds // 60, 60)
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return f"{seconds // 86_400} days"
+        whole = speak("{count} h", count=hours)
+        return f"{whole} {speak('{count} min', count=minutes)}" if minutes else whole
+    return speak_many("{count} day", "{count} days", seconds // 86_400)
 
 
 def at_clock(day: datetime, hour: int, minute: int, zone: str) -> tuple[int, ...]:

@@ -43,9 +43,10 @@ class StandingConsent:
 
     def words(self) -> str:
         """What it covers, for people."""
-        until = "always" if self.given.lasts is Lasting.ALWAYS else "for this conversation"
-        after = ", also after words of others were read" if self.kind.tainted else ""
-        return f"{self.kind.words()}: {until}{after}"
+        until = speak("always") if self.given.lasts is Lasting.ALWAYS else speak("for this conversation")
+        if self.kind.tainted:
+            return speak("{what}: {until}, also after words of others were read", what=self.kind.words(), until=until)
+        return f"{self.kind.words()}: {until}"
 
 
 class ConsentBook:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
 
@@ -29,7 +30,7 @@ from agent_core.text.tongue import (
     written_in,
 )
 from gateway.commands.registry import TYPED
-from tests.catalogues import OTHERS, forms, sources, stored, template
+from tests.catalogues import OTHERS, PACKAGES, ROOT, forms, sources, stored, template
 
 SOURCE = template()
 PRESENT = tuple(tag for tag in OTHERS if len(stored(tag)))
@@ -119,6 +120,20 @@ def test_a_block_speaks_and_what_is_behind_it_does_not() -> None:
 def test_one_and_many() -> None:
     said = [speak_many("{count} time", "{count} times", count) for count in (0, 1, 2)]
     assert said == ["0 times", "1 time", "2 times"]
+
+
+def said_in(source: str) -> list[str]:
+    """The sentences that a file speaks, wherever in it they stand."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
+    spoken = [one for one in calls if isinstance(one.func, ast.Name) and one.func.id in ("speak", "sentence")]
+    firsts = [one.args[0].value for one in spoken if isinstance(one.args[0], ast.Constant)]
+    return [words for words in firsts if isinstance(words, str) and words]
+
+
+def test_no_sentence_stands_where_the_catalogues_do_not_see_it() -> None:
+    known = {words for message in SOURCE for words in sources(message)}
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    assert {one for path in files for one in said_in(path.read_text("utf-8"))} <= known
 
 
 _BARE = re.compile(rf"(?<![\w{{/.<])/({'|'.join(COMMAND_NAMES)})\b")

@@ -119,9 +119,9 @@ async def history(database: Path) -> None:
                 epoch, turn = epochs[made.session], ids.new("t")
                 opened = row(0, at=clock.now)
                 await store.turns.start(made.session, epoch, turn, [made.inbox_id], opened, clock.now, clock.now + 1)
-                closed = clock.now + 5000
+                closed = clock.now + chance.randint(1, 40) * 1000
                 await store.turns.close(
-                    made.session, epoch, turn, [row(1)], chance.choice(exits), closed, used=(900, 150)
+                    made.session, epoch, turn, [row(1)], chance.choice(exits), closed, used=(900, 150), by=("m1", "")
                 )
             clock.now += DAY_MS - clock.now % DAY_MS if day else DAY_MS
 
@@ -207,8 +207,8 @@ async def test_every_view_on_a_desktop_and_a_phone_in_the_light_and_in_the_dark(
         for dark in (False, True):
             page = await opened(browser, scene, size=size, dark=dark)
             for view, words in (
-                ("turns", "telegram/"), ("sessions", "waiting"), ("incidents", "empty reply"), ("outbox", "Refused for good"),
-                ("adapters", "last in: "), ("spend", "Everybody, today"), ("exits", "answered"), ("audit", "Tried again"),
+                ("turns", ", Telegram"), ("sessions", "waiting"), ("incidents", "empty reply"), ("outbox", "Refused for good"),
+                ("adapters", "last in: "), ("spend", "Everybody, today"), ("exits", "By person"), ("audit", "Tried again"),
             ):  # fmt: skip
                 await page.evaluate(f"location.hash = {view!r}")
                 await expect(page.locator("nav [aria-current]")).to_contain_text(view.capitalize())

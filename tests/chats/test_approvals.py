@@ -47,7 +47,7 @@ async def test_what_is_approved_for_longer_is_listed_counts_after_a_kill_and_is_
             telegram.say(chat, ada, "write other.txt: y")
             await answer(telegram, chat, "May I write", 20)
             telegram.command(chat, ada, "approvals", "")
-            await answer(telegram, chat, "Nothing is agreed to here for longer than once")
+            await answer(telegram, chat, "Nothing is approved here for longer than once")
     assert not list(tmp_path.rglob("c.txt"))
 
 

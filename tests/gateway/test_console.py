@@ -32,10 +32,12 @@ from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import Amount, BudgetRules, Level
 from agent_core.limits.spend import Budget
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.overview import ExitCount, PotLevel, TurnSummary, WaitingMessages
+from agent_core.store.overview import LONG_MS, ExitCount, PotLevel, TurnSummary, WaitingMessages
 from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.console import snapshot
 from gateway.console.access import Access
+from gateway.console.naming import place_name
+from gateway.console.snapshot import within
 from gateway.console.words import Elsewhere, WaitsFor, mark_of, why_waiting, will_do
 from gateway.daemon import Serving
 from tests.chats.harness import answer, running, texts
@@ -526,6 +528,46 @@ async def test_that_a_text_was_looked_at_is_noted(telegram: TelegramHarness):
         seen = await until(http, "/console/api/live", lambda s: bool(s["audit"]))
         assert seen["audit"][0]["act"] == "show text"
         assert SECRET not in str(seen)
+
+
+async def test_words_are_shown_to_who_asks_and_that_is_noted(telegram: TelegramHarness):
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram) as up, calling(up) as http:
+        telegram.say(chat, ada, f"say {SECRET}")
+        await answer(telegram, chat, SECRET)
+        seen = await until(http, "/console/api/live", lambda s: any(one["exit"] for one in s["turns"]["ended"]))
+        [turn], [session] = seen["turns"]["ended"], seen["sessions"]["list"]
+        assert turn["name"] == session["name"] == "Ada, Telegram"
+        assert SECRET not in str(seen)
+        title = await (await http.post("/console/api/title", json={"session": session["id"]})).json()
+        assert SECRET in title["text"]
+        found = await (await http.post("/console/api/search", json={"text": SECRET.upper()})).json()
+        assert [(one["id"], SECRET in one["text"]) for one in found["found"]] == [(turn["id"], True)]
+        assert found["whole"]
+        nothing = await (await http.post("/console/api/search", json={"text": "never said"})).json()
+        assert nothing["found"] == []
+        assert (await http.post("/console/api/search", json={"text": " "})).status == 400
+        seen = await until(http, "/console/api/live", lambda s: len(s["audit"]) == 3)
+        assert [one["act"] for one in seen["audit"]] == ["search", "search", "show title"]
+        spent = seen["trends"]["spent"]
+        assert [one["turns"] for kind in ("person", "model", "key") for one in spent[kind]] == [1, 1, 1]
+        assert spent["model"][0]["name"] == "m1"
+
+
+@given(st.lists(st.integers(0, 50), min_size=len(LONG_MS) + 1, max_size=len(LONG_MS) + 1))
+def test_more_of_the_turns_take_longer(took: list[int]):
+    half, most = within(took, 0.5), within(took, 0.95)
+    assert (half is None) == (most is None) == (not sum(took))
+    if half is not None and most is not None:
+        assert 0 <= half <= most <= LONG_MS[-1] / 1000
+
+
+def test_a_conversation_is_called_by_who_talks_in_it_and_where():
+    assert place_name("telegram/bot/4711//") == "Telegram 4711"
+    assert place_name("slack/T1/C1/17.5/") == "Slack C1, thread 17.5"
+    assert place_name("api/once/x_1//") == "API"
+    assert place_name("of another version") == "of another version"
 
 
 async def test_without_its_account_a_part_can_be_dropped_and_not_retried(telegram: TelegramHarness):

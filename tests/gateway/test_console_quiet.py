@@ -16,6 +16,7 @@ from agent_core.bell import Bell
 from agent_core.limits.budgets import BudgetRules
 from agent_core.text.redaction import Redactor
 from gateway.console.looking import FRESH_SECONDS, QUIET_SECONDS, Board, Sources
+from gateway.console.naming import Names
 from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
 from gateway.console.turns import ConsoleTurns
 from gateway.delivery.outbox import Outbox
@@ -35,9 +36,12 @@ class Table:
         self.sights: list[AdapterSight] = []
         self.waits: list[float] = []
         outbox, redactor = Outbox(rig.store, self.clock, 1), Redactor.of([])
-        sources = Sources(rig.store, rig.hub, outbox, lambda: self.sights, BudgetRules(), self.clock, redactor, "test")
+        names = Names(rig.store)
+        sources = Sources(
+            rig.store, rig.hub, outbox, lambda: self.sights, BudgetRules(), self.clock, redactor, "test", names
+        )
         self.board = Board(sources, self.pace)
-        self.turns = ConsoleTurns(rig.store, rig.hub, self.clock, redactor, self.pace)
+        self.turns = ConsoleTurns(rig.store, rig.hub, self.clock, redactor, names, self.pace)
         self.streams = Streams(self.board, self.turns, self.clock)
 
     async def pace(self, bell: Bell, least: float, most: float) -> None:

@@ -14,6 +14,7 @@ from agent_core.failures.exits import EXITS, Exit, ExitCode, read
 from agent_core.failures.notices import Action, ExitClass
 from agent_core.failures.remedies import LADDERS, RESTART_SECONDS, Asks, Failure, Helps, Pause, Remedy, Use
 from agent_core.settings import LadderCounts
+from agent_core.text.tongue import spelled
 
 FAILURES: Mapping[Failure, str] = {
     Failure.BEFORE_CONTENT: "nothing came, or a break before any content; 429, 5xx, network",
@@ -120,7 +121,7 @@ def _exit(record: type[Exit]) -> Iterator[str]:
     told = example(record)
     notice = told.notice()
     if notice is not None:
-        yield f"> ⚠️ {notice.text}\n"
+        yield f"> ⚠️ {spelled(notice.text)}\n"
         if notice.actions:
             before = told.offers()
             also = f" Where no tool has run: {_labels(before)}." if before != notice.actions else ""

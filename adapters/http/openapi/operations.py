@@ -246,5 +246,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.CONSOLE_EXPLAIN: _operators(_ANYTHING, "404"),
     R.CONSOLE_PREVIEW: _operators(_ANYTHING, "404", "409", "415", body={"type": "object"}),
     R.CONSOLE_TEXT: _operators(_ANYTHING, "404", "409", "415", body={"type": "object"}),
+    R.CONSOLE_TITLE: _operators(_ANYTHING, "404", "415", body={"type": "object"}),
+    R.CONSOLE_SEARCH: _operators(_ANYTHING, "415", body={"type": "object"}),
     R.CONSOLE_ACT: _operators(_ANYTHING, "404", "409", "415", body={"type": "object"}),
 }  # fmt: skip

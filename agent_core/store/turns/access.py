@@ -215,11 +215,12 @@ class Turns(TurnReads, Writing):
         heard: Sequence[int] = (),
         troubles: Sequence[TroubleRow] = (),
         hooks: Sequence[HookRow] = (),
+        by: tuple[str, str] = ("", ""),
     ) -> None:
         """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
 
         `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn; `troubles` is what
-        went wrong in it; `hooks` tell others of it. Raises Fenced if the turn has ended already in another way.
+        went wrong in it; `hooks` tell others of it; `by` are the model that answered and the name of the key that asked. Raises Fenced if the turn has ended already in another way.
         """
         rows, pieces = await packed_rows(rows)
         await self._writer.submit(
@@ -236,6 +237,7 @@ class Turns(TurnReads, Writing):
                 tuple(troubles),
                 pieces,
                 tuple(hooks),
+                *by,
             )
         )
 

@@ -206,6 +206,8 @@ class Close(Op[None]):
     troubles: tuple[TroubleRow, ...] = ()
     pieces: Pieces = ()
     hooks: tuple[HookRow, ...] = ()
+    model: str = ""
+    key: str = ""
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
@@ -228,6 +230,8 @@ class Close(Op[None]):
             closed_at=self.closed_at,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
+            model=self.model,
+            key=self.key,
         )
         session.open_turn = None
         _seen(session, self.closed_at)

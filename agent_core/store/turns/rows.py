@@ -76,6 +76,10 @@ class TurnRow:
     versions whose messages were not kept any more."""
     last_message: int = later(0)
     """The number of the last message that it began with."""
+    model: str = later("")
+    """Which answered last; empty while it is open, and of turns of older versions."""
+    key: str = later("")
+    """The name of the key of the API by which it was asked, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,15 @@ export function roundUp(most) {
   for (;;) for (const factor of [1, 2, 5]) { const top = factor * step; if (top >= Math.max(4, most)) return top; if (factor === 5) step *= 10; }
 }
 
-/** The chart for a box of so many pixels, so that its letters are as large as all others. */
+/** How turns ended, for a box of so many pixels, so that its letters are as large as all others. */
 export function chart(exits, width) {
   const { days, classes } = byClass(exits);
+  return bars(days, classes, CLASSES, width, "Exits by day", "turns");
+}
+
+/** Bars by day, of pieces that are counted: `names` of the pieces, and what each is called. */
+export function bars(days, names, called, width, title, what) {
+  const classes = names;
   const top = roundUp(Math.max(...days.map((d) => d.total), 0));
   const room = HEIGHT - TOP - BOTTOM, wide = (width - LEFT - RIGHT) / days.length, every = Math.max(1, Math.ceil(LABEL / wide));
   const y = (count) => TOP + room - (count / top) * room;
@@ -50,10 +56,25 @@ export function chart(exits, width) {
       below += found[name];
       return bar;
     });
-    const words = classes.filter((name) => found[name]).map((name) => `${found[name]} ${CLASSES[name]}`).join(", ");
-    parts.push(shape("g", {}, shape("title", {}, `${day}: ${total} turns${words ? `: ${words}` : ""}`), ...bars));
+    const words = classes.filter((name) => found[name]).map((name) => `${found[name]} ${called[name] ?? name}`).join(", ");
+    parts.push(shape("g", {}, shape("title", {}, `${day}: ${total} ${what}${words ? `: ${words}` : ""}`), ...bars));
     if ((days.length - 1 - index) % every === 0) parts.push(shape("text", { x: x + wide * 0.34, y: HEIGHT - 8, "text-anchor": "middle" }, day.slice(5)));
   });
   const sum = days.reduce((a, d) => a + d.total, 0);
-  return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `Exits by day: ${sum} turns in ${days.length} days. The table below says the same.` }, ...parts);
+  return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `${title}: ${sum} ${what} in ${days.length} days. The table below says the same.` }, ...parts);
+}
+
+/** Lines over the days, for figures that are not added up: `series` of [name, class, values], of which some may be missing. */
+export function lines(days, series, width, title) {
+  const top = roundUp(Math.max(...series.flatMap(([, , values]) => values.map((one) => one ?? 0)), 0));
+  const room = HEIGHT - TOP - BOTTOM, wide = (width - LEFT - RIGHT) / days.length, every = Math.max(1, Math.ceil(LABEL / wide));
+  const x = (index) => LEFT + (index + 0.5) * wide, y = (value) => TOP + room - (value / top) * room;
+  const parts = [0, top / 2, top].flatMap((value) => [shape("line", { x1: LEFT, x2: width, y1: y(value), y2: y(value) }), shape("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value))]);
+  for (const [name, kind, values] of series) {
+    const there = values.map((value, index) => [value, index]).filter(([value]) => value !== null);
+    parts.push(shape("polyline", { class: `l-${kind}`, points: there.map(([value, index]) => `${x(index)},${y(value)}`).join(" ") }));
+    parts.push(...there.map(([value, index]) => shape("circle", { cx: x(index), cy: y(value), r: 3, class: `k-${kind}` }, shape("title", {}, `${days[index]}: ${name} ${value} s`))));
+  }
+  days.forEach((day, index) => { if ((days.length - 1 - index) % every === 0) parts.push(shape("text", { x: x(index), y: HEIGHT - 8, "text-anchor": "middle" }, day.slice(5))); });
+  return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `${title}. The table below says the same.` }, ...parts);
 }

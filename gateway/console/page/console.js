@@ -1,6 +1,6 @@
 // The operators' console. The server sends whole sections as they are now; this page makes the screen equal to the latest.
 
-import { CLASSES, byClass, chart } from "./chart.js";
+import { CLASSES, bars, byClass, chart, lines } from "./chart.js";
 
 const $ = (id) => document.getElementById(id);
 const SILENCE_MS = 20_000;
@@ -19,7 +19,7 @@ const KEYS = [
   ["j  k", "The next, the one before (arrows too)"],
   ["Enter", "Open what is selected"],
   ["Esc", "Back"],
-  ["/", "Filter the list"],
+  ["/", "Filter the list; then what became of an id, or a search in the texts"],
   ["r  d  m", "Outbox: retry, drop, send elsewhere (with a preview first)"],
   ["?", "These keys"],
 ];
@@ -186,11 +186,11 @@ const item = (id, look, find, opens = null) => ({ id, state: JSON.stringify(look
 const SHOWN = {
   turns() {
     const { running, ended } = state.sections.turns;
-    const row = (t) => item(t.id, t, `${t.place} ${t.id} ${t.session} ${words(t.exit)} ${t.doing}`, { kind: "turn", id: t.id });
+    const row = (t) => item(t.id, t, `${t.name} ${t.place} ${t.id} ${t.session} ${words(t.exit)} ${t.doing}`, { kind: "turn", id: t.id });
     return [{ name: "Running now", rows: running.map(row), none: "No turn runs just now." }, { name: "Latest", rows: ended.map(row), none: "No turn has ended yet." }];
   },
   sessions() {
-    const row = (s) => item(s.id, s, `${s.place} ${s.id} ${words(s.exit)}`, { kind: "session", id: s.id });
+    const row = (s) => item(s.id, s, `${s.name} ${s.place} ${s.id} ${words(s.exit)}`, { kind: "session", id: s.id });
     return [{ rows: state.sections.sessions.list.map(row), none: "Nobody has said anything yet." }];
   },
   incidents() {
@@ -202,7 +202,7 @@ const SHOWN = {
     ];
   },
   outbox() {
-    const row = (p) => item(p.id, p, `${p.id} ${p.why} ${p.what}`, { kind: "part", id: p.id });
+    const row = (p) => item(p.id, p, `${p.called} ${p.id} ${p.why} ${p.what}`, { kind: "part", id: p.id });
     const { waiting, failed } = state.sections.outbox;
     return [{ name: "Waits", rows: waiting.map(row), none: "Nothing waits." }, { name: "Refused for good", rows: failed.map(row) }];
   },
@@ -222,20 +222,20 @@ const SHOWN = {
 
 const ROWS = {
   turns: (t) => t.exit
-    ? [dot(t.class), head(t.place), side(age(t.closed_at)), sub(chip(t.class, words(t.exit)), ` after ${((t.closed_at - t.opened_at) / 1000).toFixed(1)} s`, t.undone ? ", taken back" : "", tokens(t.tokens))]
-    : [dot("running", true), head(t.place), side(age(t.opened_at, "")), sub(t.doing)],
+    ? [dot(t.class), head(t.name), side(age(t.closed_at)), sub(chip(t.class, words(t.exit)), ` after ${((t.closed_at - t.opened_at) / 1000).toFixed(1)} s`, t.undone ? ", taken back" : "", tokens(t.tokens))]
+    : [dot("running", true), head(t.name), side(age(t.opened_at, "")), sub(t.doing)],
   sessions: (s) => [
-    dot(s.running ? "running" : s.class, Boolean(s.running)), head(s.place), side(s.last_at ? age(s.last_at) : ""),
+    dot(s.running ? "running" : s.class, Boolean(s.running)), head(s.name), side(s.last_at ? age(s.last_at) : ""),
     sub(s.running ? "a turn runs" : s.exit ? words(s.exit) : "no turn yet", s.turns ? ` · ${plural(s.turns, "turn")}` : "", s.waiting ? ` · ${plural(s.waiting, "message")} waiting, the first since ` : "", s.waiting ? age(s.waiting_since, "") : "", s.quarantined ? " · set aside after repeated failures" : ""),
   ],
   incidents: (i) => [dot(i.state === "open" ? i.class : "stopped", i.state === "open"), head(i.what), side(age(i.last_at)), sub(`${i.where} · ${plural(i.conversations, "conversation")}, ${plural(i.turns, "turn")}`)],
-  outbox: (p) => [dot(p.state === "failed" ? "ours" : "limit", p.state !== "failed"), head(p.place), side(p.at ? age(p.at) : ""), sub(p.why), sub(p.what)],
+  outbox: (p) => [dot(p.state === "failed" ? "ours" : "limit", p.state !== "failed"), head(p.called), side(p.at ? age(p.at) : ""), sub(p.why), sub(p.what)],
   adapters: (a) => [
     dot(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state !== "up"), head(a.id), side(chip(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state)),
     sub("last in: ", age(a.inbound_at), " · last out: ", age(a.outbound_at)), a.words ? sub(a.words) : "",
   ],
   spend: (b) => [dot(b.measures.some((m) => m.share >= 1) ? "ours" : b.measures.some((m) => m.share >= 0.8) ? "limit" : "clean"), head(b.owner ? `${b.name}: ${b.owner}` : b.name), side(b.until ? `anew ${minute(b.until)}` : ""), el("div", { class: "meterbox" }, ...b.measures.map(measured), b.estimated ? el("span", { class: "soft" }, `${b.estimated} of it estimated`) : "")],
-  audit: (a) => [dot(a.act === "drop" ? "limit" : a.act === "show text" ? "stopped" : "clean"), head(a.words), side(age(a.at)), sub(a.who)],
+  audit: (a) => [dot(a.act === "drop" ? "limit" : ["show text", "show title", "search"].includes(a.act) ? "stopped" : "clean"), head(a.words), side(age(a.at)), sub(a.who)],
 };
 
 const head = (text) => el("span", { class: "head" }, text);
@@ -268,6 +268,7 @@ function render() {
   rows = groups.flatMap((group) => group.rows);
   $("count").textContent = counted();
   $("filter").hidden = state.view === "exits";
+  beyond();
   if (shownView !== state.view) { $("view").replaceChildren(); shownNodes = new Map(); shownExits = ""; shownView = state.view; }
   if (state.view === "exits") { renderExits(); return; }
   if (!rows.some((row) => row.id === state.selected[state.view])) state.selected[state.view] = rows[0]?.id ?? null;
@@ -331,7 +332,7 @@ function counted() {
     case "outbox": return `${plural(s.outbox.waiting.length + s.outbox.more_waiting, "part")} waiting, ${s.outbox.failed.length + s.outbox.more_failed} refused`;
     case "adapters": return plural(s.adapters.length, "adapter");
     case "spend": return `Today (${s.spend.zone}): ${plural(s.spend.turns, "turn")}${tokens(s.spend.tokens)}`;
-    case "exits": return `How turns ended, by day (${s.exits.zone})`;
+    case "exits": return `How turns went, by day (${s.exits.zone})`;
     default: return "What was done by hand; kept for 400 days";
   }
 }
@@ -352,7 +353,7 @@ function badges() {
 }
 
 function renderExits() {
-  const exits = state.sections.exits, width = Math.max(280, $("view").clientWidth - 32), as = `${width} ${JSON.stringify(exits)}`;
+  const { exits, trends } = state.sections, width = Math.max(280, $("view").clientWidth - 32), as = `${width} ${JSON.stringify([exits, trends])}`;
   if (as === shownExits) return;
   shownExits = as;
   const { days, classes } = byClass(exits);
@@ -364,7 +365,36 @@ function renderExits() {
     el("tbody", {}, ...[...days].reverse().map((d) => el("tr", {}, el("th", { scope: "row" }, d.day), cell(d.total), ...classes.map((name) => cell(d.found[name]))))));
   const exact = el("table", {}, el("caption", {}, `By exit, over all ${days.length} days.`), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Exit"), el("th", { scope: "col" }, "Turns"))),
     el("tbody", {}, ...exits.exits.map((e) => el("tr", {}, el("th", { scope: "row" }, chip(e.class, words(e.exit) || "unknown")), cell(e.count)))));
-  $("view").replaceChildren(el("div", { class: "chartbox" }, chart(exits, width), legend), el("h3", {}, "The same in figures"), el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "Exits by day" }, table), el("h3", {}, "Exits"), el("div", { class: "tablebox" }, exact));
+  $("view").replaceChildren(el("div", { class: "chartbox" }, chart(exits, width), legend), el("h3", {}, "The same in figures"), el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "Exits by day" }, table), el("h3", {}, "Exits"), el("div", { class: "tablebox" }, exact), ...trended(trends, width));
+}
+
+const LATENCY = [["half within", "clean", "half"], ["19 of 20 within", "limit", "most"]];
+const SPENT = [["person", "By person"], ["model", "By model"], ["key", "By key of the API"]];
+
+/** How long turns took, how often calls failed, and who used what. */
+function trended({ days, spent }, width) {
+  const kinds = ["provider", "limit", "loop", "ours", "refused", "stopped", "handed", "not_started"];
+  const causes = [...new Set(days.flatMap((d) => Object.keys(d.broke)))].sort((a, b) => (b === "stalled") - (a === "stalled") || a.localeCompare(b));
+  const kindOf = Object.fromEntries(causes.map((cause, index) => [cause, kinds[index % kinds.length]]));
+  const counted = days.map(({ day, broke }) => ({ day, total: Object.values(broke).reduce((a, b) => a + b, 0), found: Object.fromEntries(Object.entries(broke).map(([cause, count]) => [kindOf[cause], count])) }));
+  const called = Object.fromEntries(causes.map((cause) => [kindOf[cause], words(cause)]));
+  const cells = (row) => row.map((one) => el("td", { class: one ? null : "zero" }, one === null ? "–" : String(one)));
+  const table = (caption, heads, body) => el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": caption }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...body.map(([first, ...rest]) => el("tr", {}, el("th", { scope: "row" }, first), ...cells(rest))))));
+  const newest = [...days].reverse();
+  return [
+    el("h3", {}, "How long turns took"), el("div", { class: "chartbox" }, lines(days.map((d) => d.day), LATENCY.map(([name, kind, field]) => [name, kind, days.map((d) => d[field])]), width, "Seconds that turns took, by day"), el("div", { class: "legend" }, ...LATENCY.map(([name, kind]) => el("span", {}, dot(kind), `${name} so many seconds`)))),
+    table("Seconds from a question to the end of its turn, about", ["Day", ...LATENCY.map(([name]) => name)], newest.map((d) => [d.day, d.half, d.most])),
+    el("h3", {}, "Stalls and other failures of model calls"), el("div", { class: "chartbox" }, bars(counted, [...new Set(causes.map((cause) => kindOf[cause]))], called, width, "Failures of model calls by day", "failures"), el("div", { class: "legend" }, ...causes.map((cause) => el("span", {}, dot(kindOf[cause]), words(cause))))),
+    table("Model calls that failed, by day and cause; most were recovered", ["Day", ...causes.map(words)], newest.map((d) => [d.day, ...causes.map((cause) => d.broke[cause] ?? 0)])),
+    el("h3", {}, `What was used in these ${days.length} days`),
+    ...SPENT.map(([kind, caption]) => spentTable(caption, spent[kind])),
+  ];
+}
+
+function spentTable(caption, found) {
+  const most = Math.max(1, ...found.map((one) => one.tokens));
+  const meter = (one) => { const fill = el("i"); fill.style.width = `${(100 * one.tokens) / most}%`; return el("div", { class: "meter", "aria-hidden": "true" }, fill); };
+  return el("div", { class: "tablebox" }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...["Who", "Tokens", "Turns", ""].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...found.map((one) => el("tr", {}, el("th", { scope: "row" }, one.name), el("td", {}, one.tokens.toLocaleString("en")), el("td", {}, one.turns.toLocaleString("en")), el("td", { class: "wide" }, meter(one)))))));
 }
 
 // ---------------------------------------------------------------- what is open
@@ -382,6 +412,7 @@ function openIt(what, push = true) {
   if (what.kind === "turn") followTurn(what.id);
   else if (what.kind === "part") renderPart();
   else if (what.kind === "entry") renderEntry(what.id);
+  else if (what.kind === "search") search(what.id);
   else explain(what);
   $("detail").scrollTop = 0;
   $("detail").focus({ preventScroll: true });
@@ -427,8 +458,8 @@ function renderTurn(turn) {
   turnSight = turn;
   const running = !turn.exit;
   box.replaceChildren(
-    top(turn.place || turn.id, running ? chip("running", "running") : chip(turn.class, words(turn.exit))),
-    facts(["Turn", el("code", {}, turn.id)], ["Began", moment(turn.opened_at)], ["Took", running ? age(turn.opened_at, "") : `${((turn.closed_at - turn.opened_at) / 1000).toFixed(1)} s`], ["Session", el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "session", id: turn.session }) }, turn.session)]),
+    top(turn.name || turn.place || turn.id, running ? chip("running", "running") : chip(turn.class, words(turn.exit))),
+    facts(["Turn", el("code", {}, turn.id)], ["Began", moment(turn.opened_at)], ["Took", running ? age(turn.opened_at, "") : `${((turn.closed_at - turn.opened_at) / 1000).toFixed(1)} s`], ["Session", el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "session", id: turn.session }) }, turn.session)], ["Place", el("code", {}, turn.place)]),
     running ? el("div", { class: "now", role: "status" }, el("span", { class: "dot pulse" }), `Now: ${turn.doing || "it runs"}`) : "",
     el("h3", {}, "Why"), story(turn.story),
     el("h3", {}, `Timeline, ${plural(turn.rows, "row")} of the journal${turn.left_out ? `; ${plural(turn.left_out, "earlier line")} left out` : ""}`), list);
@@ -444,7 +475,7 @@ async function explain({ kind, id }) {
     if (kind === "session") {
       const of = [...state.sections.turns.running, ...state.sections.turns.ended].filter((t) => t.session === id).slice(0, 20);
       const session = state.sections.sessions.list.find((s) => s.id === id);
-      parts.push(top(session?.place ?? id), facts(["Session", el("code", {}, id)]), el("h3", {}, "What is stored"), story(told.lines));
+      parts.push(top(session?.name ?? id), facts(["Session", el("code", {}, id)], ["Place", session ? el("code", {}, session.place) : ""], ["Title", titleOf(id)]), el("h3", {}, "What is stored"), story(told.lines));
       if (of.length) parts.push(el("h3", {}, "Its latest turns"), el("div", { class: "links" }, ...of.map((t) => el("button", { type: "button", class: "quiet", onclick: () => openIt({ kind: "turn", id: t.id }) }, dot(t.class), ` ${words(t.exit) || t.doing} · ${moment(t.opened_at)}`))));
     } else {
       const incident = state.sections.incidents.find((i) => i.id === id);
@@ -458,6 +489,38 @@ async function explain({ kind, id }) {
   } catch (error) {
     if (mine()) $("detail").replaceChildren(top(id), el("p", { class: "wrong" }, error.message));
   }
+}
+
+/** Words of people are shown when somebody asks for them, which is noted. */
+function titleOf(session) {
+  const box = el("span", {}, "•••••• ");
+  box.append(el("button", { type: "button", class: "quiet small", onclick: async () => {
+    try { box.replaceChildren((await ask("/console/api/title", { session })).text); } catch (error) { toast(error.message); }
+  } }, "Show the title"));
+  return box;
+}
+
+async function search(text) {
+  const mine = () => state.open?.kind === "search" && state.open.id === text;
+  try {
+    const told = await ask("/console/api/search", { text });
+    if (!mine()) return;
+    const row = (one) => el("li", {}, el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "turn", id: one.id }) }, `${one.name} · ${words(one.exit) || "running"} · ${moment(one.at)}`), el("p", { class: "why" }, one.text));
+    $("detail").replaceChildren(top(`“${text}”`), el("p", { class: "soft" }, `${plural(told.found.length, "turn")} of the latest ${told.turns.toLocaleString("en")}${told.whole ? ", which are all" : ""}. That you searched is in the audit.`), el("ol", { class: "story" }, ...told.found.map(row)));
+  } catch (error) {
+    if (mine()) $("detail").replaceChildren(top(`“${text}”`), el("p", { class: "wrong" }, error.message));
+  }
+}
+
+/** What the filter cannot find: anything by its id, and words in texts. */
+function beyond() {
+  const text = state.filter.trim();
+  $("beyond").hidden = !text;
+  if (!text || $("beyond").dataset.text === text) return;
+  $("beyond").dataset.text = text;
+  $("beyond").replaceChildren(
+    el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "id", id: text }) }, `What became of ${text}`),
+    el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "search", id: text }, false) }, `Search the texts for “${text}” (noted in the audit)`));
 }
 
 const part = (id) => [...state.sections.outbox.waiting, ...state.sections.outbox.failed].find((p) => p.id === id);
@@ -474,8 +537,8 @@ function renderPart() {
   }
   const turn = found.name.origin.split("!")[0];
   $("detail").replaceChildren(
-    top(found.place, chip(found.state === "failed" ? "ours" : "limit", found.state === "failed" ? "refused" : found.state)),
-    facts(["What", found.what], ["Part", `${found.name.bubble}, part ${found.name.part + 1}`], ["Of", turn.startsWith("t_") ? el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "turn", id: turn }) }, turn) : el("code", {}, found.name.origin)], ["Last change", found.at ? age(found.at) : ""], ["Failed calls", String(found.failures)]),
+    top(found.called, chip(found.state === "failed" ? "ours" : "limit", found.state === "failed" ? "refused" : found.state)),
+    facts(["What", found.what], ["Part", `${found.name.bubble}, part ${found.name.part + 1}`], ["Of", turn.startsWith("t_") ? el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "turn", id: turn }) }, turn) : el("code", {}, found.name.origin)], ["Last change", found.at ? age(found.at) : ""], ["Failed calls", String(found.failures)], ["Place", el("code", {}, found.place)]),
     el("p", { class: "why" }, found.why),
     el("div", { class: "act" }, ...Object.entries(ACTS).map(([act, one]) => el("button", { type: "button", class: act === "drop" ? "danger" : "quiet", id: `do-${act}`, disabled: !found.can.includes(act), onclick: () => preview(found, act) }, `${one.name} `, el("kbd", {}, one.key)))),
     found.can.length ? "" : el("p", { class: "soft small" }, "Nothing can be done to it by hand just now."));
@@ -496,7 +559,7 @@ function preview(found, act) {
   if (!found?.can.includes(act)) { toast(`${ACTS[act].name} cannot be done to this part just now.`); return; }
   acting = { found, act, mark: "", to: "" };
   $("acttitle").textContent = ACTS[act].title;
-  $("actpart").textContent = `${found.what}, for ${found.place}`;
+  $("actpart").textContent = `${found.what}, for ${found.called}`;
   $("actwhere").hidden = act !== "redirect";
   $("actto").value = "";
   $("actgo").textContent = ACTS[act].go;
