@@ -211,7 +211,7 @@ class ConversationCommands:
         turn, _, words = request.words.strip().partition(" ")
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
-            return CommandReply(speak("An answer is on its way. /stop it first, then /retry."))
+            return CommandReply(speak("An answer is on its way. {/stop} it first, then {/retry}."))
         first = await self._store.turns.one(turn)
         mine = first is not None and first.session == request.owner.session
         messages = await self._watching.messages_of(turn) if mine else ()

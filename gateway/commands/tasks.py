@@ -15,7 +15,7 @@ from gateway.schedule.schedules import TASK
 from gateway.schedule.times import span
 
 HOW = sentence(
-    "/tasks stop NUMBER ends one, /tasks stop all ends all of them. What they use counts as yours: /usage shows it."
+    "{/tasks stop NUMBER} ends one, {/tasks stop all} ends all of them. What they use counts as yours: {/usage} shows it."
 )
 
 
@@ -42,7 +42,7 @@ class TaskCommands:
     async def _stop(self, rows: Sequence[ScheduleRow], which: str) -> str:
         gone = [row for row in rows if which in ("all", str(row.number))]
         if not gone:
-            return speak("No such task runs here. /tasks shows those that do.")
+            return speak("No such task runs here. {/tasks} shows those that do.")
         for row in gone:
             await self._tasks.cancel(row)
         numbers = ", ".join(str(row.number) for row in gone)

@@ -29,8 +29,8 @@ class BackgroundCommands:
             return ""
         named = ", ".join(f"{one.record.command} ({shortened(one.record.shown, SHOWN_CHARS)})" for one in live)
         return speak_many(
-            "{count} command goes on in the background: {named}. “/stop commands” ends it.",
-            "{count} commands go on in the background: {named}. “/stop commands” ends them.",
+            "{count} command goes on in the background: {named}. “{/stop commands}” ends it.",
+            "{count} commands go on in the background: {named}. “{/stop commands}” ends them.",
             len(live),
             named=named,
         )
