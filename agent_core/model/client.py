@@ -511,9 +511,7 @@ class _Call:
 
     def _steady(self, size: int) -> bool:
         """The next read can wait for the next frame."""
-        return (
-            self.any_content and size < BULK_BYTES and self._clock.monotonic() - self._content_began >= STEADY_SECONDS
-        )
+        return self.any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
 
     def _take(self, events: Sequence[Event], guard: Limit, *, finished: bool) -> None:
         """Pass on what came in one piece from the socket; move the deadline if there was content in it. `finished`: the reason had come before."""
