@@ -116,7 +116,7 @@ class ModelAnswer:
         self._rests = not whole and encoding in ("", "identity")
         """Nothing stands in the path of tokens."""
         self._resting = False
-        if type(response.content) is aiohttp.StreamReader:
+        if type(response.content) is aiohttp.StreamReader:  # its parser makes no other
             response.content.__class__ = TokenBody
         self._pieces = _pieces(response, WHOLE if whole else STREAM)
 
