@@ -70,6 +70,9 @@ BULK_BYTES = 8_192
 """A stream that has been going for this long in pieces smaller than this is read once a frame: people see the same, and a token
 costs less. Short replies and those that come in bulk are not held up: somebody may be waiting for their end."""
 
+SLICE_BYTES = 16_384
+"""So much of a body is read at a time: the longest way through it takes a few milliseconds, and others have their turn behind it."""
+
 Sink = Callable[[Sequence[Event]], None]
 Ending = ReplyFinished | CallBroke
 
@@ -288,6 +291,8 @@ def _client_trouble(error: BaseException) -> str:
 
 def _with(manners: Manners, request: ModelRequest) -> ModelRequest:
     """The request as this way to this model takes it."""
+    if manners == request.manners and not manners.plain_schemas:
+        return request
     return replace(request, manners=manners, tools=plainer(request.tools) if manners.plain_schemas else request.tools)
 
 
@@ -491,7 +496,10 @@ class _Call:
                 begun = bool(head)
                 if head.startswith((b"{", b"[")):
                     return await self._whole(head, answer)
-            self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
+            if len(data) > SLICE_BYTES:
+                await self._take_slices(data, body, guard, finished=finished)
+            else:
+                self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
             if self._over():
                 break
             if self._reader.finish_reason and not finished:
@@ -503,6 +511,14 @@ class _Call:
         else:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(answer.status, body.stray)
+
+    async def _take_slices(self, data: bytes, body: BodyReader, guard: Limit, *, finished: bool) -> None:
+        """Much has come at once: others have their turn meanwhile."""
+        for at in range(0, len(data), SLICE_BYTES):
+            self._take(body.feed(data[at : at + SLICE_BYTES], self._clock.now_ms()), guard, finished=finished)
+            if self._over():
+                return
+            await asyncio.sleep(0)
 
     def _unsent(self) -> tuple[str, ...]:
         """What was wished and is not taken here; tools are told of by themselves."""
