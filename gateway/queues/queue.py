@@ -53,13 +53,18 @@ class Running:
 
     driver: TurnDriver
     messages: tuple[Waiting, ...]
-    given_up: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when somebody else has ended the turn in the driver's place."""
+    given_up: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """Done when somebody else has ended the turn in the driver's place. A future: no task has to wait for it in every turn."""
 
     def give_up(self, turn: Turn) -> None:
         """The turn has ended like this, in the driver's place."""
         self.driver.give_up(turn)
-        self.given_up.set()
+        self.leave()
+
+    def leave(self) -> None:
+        """Nobody waits for the driver any more."""
+        if not self.given_up.done():
+            self.given_up.set_result(None)
 
     def same_chat(self, inbound: Inbound) -> bool:
         """What follows from `inbound` is shown where this turn is: one conversation may go on in several chats."""
@@ -129,7 +134,8 @@ class SessionQueue:
     """An earlier process left something here that comes first and is still to be taken up: no turn begins before."""
     failures: int = 0
     """How often in a row no turn could be opened because the storage is away."""
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Event | None = None
+    """Set by whatever wakes the queue, while somebody waits for that."""
     forgotten: set[int] = field(default_factory=set[int])
     """Messages whose person is being forgotten, and whose turn may be opening just now."""
     task: asyncio.Task[None] | None = None
@@ -137,7 +143,8 @@ class SessionQueue:
 
     def wake(self) -> None:
         """Tell watchers that the queue or the running turn is another."""
-        self.woken.set()
+        if self.woken is not None:
+            self.woken.set()
         for watcher in self.watchers:
             watcher.ring()
 

@@ -71,7 +71,7 @@ class Watchdog:
             await self._close(running, reference)
         except (Conflict, Fenced) as error:
             log.warning("turn.ended_meanwhile", turn=driver.identity.turn, error=str(error))
-            running.given_up.set()
+            running.leave()
         except StorageUnavailable as error:
             log.warning("turn.driver_stuck_and_no_storage", turn=driver.identity.turn, error=str(error))
             # It waits for the storage like everybody, and has its time again then.

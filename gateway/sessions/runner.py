@@ -188,7 +188,7 @@ class Runner:
         except StorageUnavailable as error:
             log.warning("turn.not_opened", session=queue.session, inbox=messages[0].inbox_id, error=str(error))
             self.slots.begun(queue)  # others have their turn meanwhile
-            queue.woken.clear()
+            queue.woken = asyncio.Event()
             queue.failures += 1
             with suppress(TimeoutError):
                 async with asyncio.timeout(NOT_OPENED.seconds(queue.failures)):
@@ -221,15 +221,13 @@ class Runner:
     async def _drive(self, running: Running) -> None:
         """Until the driver is over, or the watchdog has ended the turn in its place. Raises `Overtaken`."""
         task = asyncio.create_task(running.driver.run(), name=f"driver {running.driver.identity.turn}")
-        given_up = asyncio.create_task(running.given_up.wait(), name=f"watch {running.driver.identity.turn}")
         try:
-            await asyncio.wait({task, given_up}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, running.given_up}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            given_up.cancel()
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task}, timeout=CANCEL_SECONDS)
-        if not running.given_up.is_set():
+        if not running.given_up.done():
             await task
         elif not task.done():
             log.error("turn.driver_ignores_cancellation", turn=running.driver.identity.turn)
