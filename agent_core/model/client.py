@@ -70,7 +70,7 @@ BULK_BYTES = 8_192
 """A stream that has been going for this long in pieces smaller than this is read once a frame: people see the same, and a token
 costs less. Short replies and those that come in bulk are not held up: somebody may be waiting for their end."""
 
-SLICE_BYTES = 16_384
+PART_BYTES = 16_384
 """So much of a body is read at a time: the longest way through it takes a few milliseconds, and others have their turn behind it."""
 
 Sink = Callable[[Sequence[Event]], None]
@@ -496,8 +496,8 @@ class _Call:
                 begun = bool(head)
                 if head.startswith((b"{", b"[")):
                     return await self._whole(head, answer)
-            if len(data) > SLICE_BYTES:
-                await self._take_slices(data, body, guard, finished=finished)
+            if len(data) > PART_BYTES:
+                await self._take_by_parts(data, body, guard, finished=finished)
             else:
                 self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
             if self._over():
@@ -512,10 +512,10 @@ class _Call:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(answer.status, body.stray)
 
-    async def _take_slices(self, data: bytes, body: BodyReader, guard: Limit, *, finished: bool) -> None:
+    async def _take_by_parts(self, data: bytes, body: BodyReader, guard: Limit, *, finished: bool) -> None:
         """Much has come at once: others have their turn meanwhile."""
-        for at in range(0, len(data), SLICE_BYTES):
-            self._take(body.feed(data[at : at + SLICE_BYTES], self._clock.now_ms()), guard, finished=finished)
+        for at in range(0, len(data), PART_BYTES):
+            self._take(body.feed(data[at : at + PART_BYTES], self._clock.now_ms()), guard, finished=finished)
             if self._over():
                 return
             await asyncio.sleep(0)

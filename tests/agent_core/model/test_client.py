@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent_core.causes import BreakCause
-from agent_core.model.client import SLICE_BYTES, ModelClient, ModelRequest
+from agent_core.model.client import PART_BYTES, ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.stream.alike import BodyReader
 from agent_core.model.stream.arriving import MAX_CALLS
@@ -157,8 +157,8 @@ async def test_of_much_that_comes_at_once_others_have_their_turn_in_between(monk
         beside.cancel()
     assert isinstance(ending, ReplyFinished)
     assert text_of(events) == "".join(words)
-    assert len(body) > 10 * SLICE_BYTES
-    assert max(size for size, _ in fed) <= SLICE_BYTES
+    assert len(body) > 10 * PART_BYTES
+    assert max(size for size, _ in fed) <= PART_BYTES
     assert len({turn for _, turn in fed}) == len(fed)
 
 
