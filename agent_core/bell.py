@@ -16,9 +16,12 @@ FRAME_SECONDS = 0.05
 """How often a watcher is shown text on its way."""
 
 
-def next_frame(now: float) -> float:
-    """When the next frame after `now` begins (both in the loop's seconds)."""
-    return (now // FRAME_SECONDS + 1) * FRAME_SECONDS
+HALF = FRAME_SECONDS / 2
+
+
+def next_frame(now: float, behind: float = 0.0) -> float:
+    """When the next frame after `now` begins, or that much `behind` its beginning (all in the loop's seconds)."""
+    return ((now - behind) // FRAME_SECONDS + 1) * FRAME_SECONDS + behind
 
 
 class Frames:
@@ -69,13 +72,12 @@ class Bell:
         if self._rang or self._frame is not None:
             return
         now = self._loop.time()
-        if (
-            now - self._text_at >= FRAME_SECONDS / 2
-        ):  # half: what comes in step with the frames must not wait for a second one
+        if now - self._text_at >= HALF:  # half: what comes in step with the frames must not wait for a second one
             self._text_at = now
             self.ring()
         else:
-            self._frame = self._loop.call_at(next_frame(now), self._on_frame)
+            # In the middle of a frame: what streams is read when one begins. Shown at the same time, it would always be a frame old.
+            self._frame = self._loop.call_at(next_frame(now, HALF), self._on_frame)
 
     def _on_frame(self) -> None:
         self._frame = None

@@ -340,7 +340,7 @@ class TurnJournal:
     """The journal of a running turn: what is noted, and not stored yet. While the storage is away it is kept back here."""
 
     # fmt: off
-    __slots__ = ("_chars", "_clock", "_herald", "_identity", "_of", "_seen", "_store", "_timer", "damaged", "seq", "unwritten")
+    __slots__ = ("_chars", "_clock", "_herald", "_identity", "_of", "_seen", "_steady", "_store", "_timer", "damaged", "seq", "unwritten")
     # fmt: on
 
     def __init__(
@@ -357,6 +357,8 @@ class TurnJournal:
         """The number of the next row."""
         self._chars = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._steady = False
+        """It has streamed for so long that something was written on the way."""
         self.damaged: Damaged | None = None
         """Why nothing can be stored any more, however long one waits."""
 
@@ -377,7 +379,15 @@ class TurnJournal:
         if self._chars > FLUSH_CHARS or any(isinstance(event, ToolCallNamed) for event in events):
             self._flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+            loop = asyncio.get_running_loop()
+            due = loop.time() + FLUSH_SECONDS
+            if self._steady:  # with all others that stream: one commit, and one wake-up of the writer
+                due -= due % FLUSH_SECONDS
+            self._timer = loop.call_at(due, self._flush_in_time)
+
+    def _flush_in_time(self) -> None:
+        self._steady = True
+        self._flush()
 
     def _flush(self) -> None:
         self.stop()

@@ -76,8 +76,6 @@ DOUBTFUL = frozenset(
 """What also something in the conversation may lead to, without a word of it."""
 OVERLOADED = frozenset({503, 504, 529})
 """Statuses that say that it is the server."""
-MOST_BLANKS = 1_000
-"""So many pieces of a reply are looked through for something to see."""
 SUMMARY_SECONDS = 60.0
 SLOW_ARGUMENTS_FACTOR = 4.0
 
@@ -178,18 +176,17 @@ class ModelCaller:
             parse_text_calls=bool(self.offer.names),
             offered=frozenset(self.offered(turn)) if tools else frozenset(),
         )
-        said: list[str] = []
+        silent = True
 
         def noted(events: Sequence[Event]) -> None:
-            if len(said) < MOST_BLANKS:
-                said.extend(event.text for event in events if isinstance(event, TextArrived))
-                said.extend("call" for event in events if isinstance(event, ToolCallNamed | ToolCallCut))
+            nonlocal silent
+            silent = silent and not any(map(_says, events))
             sink(events)
 
         ending = await self._paid(request, f"{effect.number}", tokens, noted)
         if isinstance(ending, ReplyFinished) and ending.made:
             ending = replace(ending, made=await self._kept(dict(ending.made), effect.number))
-        return self._accused(ending, turn, messages, silent=not something_to_see("".join(said)))
+        return self._accused(ending, turn, messages, silent=silent)
 
     async def _kept(self, made: dict[str, Json], number: int) -> dict[str, Json]:
         if self.media is None:
@@ -397,6 +394,12 @@ class ModelCaller:
         if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
             return summary
         return digest(self.memory.summary, given_up)
+
+
+def _says(event: Event) -> bool:
+    """It is a call, or text with something to see."""
+    said = event.text if isinstance(event, TextArrived) else ""
+    return something_to_see(said) or isinstance(event, ToolCallNamed | ToolCallCut)
 
 
 def _doubtful(broke: CallBroke) -> bool:

@@ -131,7 +131,7 @@ def take_content(
     turn.life_at = event.at
     if isinstance(event, ReasoningArrived) and turn.opened is not None and turn.opened.surface in SHOWS_THOUGHTS:
         turn.thoughts.add(event.text, _behind(turn))
-    if turn.left_out and not turn.draft.begun:
+    if not turn.draft.begun and turn.left_out:
         told = remark(turn.timeline, turn.left_out, turn.leaving.parts, turn.route, turn.last_break)
         here = len(turn.timeline) - (not turn.draft.went_on.strip())  # never in the middle of a text
         turn.timeline[here:here] = told

@@ -128,15 +128,19 @@ class Turn(Standing):
         """
         if isinstance(event, TurnEnded):  # somebody else ended it, or it could not be ended as it had decided
             return taking.close(self, event)
-        effects = self._unasked(event)
-        problem = self.misfit(event)
-        if problem and (self.opened is None or isinstance(event, TurnOpened)):
-            raise ProtocolError(problem)
-        if problem:
-            return effects
-        effects += self._take(event)
+        row = FACTS.get(type(event))
+        if row is not None and row.phases is _CALLING[0] and self.phase is Phase.CALLING and not self.questions:
+            effects = row.takes(self, event)  # what a model says comes by here all the time, and fits
+        else:
+            effects = self._unasked(event)
+            problem = self.misfit(event)
+            if problem and (self.opened is None or isinstance(event, TurnOpened)):
+                raise ProtocolError(problem)
+            if problem:
+                return effects
+            effects += self._take(event)
         self.draft.show()
-        return self._judged(effects)
+        return self._judged(effects) if self.questions else effects
 
     def apply(self, event: Event) -> list[Effect]:
         """Take what the journal holds. No rule is asked. Raises `ProtocolError` if the event does not fit what stands before it."""

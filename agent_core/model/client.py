@@ -70,6 +70,9 @@ BULK_BYTES = 8_192
 """A stream that has been going for this long in pieces smaller than this is read once a frame: people see the same, and a token
 costs less. Short replies and those that come in bulk are not held up: somebody may be waiting for their end."""
 
+PART_BYTES = 16_384
+"""So much of a body is read at a time: the longest way through it takes a few milliseconds, and others have their turn behind it."""
+
 Sink = Callable[[Sequence[Event]], None]
 Ending = ReplyFinished | CallBroke
 
@@ -288,6 +291,8 @@ def _client_trouble(error: BaseException) -> str:
 
 def _with(manners: Manners, request: ModelRequest) -> ModelRequest:
     """The request as this way to this model takes it."""
+    if manners == request.manners and not manners.plain_schemas:
+        return request
     return changed(request, manners=manners, tools=plainer(request.tools) if manners.plain_schemas else request.tools)
 
 
@@ -491,7 +496,10 @@ class _Call:
                 begun = bool(head)
                 if head.startswith((b"{", b"[")):
                     return await self._whole(head, answer)
-            self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
+            if len(data) > PART_BYTES:
+                await self._take_by_parts(data, body, guard, finished=finished)
+            else:
+                self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
             if self._over():
                 break
             if self._reader.finish_reason and not finished:
@@ -504,6 +512,14 @@ class _Call:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(answer.status, body.stray)
 
+    async def _take_by_parts(self, data: bytes, body: BodyReader, guard: Limit, *, finished: bool) -> None:
+        """Much has come at once: others have their turn meanwhile."""
+        for at in range(0, len(data), PART_BYTES):
+            self._take(body.feed(data[at : at + PART_BYTES], self._clock.now_ms()), guard, finished=finished)
+            if self._over():
+                return
+            await asyncio.sleep(0)
+
     def _unsent(self) -> tuple[str, ...]:
         """What was wished and is not taken here; tools are told of by themselves."""
         left_out = self._request.manners.left_out.difference(TOOL_FIELDS)
@@ -511,9 +527,7 @@ class _Call:
 
     def _steady(self, size: int) -> bool:
         """The next read can wait for the next frame."""
-        return (
-            self.any_content and size < BULK_BYTES and self._clock.monotonic() - self._content_began >= STEADY_SECONDS
-        )
+        return self.any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
 
     def _take(self, events: Sequence[Event], guard: Limit, *, finished: bool) -> None:
         """Pass on what came in one piece from the socket; move the deadline if there was content in it. `finished`: the reason had come before."""

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from typing_extensions import override
 from yarl import URL
 
 from agent_core.jsonvalue import Json
@@ -57,10 +58,54 @@ class RequestNotTaken(Exception):
         self.headers = headers
 
 
+class TokenBody(aiohttp.StreamReader):
+    """A body whose pieces are read together. aiohttp's own reader notes where each chunk of HTTP's ends, asks of each whether reading should go
+    on, and has them taken one by one: of a stream of tokens that cost more than what is in them."""
+
+    __slots__ = ()
+
+    @override
+    def begin_http_chunk_receiving(self) -> None: ...
+
+    @override
+    def end_http_chunk_receiving(self) -> None: ...
+
+    @override
+    def feed_data(self, data: bytes, size: int = 0) -> bool:
+        if data:
+            self._buffer.append(data)
+            self._size += len(data)
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_result(None)
+            if self._size > self._high_water:
+                self._protocol.pause_reading()
+        return False
+
+    @override
+    async def readany(self) -> bytes:
+        pieces = self._buffer
+        if self._exception is not None:
+            raise self._exception
+        while not pieces and not self._eof:
+            if not self._protocol.connected:
+                raise RuntimeError("the connection is closed")
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        full, self._size = self._size > self._high_water, 0
+        if full:
+            self._protocol.resume_reading()
+        return data
+
+
 class ModelAnswer:
     """An answer that takes a request, its body not read yet."""
 
-    __slots__ = ("_pieces", "_response", "_rests", "headers", "status")
+    __slots__ = ("_pieces", "_response", "_resting", "_rests", "headers", "status")
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -70,6 +115,9 @@ class ModelAnswer:
         whole = "application/json" in response.headers.get("content-type", "")
         self._rests = not whole and encoding in ("", "identity")
         """Nothing stands in the path of tokens."""
+        self._resting = False
+        if type(response.content) is aiohttp.StreamReader:  # its parser makes no other
+            response.content.__class__ = TokenBody
         self._pieces = _pieces(response, WHOLE if whole else STREAM)
 
     async def next(self) -> bytes | None:
@@ -77,9 +125,10 @@ class ModelAnswer:
         try:
             if not self._rests:
                 return await anext(self._pieces, None)
-            transport = self._transport()
-            if transport is not None and not transport.is_reading():
-                transport.resume_reading()
+            if self._resting:
+                self._resting = False
+                if (transport := self._transport()) is not None:
+                    transport.resume_reading()
             return await self._response.content.readany() or None
         except Exception as error:
             raise TransportBroke from error
@@ -87,8 +136,9 @@ class ModelAnswer:
     def rest(self) -> None:
         """Leave the socket alone until `next` is asked again."""
         transport = self._transport() if self._rests else None
-        if transport is not None and not transport.is_closing() and transport.is_reading():
+        if transport is not None and not transport.is_closing():
             transport.pause_reading()
+            self._resting = True
 
     def _transport(self) -> asyncio.Transport | None:
         connection = self._response.connection  # none any more once all of the body is here

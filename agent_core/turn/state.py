@@ -87,7 +87,7 @@ class Segment:
     def visible(self) -> str:
         """What a person should see of it."""
         text = self.text
-        if not something_to_see(text) or self.repeats.startswith(text.strip()) or self.adds_nothing:
+        if not something_to_see(text) or (self.repeats and self.repeats.startswith(text.strip())) or self.adds_nothing:
             return ""
         return text
 

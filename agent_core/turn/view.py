@@ -76,7 +76,7 @@ TEXTS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
 """What the model says."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for every frame of a text, and that costs a third
 class Bubble:
     """One visible piece of a turn."""
 
@@ -372,6 +372,8 @@ def _status_after(turn: Standing) -> int:
 
 
 def _calling_words(turn: Standing, waited: int, in_phase: int) -> str:
+    if max(waited, in_phase) < STATUS_SOON_SECONDS and not turn.attempts:
+        return ""
     again, after = _again_words(turn), _status_after(turn)
     if (in_phase >= after or waited >= after) and turn.naming:
         quiet = speak(", nothing new for {waited} s", waited=waited) if waited >= QUIET_SECONDS else ""

@@ -141,7 +141,8 @@ class SessionQueue:
     """An earlier process left something here that comes first and is still to be taken up: no turn begins before."""
     failures: int = 0
     """How often in a row no turn could be opened because the storage is away."""
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Event | None = None
+    """Set by whatever wakes the queue, while somebody waits for that."""
     forgotten: set[int] = field(default_factory=set[int])
     """Messages whose person is being forgotten, and whose turn may be opening just now."""
     task: asyncio.Task[None] | None = None
@@ -149,7 +150,8 @@ class SessionQueue:
 
     def wake(self) -> None:
         """Tell watchers that the queue or the running turn is another."""
-        self.woken.set()
+        if self.woken is not None:
+            self.woken.set()
         for watcher in self.watchers:
             watcher.ring()
 

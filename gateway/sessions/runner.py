@@ -188,7 +188,7 @@ class Runner:
         except StorageUnavailable as error:
             log.warning("turn.not_opened", session=queue.session, inbox=messages[0].inbox_id, error=str(error))
             self.slots.begun(queue)  # others have their turn meanwhile
-            queue.woken.clear()
+            queue.woken = asyncio.Event()
             queue.failures += 1
             with suppress(TimeoutError):
                 async with asyncio.timeout(NOT_OPENED.seconds(queue.failures)):

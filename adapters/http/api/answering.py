@@ -189,7 +189,8 @@ class ApiStream:
                 if not self._turn:
                     self._turn = sight.turn
                     await self._response.write(f": turn {sight.turn}\n\n".encode())
-                await self._think(sight.thought)
+                if self._job.thinking and sight.thought.chars > self._thought:
+                    await self._think(sight.thought)
                 pieces = self._spoken.new(sight.view)
                 if pieces:
                     if not self._begun:

@@ -187,9 +187,14 @@ class Taking:
         too_large = Problem(413, f"The body is larger than {self.max_body_bytes} bytes.", code="request_too_large")
         if request.content_length is not None and request.content_length > self.max_body_bytes:
             return too_large
+        body = bytearray()
         try:
-            return await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            return too_large
+            while (
+                piece := await request.content.readany()
+            ):  # by `read` aiohttp would keep it as long as the answer takes
+                body += piece
+                if len(body) > self.max_body_bytes:
+                    return too_large
         except (ValueError, web.HTTPBadRequest, web.RequestPayloadError) as error:
             return Problem(400, f"The body could not be read: {type(error).__name__}.")
+        return bytes(body)

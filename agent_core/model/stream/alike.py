@@ -30,14 +30,15 @@ _BESIDE_CHOICES = ("error", "usage", "x_groq")
 class Alike:
     """What stands before and behind the text of one stream's chunks."""
 
-    __slots__ = ("_before", "_behind", "_between", "_tries")
+    __slots__ = ("_before", "_behind", "_between", "_joint", "_tries")
 
     def __init__(self) -> None:
-        self._before = self._behind = self._between = b""
+        self._before = self._behind = self._between = self._joint = b""
         self._tries = TRIES
 
-    def read(self, data: bytes) -> tuple[list[str], bytes] | None:
-        """The texts of chunks that are alike, and the beginning of the next one; None if there is anything else in `data`."""
+    def read(self, data: bytes, room: int) -> tuple[str, int, bytes] | None:
+        """The text of chunks that are alike, of how many, and the beginning of the next one; None if there is anything else in `data`, or if any
+        of their texts is not shorter than `room`."""
         before, behind = self._before, self._behind
         if not before or not data.startswith(before):
             return None
@@ -45,11 +46,27 @@ class Alike:
         rest = data[end + len(behind) :]
         if end < len(before) or len(rest) > REST_BYTES or b"\n" in rest:
             return None
-        texts = _strings(data[len(before) : end], self._between)
-        if texts is None:
+        body = data[len(before) : end]
+        found = self._strung(body, room) or _strings(body, self._between, room)
+        if found is None:
             return None
         self._tries = TRIES
-        return texts, rest
+        return *found, rest
+
+    def _strung(self, body: bytes, room: int) -> tuple[str, int] | None:
+        """The text of strings that hold nothing but characters as they are, read as one: what stands between two of them is left out. None if that
+        cannot be told."""
+        if b"\\" in body or b'""' in body:
+            return None
+        string = body.replace(self._joint, b"")
+        if len(string) > room or string.count(b'"') != 2 or not (string.startswith(b'"') and string.endswith(b'"')):
+            return None
+        try:
+            text: Json = orjson.loads(string)
+        except orjson.JSONDecodeError:
+            return None
+        assert isinstance(text, str)
+        return text, 1 + (len(body) - len(string)) // len(self._joint)
 
     def learn(self, payload: bytes) -> None:
         """This chunk was read the long way: what it has beside its text may be what the next ones have."""
@@ -65,18 +82,21 @@ class Alike:
         if text and found and written not in behind and b"\n" not in payload:
             self._before, self._behind = b"data: " + before, behind + b"\n\n"
             self._between = self._behind + self._before
+            self._joint = b'"' + self._between + b'"'
 
 
-def _strings(body: bytes, between: bytes) -> list[str] | None:
-    """The strings that stand in `body` with `between` between them; None if anything else does. A line feed cannot stand in a string, and each
-    place holds one value at least, so as many values as places are one in each."""
+def _strings(body: bytes, between: bytes, room: int) -> tuple[str, int] | None:
+    """The strings that stand in `body` with `between` between them, as one, and how many; None if anything else does, or one that is not shorter
+    than `room`. A line feed cannot stand in a string, and each place holds one value at least, so as many values as places are one in each."""
     try:
         found: Json = orjson.loads(b"[" + body.replace(between, b",\n") + b"]")
     except orjson.JSONDecodeError:
         return None
     assert isinstance(found, list)
     texts = [text for text in found if isinstance(text, str) and text]
-    return texts if len(texts) == len(found) == body.count(between) + 1 else None
+    if len(texts) != len(found) or len(texts) != body.count(between) + 1 or max(map(len, texts)) >= room:
+        return None
+    return "".join(texts), len(texts)
 
 
 def _parted(data: bytes) -> tuple[bytes, bytes]:
@@ -123,11 +143,10 @@ class BodyReader:
         """What the next bytes say, which came at `at` (ms). Raises `SseTooLarge`."""
         if self._rest:
             data, self._rest = self._rest + data, b""
-        found = self._alike.read(data) if self._sse.between_events else None
-        events = self._chunks.feed_texts(found[0], at) if found is not None else None
-        if found is not None and events is not None:
-            self._rest = found[1]
-            return events
+        room = self._chunks.room
+        if room and (found := self._alike.read(data, room)) is not None and self._sse.between_events:
+            text, pieces, self._rest = found
+            return self._chunks.feed_text(text, pieces, at)
         whole, self._rest = _parted(data)
         payloads = [event.data for event in self._sse.feed(whole)]
         if not payloads:

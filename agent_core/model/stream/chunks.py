@@ -13,7 +13,7 @@ like a chat completion.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 import orjson
 
@@ -107,13 +107,17 @@ class ChunkReader:
                 break
         return self._out.take()
 
-    def feed_texts(self, texts: Sequence[str], at: int) -> list[Event] | None:
-        """As `feed`, for chunks that hold nothing but these texts; None if that is to be told from the chunks one by one."""
+    @property
+    def room(self) -> int:
+        """So many characters have been said: a text that is shorter says none of them again. 0 if each chunk has to be looked at."""
         over = self.done or self.error is not None or self.bad_chunk or self.finish_reason
-        if over or not self._text_once.pieces(texts):
-            return None
+        return 0 if over else self._text_once.room
+
+    def feed_text(self, text: str, pieces: int, at: int) -> list[Event]:
+        """As `feed`, for chunks that hold nothing but this text, in so many pieces of which each has `room`."""
+        self._text_once.pieces(text, pieces)
         self._out.at = at
-        self._content.say("".join(texts))
+        self._content.say(text)
         if self._content.over:
             self.finish_reason = "stop"
         return self._out.take()

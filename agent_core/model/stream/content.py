@@ -127,8 +127,12 @@ class ContentReader:
         """Text with whole characters: thoughts and calls in it are thoughts and calls."""
         if text and not self.over:
             self._out.chars += len(text)
-            self._pieces(self._parser.feed(text))
-            self.over = self._parser.over
+            shown = self._parser.text_alone(text)
+            if shown is None:
+                self._pieces(self._parser.feed(text))
+                self.over = self._parser.over
+            elif shown:
+                self._out.say(shown)
 
     def _pieces(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:

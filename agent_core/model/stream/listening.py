@@ -56,7 +56,9 @@ class Listening:
             if waits:
                 self._held.append(event)
             else:
-                passed += [*self.released(), event]
+                if self._held:
+                    passed += self.released()
+                passed.append(event)
         return passed, alive
 
     @staticmethod

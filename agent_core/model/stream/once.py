@@ -18,7 +18,6 @@ Of what came only a length and a checksum are kept.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from enum import Enum, auto
 
 LAST_CHARS = 8
@@ -69,13 +68,15 @@ class SaidOnce:
             case _Mode.GROWING:
                 return self._grown(text)
 
-    def pieces(self, texts: Sequence[str]) -> bool:
-        """Deltas have come of which each is shorter than all that was said, so that each is new. False if any has to be looked at by itself."""
-        if self._mode is not _Mode.PIECES or max(map(len, texts)) >= self._length:
-            return False
-        self._said("".join(texts))
-        self._pieces += len(texts) - 1
-        return True
+    @property
+    def room(self) -> int:
+        """A delta that is shorter than this is new; 0 if each has to be looked at by itself."""
+        return self._length if self._mode is _Mode.PIECES else 0
+
+    def pieces(self, text: str, count: int) -> None:
+        """Deltas have come, so many, of which each has `room`."""
+        self._said(text)
+        self._pieces += count - 1
 
     def _grown(self, text: str) -> str:
         if len(text) <= len(self._latest) or not text.startswith(self._latest) or len(self._waiting) > MOST_WAITING:

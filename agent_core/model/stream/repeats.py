@@ -47,7 +47,7 @@ _LETTERS_OR_BLANKS = re.compile(r"[^\W\d_]|\s")
 class Repeats:
     """Feed it one text as it arrives. `run` is how many characters at its end are repetition, `period` of how long a part."""
 
-    __slots__ = ("_limit", "_near", "_pending", "_stale", "_window", "period", "run")
+    __slots__ = ("_limit", "_near", "_pending", "_stale", "_window", "looping", "period", "run")
 
     def __init__(self) -> None:
         self._window = ""
@@ -59,11 +59,8 @@ class Repeats:
         self.period = 0
         """0 if the end of the text is no repetition (or one that is too short to speak of)."""
         self.run = 0
-
-    @property
-    def looping(self) -> bool:
+        self.looping = False
         """It is a loop: nothing new is to be hoped for."""
-        return self.period > 0 and self.run >= self._limit
 
     def ended_in_loop(self) -> bool:
         """The same, of a text that was cut by an output limit: what repeated until then needs to be much less."""
@@ -71,6 +68,8 @@ class Repeats:
 
     def feed(self, text: str) -> bool:
         """Take the next piece; whether there is something in it that has not been said."""
+        if len(text) <= _BLOCK_CHARS:
+            return self._block(text) if text else False
         fresh = False
         for at in range(0, len(text), _BLOCK_CHARS):
             fresh = self._block(text[at : at + _BLOCK_CHARS]) or fresh
@@ -87,8 +86,9 @@ class Repeats:
         self._window, self._near = whole[-WINDOW_CHARS:], whole[-NEAR_CHARS:]
         if self.period and whole.endswith(text, 0, len(whole) - self.period):
             self.run += len(text)
+            self.looping = self.run >= self._limit
             return False
-        self.period = self.run = 0
+        self.period, self.run, self.looping = 0, 0, False
         period = _found_before(whole)
         self._stale = period > 0
         if not self._stale:
@@ -97,6 +97,7 @@ class Repeats:
         if run >= max(HOLD_CHARS, period):
             self.period, self.run = period, run
             self._limit = _limit(whole[-period:])
+            self.looping = run >= self._limit
             return False
         # A line that comes at once may end as others did and still be new at its beginning.
         return len(text) > KEY_CHARS and something_to_see(text) and whole.find(text, 0, len(whole) - 1) < 0

@@ -149,14 +149,18 @@ class TextCallParser:
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that `text`, the next part of the content, completes."""
-        if self._mode is _Mode.TEXT and not self._pending and _LEAD.search(text) is None:
-            out: list[Piece] = []
-            self._visible.out = out
-            self._visible.show(text)
-            return out
+        if (shown := self.text_alone(text)) is not None:
+            return [VisibleText(shown)] if shown else []
         self._visible.out = []
         self._read(text)
         return self._visible.out if len(self._visible.out) < 2 else merged(self._visible.out)
+
+    def text_alone(self, text: str) -> str | None:
+        """What is seen of `text`, the next part of the content, if nothing else can come of it; None if `feed` has to read it."""
+        visible = self._visible
+        if self._mode is not _Mode.TEXT or self._pending or visible.lone or _LEAD.search(text) is not None:
+            return None
+        return visible.seen_of(text)
 
     def thoughts_come_elsewhere(self) -> None:
         """The server tells the model's thoughts apart: the text does not begin with one after all."""

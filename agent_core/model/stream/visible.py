@@ -25,7 +25,7 @@ class Visible:
     """The text of one reply, shown piece by piece into `out`."""
 
     # fmt: off
-    __slots__ = ("_before", "_framed", "_lone", "_space", "_told", "after", "began_inside", "out", "quoting", "shown")
+    __slots__ = ("_before", "_framed", "_space", "_told", "after", "began_inside", "lone", "out", "quoting", "shown")
     # fmt: on
 
     def __init__(self) -> None:
@@ -45,19 +45,24 @@ class Visible:
         self._before = ""
         self._framed: str | None = ""
         """The tag that ends the reply, if one began it; None if one may come: a thought has just ended."""
-        self._lone = False
+        self.lone = False
         """A thought ended that had not begun; nothing has followed yet."""
 
     def show(self, text: str) -> None:
         """Text comes."""
+        if self.lone and text.rstrip(_WHITE):
+            self.something_follows()
+        if shown := self.seen_of(text):
+            self.out.append(VisibleText(shown))
+
+    def seen_of(self, text: str) -> str:
+        """Text comes, and nothing is `lone`, or it is white: what is seen of it now."""
         self.quoting.note(text)
         core = text.rstrip(_WHITE)
         if not core:
             if text:
                 self._space.append(text)
-            return
-        if self._lone:
-            self.something_follows()
+            return ""
         if self.after:
             rest = core.lstrip(_WHITE)
             after = "".join(self._space) + core[: len(core) - len(rest)]
@@ -68,12 +73,9 @@ class Visible:
             shown = "".join(self._space) + core if self._space else core
         if self._space or len(core) < len(text):
             self._space = [text[len(core) :]]
-        self._emit(shown)
-
-    def _emit(self, text: str) -> None:
         self.shown, self._told = True, ""
         self._framed = self._framed or ""
-        self.out.append(VisibleText(text))
+        return shown
 
     def leave_gap(self) -> None:
         """Something that is no text stands here: the white space before it is no longer simply text."""
@@ -88,12 +90,12 @@ class Visible:
     def ended_alone(self) -> None:
         """A thought ends that had not begun."""
         self.leave_gap()
-        self._lone = self.shown
+        self.lone = self.shown
 
     def something_follows(self) -> None:
         """Text or a call comes: if a thought ended before that had not begun, all text so far was that thought."""
-        if self._lone:
-            self._lone, self.shown, self.began_inside = False, False, True
+        if self.lone:
+            self.lone, self.shown, self.began_inside = False, False, True
             self.out.append(TakenBack())
 
     def frame(self, mark: str) -> None:
@@ -123,6 +125,7 @@ class Visible:
         """Nothing follows."""
         space = "".join(self._space)
         if space and not self.after:
-            self._emit(space)
+            self.shown, self._told = True, ""
+            self.out.append(VisibleText(space))
         if self.began_inside is None and self.shown:
             self.began_inside = False

@@ -176,8 +176,8 @@ def test_nothing_alike_is_looked_for_where_each_chunk_has_another_filling() -> N
     assert payloads_of_the_long_way(pieces) == 50
     for piece in pieces:
         alike.learn(piece[6:-2])
-    assert alike.read(pieces[TRIES - 1]) is not None
-    assert alike.read(pieces[-1]) is None
+    assert alike.read(pieces[TRIES - 1], 9) is not None
+    assert alike.read(pieces[-1], 9) is None
 
 
 def test_a_chunk_with_anything_beside_its_text_is_no_text_alone() -> None:

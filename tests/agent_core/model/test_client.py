@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent_core.causes import BreakCause
-from agent_core.model.client import ModelClient, ModelRequest
+from agent_core.model.client import PART_BYTES, ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
+from agent_core.model.stream.alike import BodyReader
 from agent_core.model.stream.arriving import MAX_CALLS
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
@@ -130,6 +131,35 @@ async def test_what_is_no_proper_end_is_a_break(pieces: tuple[bytes, ...], cause
         assert isinstance(ending, CallBroke)
         assert ending.cause is cause
         assert "sk-very-secret" not in ending.detail
+
+
+async def test_of_much_that_comes_at_once_others_have_their_turn_in_between(monkeypatch: pytest.MonkeyPatch):
+    turns, fed, feed = 0, list[tuple[int, int]](), BodyReader.feed
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    def noted(self: BodyReader, data: bytes, at: int) -> list[Event]:
+        fed.append((len(data), turns))
+        return feed(self, data, at)
+
+    monkeypatch.setattr(BodyReader, "feed", noted)
+    words = [f"word{number} " for number in range(4_000)]
+    body = b"".join(delta(f'"content": "{word}"') for word in words) + delta("", '"stop"') + data("[DONE]")
+    beside = asyncio.create_task(other())
+    try:
+        async with upstream(writes(body)) as call:
+            events, ending = await call()
+    finally:
+        beside.cancel()
+    assert isinstance(ending, ReplyFinished)
+    assert text_of(events) == "".join(words)
+    assert len(body) > 10 * PART_BYTES
+    assert max(size for size, _ in fed) <= PART_BYTES
+    assert len({turn for _, turn in fed}) == len(fed)
 
 
 @pytest.mark.parametrize("life", [b": ping\n\n", delta(""), delta('"content": ""'), b"\n"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import FrameType
 
 import pytest
 from aiohttp.client_proto import ResponseHandler
@@ -125,6 +127,34 @@ async def test_what_comes_while_a_body_rests_is_read_at_once(monkeypatch: pytest
         assert len(reads) == before
         assert await body.next() == b"".join(b"%d " % number for number in range(1, 20))
         assert len(reads) == before + 1
+
+
+async def test_many_small_pieces_are_taken_together_and_each_costs_next_to_nothing() -> None:
+    resting, calls = asyncio.Event(), 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"first "))
+        await resting.wait()
+        writer.write(b"".join(framed(b"%d " % number) for number in range(500)))
+        await reader.read()
+
+    async with answered(serve) as line, body_of(line) as body:
+        assert await body.next() == b"first "
+        body.rest()
+        resting.set()
+        await asyncio.sleep(0.1)
+        sys.setprofile(counted)
+        try:
+            came = await body.next()
+        finally:
+            sys.setprofile(None)
+        assert came == b"".join(b"%d " % number for number in range(500))
+        assert calls < 3 * 500 + 100  # what a chunk of HTTP costs: its beginning, what is in it, its end
 
 
 async def test_a_body_that_rests_can_be_left_and_its_connection_is_closed() -> None:
