@@ -14,7 +14,6 @@ from typing import Any
 
 from typing_extensions import override
 
-
 LOOK_EACH = 10_000
 """So many new objects are looked through at once."""
 
