@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 __all__ = ["dataclass"]
 
@@ -197,7 +197,7 @@ def _init(cls: type, fields: Sequence[dataclasses.Field[Any]], asked: _Asked) ->
         name, other, value = field.name, f"__dataclass_other_{field.name}__", field.name
         made = field.default_factory is not _MISSING
         if made or field.default is not _MISSING:
-            known[other] = field.default_factory if made else field.default
+            known[other] = _plain(field.default_factory) if made else field.default
         if field.init:
             default = "" if other not in known else "=__dataclass_factory__" if made else f"={other}"
             takes[bool(field.kw_only)].append(f"{name}{default}")
@@ -213,6 +213,12 @@ def _init(cls: type, fields: Sequence[dataclasses.Field[Any]], asked: _Asked) ->
     made = _written(cls, f"__init__({', '.join(arguments)})", body or ["pass"], known)
     made.__annotations__ = {field.name: field.type for field in fields if field.init} | {"return": None}
     return made
+
+
+def _plain(factory: Any) -> Any:
+    """``dict[str, int]`` is made as ``dict``: to call the first takes ten times as long, and gives the same."""
+    origin = get_origin(factory)
+    return origin if origin in (dict, list, set, frozenset) else factory
 
 
 def _repr(names: Sequence[str]) -> Any:

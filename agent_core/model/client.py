@@ -36,10 +36,7 @@ from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import TransportBroke, reason, speaks_tls, theirs
-from agent_core.model.stream.alike import BodyReader
-from agent_core.model.stream.chunks import ChunkReader, decoded
-from agent_core.model.stream.listening import Listening
-from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge
+from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge, decoded
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.patience import Limit
@@ -260,9 +257,11 @@ def _headers(secret: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _load() -> None:
-    """Get what a call needs."""
+    """Get what a call needs: forty modules, most of them what is known of families of models."""
+    from agent_core.model.stream import alike, listening
     from agent_core.model.transport import trusted
 
+    del alike, listening
     with contextlib.suppress(OSError):  # the call says so
         trusted()
 
@@ -413,6 +412,9 @@ class _Call:
         self._redactor = redactor
         self._frames = frames
         self._endings = endings
+        from agent_core.model.stream.chunks import ChunkReader
+        from agent_core.model.stream.listening import Listening
+
         self._listening = Listening()
         self._reader = ChunkReader(
             request.number,
@@ -483,6 +485,8 @@ class _Call:
 
     async def _listen(self, answer: ModelAnswer, guard: Limit) -> Ending:
         """By what the body begins with: servers say that a stream is JSON, and the other way round."""
+        from agent_core.model.stream.alike import BodyReader
+
         body = BodyReader(self._reader)
         finished = begun = False
         while (data := await answer.next()) is not None:
