@@ -124,8 +124,13 @@ class ModelClient:
             raise UnknownRoute(f"no endpoint is called {label!r}") from None
 
     async def warm(self) -> None:
-        """Load what the first call would have to wait for, beside the loop."""
+        """Load what the first call would have to wait for, beside the loop, and make the lines that it goes by."""
         await asyncio.to_thread(_load)
+        for endpoint in self._endpoints.values():
+            for credential in endpoint.credentials:
+                with contextlib.suppress(TransportBroke):  # the call says so
+                    self._line(endpoint, credential.id)
+                await asyncio.sleep(0)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -259,9 +264,11 @@ def _headers(secret: str, given: Mapping[str, str]) -> dict[str, str]:
 def _load() -> None:
     """Get what a call needs: forty modules, most of them what is known of families of models."""
     from agent_core.model.stream import alike, listening
+    from agent_core.model.stream.chunks import ChunkReader
     from agent_core.model.transport import trusted
 
     del alike, listening
+    ChunkReader(0, frozenset(), parse_text_calls=True)  # the marks of all families are put together for the first one
     with contextlib.suppress(OSError):  # the call says so
         trusted()
 
