@@ -126,7 +126,7 @@ def _fields_of(cls: type, asked: _Asked) -> type:
         theirs: type = _THEIRS(init=False, repr=False, eq=False, kw_only=asked.kw_only)(alike)
         return above | vars(theirs)[_FIELDS]
 
-    setattr(made, _PARAMS, _params(asked.eq, asked.frozen))
+    setattr(made, _PARAMS, _params(asked.eq, asked.frozen, asked.slots, asked.kw_only))
     setattr(made, _FIELDS, _Late(made, _FIELDS, fields))
     if _MATCHED not in vars(cls):
         setattr(made, _MATCHED, _Late(made, _MATCHED, _matched))
@@ -134,9 +134,9 @@ def _fields_of(cls: type, asked: _Asked) -> type:
 
 
 @cache
-def _params(eq: bool, frozen: bool) -> object:
+def _params(eq: bool, frozen: bool, slots: bool, kw_only: bool) -> object:
     """What a class says that it was asked for."""
-    alike: type = _THEIRS(eq=eq, frozen=frozen)(type("Alike", (), {"__doc__": "None."}))
+    alike: type = _THEIRS(eq=eq, frozen=frozen, slots=slots, kw_only=kw_only)(type("Alike", (), {"__doc__": "None."}))
     return vars(alike)[_PARAMS]
 
 
@@ -174,14 +174,21 @@ def _method(cls: type, name: str, asked: _Asked) -> Callable[..., object]:
         case "__repr__":
             made = _repr([field.name for field in fields if field.repr])
         case "__eq__":
-            mine, others = (_values(of, [field for field in fields if field.compare]) for of in ("self", "other"))
-            says = f"return {mine} == {others} if other.__class__ is self.__class__ else NotImplemented"
-            made = _written(cls, "__eq__(self, other)", [says], {})
+            made = _written(cls, "__eq__(self, other)", _equal([field for field in fields if field.compare]), {})
         case _:
             hashed = [field for field in fields if (field.compare if field.hash is None else field.hash)]
             made = _written(cls, "__hash__(self)", [f"return hash({_values('self', hashed)})"], {})
     made.__qualname__ = f"{cls.__qualname__}.{name}"
     return made
+
+
+def _equal(fields: Sequence[dataclasses.Field[Any]]) -> Sequence[str]:
+    """What two objects are compared by; since Python 3.13 an object equals itself whatever its fields are, and these are not put into tuples."""
+    of_one_class = "if other.__class__ is self.__class__ else NotImplemented"
+    if sys.version_info < (3, 13):
+        return [f"return {_values('self', fields)} == {_values('other', fields)} {of_one_class}"]
+    alike = " and ".join(f"self.{field.name} == other.{field.name}" for field in fields) or "True"
+    return ["if self is other:", " return True", f"return {alike} {of_one_class}"]
 
 
 def _values(of: str, fields: Sequence[dataclasses.Field[Any]]) -> str:
