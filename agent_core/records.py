@@ -1,19 +1,20 @@
-"""Dataclasses whose methods are made when they are first used. The same decorator, the same classes.
+"""Dataclasses whose fields and methods are made when they are first used. The same decorator, the same classes.
 
-The standard one writes and compiles six functions for each class as soon as it is defined. A start defines six hundred classes, and a plain
-turn makes objects of a fifth of them: the rest took a quarter of a start and four megabytes for nothing.
+The standard one looks at each field and compiles six functions for each class as soon as it is defined. A start defines six hundred
+classes, and a plain turn makes objects of a fifth of them: the rest took a quarter of a start and four megabytes for nothing. All that has
+to be known at once are the names of the fields, for slots. What each field is, the standard decorator says of a class that is thrown away.
 
 Law (tests/agent_core/test_records.py): what is said of a class by either decorator is the same, whatever its fields.
 """
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import threading
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 __all__ = ["changed", "dataclass", "taken"]
@@ -30,8 +31,8 @@ else:
 
 T = TypeVar("T")
 _THEIRS: Any = dataclasses.dataclass
-_LOCK = threading.RLock()
-"""Classes are defined in more than one thread: what is loaded in the background, and what the loop needs meanwhile."""
+_MISSING: Any = dataclasses.MISSING
+_FIELDS, _PARAMS, _MATCHED = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
 
 
 def changed(one: T, **changes: object) -> T:
@@ -67,19 +68,29 @@ class _Asked:
 
 
 class _Late:
-    """A method that is made, and takes its own place, when somebody asks for it."""
+    """What is made, and takes its own place, when somebody asks for it."""
 
-    __slots__ = ("_asked", "_cls", "_name")
+    __slots__ = ("_cls", "_make", "_name")
 
-    def __init__(self, cls: type, name: str, asked: _Asked) -> None:
+    def __init__(self, cls: type, name: str, make: Callable[[type, str], Any]) -> None:
         self._cls = cls
         self._name = name
-        self._asked = asked
+        self._make = make
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        method: Any = _method(self._cls, self._name, self._asked)
-        setattr(self._cls, self._name, method)
-        return method.__get__(instance, owner)
+        made = self._make(self._cls, self._name)
+        setattr(self._cls, self._name, made)
+        return made.__get__(instance, owner) if callable(made) else made
+
+
+class _Factory:
+    """Stands in a signature for what a factory gives."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
 
 
 def _made(cls: type, asked: _Asked) -> type:
@@ -87,76 +98,173 @@ def _made(cls: type, asked: _Asked) -> type:
     names = ["__init__", "__repr__"]
     if asked.eq:
         names.append("__eq__")
-        hashed = own.get("__hash__", dataclasses.MISSING)
-        if hashed is dataclasses.MISSING or (hashed is None and "__eq__" in own):
+        hashed = own.get("__hash__", _MISSING)
+        if hashed is _MISSING or (hashed is None and "__eq__" in own):
             names.append("__hash__")
     late = [name for name in names if name == "__hash__" or name not in own]
     made = _fields_of(cls, asked)
+
+    def method(cls: type, name: str) -> Any:
+        return _method(cls, name, asked)
+
     for name in late:
-        setattr(made, name, _Late(made, name, asked) if name != "__hash__" or asked.frozen else None)
+        setattr(made, name, _Late(made, name, method) if name != "__hash__" or asked.frozen else None)
     if asked.frozen:
-        for name, method in (("__setattr__", _no_setattr), ("__delattr__", _no_delattr)):
+        for name, refuses in (("__setattr__", _no_setattr), ("__delattr__", _no_delattr)):
             if name in own:
                 raise TypeError(f"Cannot overwrite attribute {name} in class {cls.__name__}")
-            setattr(made, name, method)
+            setattr(made, name, refuses)
         if asked.slots:
-            for name, method in (("__getstate__", _getstate), ("__setstate__", _setstate)):
+            for name, keeps in (("__getstate__", _getstate), ("__setstate__", _setstate)):
                 if name not in own:
-                    setattr(made, name, method)
+                    setattr(made, name, keeps)
+    if sys.version_info >= (3, 13) and "__replace__" not in own:
+        setattr(made, "__replace__", dataclasses.replace)  # noqa: B010
     return made
 
 
 def _fields_of(cls: type, asked: _Asked) -> type:
     """The class with its fields, and with what it says of itself to whoever derives from it, by either decorator."""
-    bases = [vars(base)["__dataclass_params__"] for base in cls.__mro__[1:] if "__dataclass_params__" in vars(base)]
-    with _LOCK:
-        frozen = [params.frozen for params in bases]
-        if bases and any(frozen) != asked.frozen:
-            _THEIRS(frozen=asked.frozen)(cls)  # it refuses: one is frozen and the other is not
-        try:
-            for params in bases:
-                params.frozen = False  # else it would compile what stands below for every frozen class
-            made: type = _THEIRS(init=False, repr=False, eq=False, slots=asked.slots, kw_only=asked.kw_only)(cls)
-        finally:
-            for params, was in zip(bases, frozen, strict=True):
-                params.frozen = was
-    params: Any = vars(made)["__dataclass_params__"]
-    params.init, params.repr, params.eq, params.frozen = True, True, asked.eq, asked.frozen
+    frozen = [vars(base)[_PARAMS].frozen for base in cls.__mro__[1:] if _PARAMS in vars(base)]
+    if frozen and any(frozen) != asked.frozen:
+        _THEIRS(frozen=asked.frozen)(cls)  # it refuses: one is frozen and the other is not
+    types: Mapping[str, Any] = cls.__annotations__
+    given: dict[str, Any] = {name: value for name in types if (value := getattr(cls, name, _MISSING)) is not _MISSING}
+    names = [name for name, kind in types.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar"))]
+    for name in names:  # a default stays what the class has of this name, unless slots take its place
+        if isinstance(given.get(name), dataclasses.Field):
+            if given[name].default is _MISSING:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, given[name].default)
+    made = _slotted(cls, names) if asked.slots else cls
+
+    def fields(cls: type, _name: str) -> Mapping[str, Any]:
+        above: dict[str, Any] = {}
+        for base in cls.__mro__[-1:0:-1]:
+            above |= getattr(base, _FIELDS, {})
+        body = {"__module__": cls.__module__, "__doc__": "None, or one would be written.", "__annotations__": types}
+        alike = type(cls.__name__, (), body | given)
+        theirs: type = _THEIRS(init=False, repr=False, eq=False, kw_only=asked.kw_only)(alike)
+        return above | vars(theirs)[_FIELDS]
+
+    setattr(made, _PARAMS, _params(asked.eq, asked.frozen, asked.slots, asked.kw_only))
+    setattr(made, _FIELDS, _Late(made, _FIELDS, fields))
+    if _MATCHED not in vars(cls):
+        setattr(made, _MATCHED, _Late(made, _MATCHED, _matched))
     return made
 
 
+@cache
+def _params(eq: bool, frozen: bool, slots: bool, kw_only: bool) -> object:
+    """What a class says that it was asked for."""
+    alike: type = _THEIRS(eq=eq, frozen=frozen, slots=slots, kw_only=kw_only)(type("Alike", (), {"__doc__": "None."}))
+    return vars(alike)[_PARAMS]
+
+
+def _slotted(cls: type, names: Sequence[str]) -> type:
+    """The same class, with slots. Those of a base that has none are among them."""
+    if "__slots__" in vars(cls):
+        raise TypeError(f"{cls.__name__} already specifies __slots__")
+    taken: set[str] = set()
+    wanted: dict[str, None] = {}
+    for base in cls.__mro__[-2:0:-1]:
+        slots: Any = vars(base).get("__slots__")
+        taken |= {slots} if isinstance(slots, str) else set(slots or ())
+        if slots is None and _FIELDS in vars(base):
+            wanted |= dict.fromkeys(field.name for field in dataclasses.fields(base))
+    wanted |= dict.fromkeys(names)
+    body = {name: value for name, value in vars(cls).items() if name not in wanted}
+    body["__slots__"] = tuple(name for name in wanted if name not in taken)
+    body.pop("__dict__", None)
+    body.pop("__weakref__", None)
+    made = type(cls)(cls.__name__, cls.__bases__, body)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _matched(cls: type, _name: str) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init and not field.kw_only)
+
+
 def _method(cls: type, name: str, asked: _Asked) -> Callable[..., object]:
-    """As the standard library makes it, for a class of the same fields that is thrown away."""
-    fields: dict[str, dataclasses.Field[Any]] = {f.name: _plainly_made(f) for f in dataclasses.fields(cls)}
-    body: dict[str, object] = {
-        "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
-        "__doc__": "None, or the standard library would write one.",
-        "__annotations__": {name: field.type for name, field in fields.items()},
-        **fields,
-    }
-    if after := getattr(cls, "__post_init__", None):
-        body["__post_init__"] = after
-    unasked = asked.slots and any(not field.init for field in fields.values())  # their values have no other place
-    alike: type = _THEIRS(
-        init=name == "__init__",
-        repr=name == "__repr__",
-        eq=name == "__eq__",
-        unsafe_hash=name == "__hash__",
-        frozen=asked.frozen and name == "__init__",
-        slots=unasked and name == "__init__",
-    )(type(cls.__name__, (), body))
-    return vars(alike)[name]
+    """As the standard library makes it."""
+    fields = dataclasses.fields(cls)
+    match name:
+        case "__init__":
+            made = _init(cls, fields, asked)
+        case "__repr__":
+            made = _repr([field.name for field in fields if field.repr])
+        case "__eq__":
+            made = _written(cls, "__eq__(self, other)", _equal([field for field in fields if field.compare]), {})
+        case _:
+            hashed = [field for field in fields if (field.compare if field.hash is None else field.hash)]
+            made = _written(cls, "__hash__(self)", [f"return hash({_values('self', hashed)})"], {})
+    made.__qualname__ = f"{cls.__qualname__}.{name}"
+    return made
 
 
-def _plainly_made(field: dataclasses.Field[Any]) -> dataclasses.Field[Any]:
-    """A default such as ``dict[str, int]`` is made as ``dict``: to call the first takes ten times as long, and gives the same."""
-    origin = get_origin(field.default_factory)
-    if origin not in (dict, list, set, frozenset):
-        return field
-    plain = copy.copy(field)
-    plain.default_factory = origin
-    return plain
+def _equal(fields: Sequence[dataclasses.Field[Any]]) -> Sequence[str]:
+    """What two objects are compared by; since Python 3.13 an object equals itself whatever its fields are, and these are not put into tuples."""
+    of_one_class = "if other.__class__ is self.__class__ else NotImplemented"
+    if sys.version_info < (3, 13):
+        return [f"return {_values('self', fields)} == {_values('other', fields)} {of_one_class}"]
+    alike = " and ".join(f"self.{field.name} == other.{field.name}" for field in fields) or "True"
+    return ["if self is other:", " return True", f"return {alike} {of_one_class}"]
+
+
+def _values(of: str, fields: Sequence[dataclasses.Field[Any]]) -> str:
+    return f"({''.join(f'{of}.{field.name}, ' for field in fields)})"
+
+
+def _init(cls: type, fields: Sequence[dataclasses.Field[Any]], asked: _Asked) -> Any:
+    me = "__dataclass_self__" if any(field.name == "self" for field in fields) else "self"
+    known: dict[str, object] = {"__dataclass_set__": object.__setattr__, "__dataclass_factory__": _FACTORY}
+    takes: dict[bool, list[str]] = {False: [me], True: ["*"]}
+    body: list[str] = []
+    for field in fields:
+        name, other, value = field.name, f"__dataclass_other_{field.name}__", field.name
+        made = field.default_factory is not _MISSING
+        if made or field.default is not _MISSING:
+            known[other] = _plain(field.default_factory) if made else field.default
+        if field.init:
+            default = "" if other not in known else "=__dataclass_factory__" if made else f"={other}"
+            takes[bool(field.kw_only)].append(f"{name}{default}")
+            value = f"{other}() if {name} is __dataclass_factory__ else {name}" if made else name
+        elif made or (asked.slots and other in known):
+            value = f"{other}()" if made else other
+        else:
+            continue
+        body.append(f"__dataclass_set__({me}, {name!r}, {value})" if asked.frozen else f"{me}.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append(f"{me}.__post_init__()")
+    arguments = [*takes[False], *(takes[True] if len(takes[True]) > 1 else ())]
+    made = _written(cls, f"__init__({', '.join(arguments)})", body or ["pass"], known)
+    made.__annotations__ = {field.name: field.type for field in fields if field.init} | {"return": None}
+    return made
+
+
+def _plain(factory: Any) -> Any:
+    """``dict[str, int]`` is made as ``dict``: to call the first takes ten times as long, and gives the same."""
+    origin = get_origin(factory)
+    return origin if origin in (dict, list, set, frozenset) else factory
+
+
+def _repr(names: Sequence[str]) -> Any:
+    @recursive_repr("...")
+    def __repr__(self: object) -> str:  # noqa: N807
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    return __repr__
+
+
+def _written(cls: type, head: str, body: Sequence[str], known: Mapping[str, object]) -> Any:
+    """A function of the module of the class; what it knows beside that is bound to it."""
+    lines = [f"def made({', '.join(known)}):", f" def {head}:", *(f"  {line}" for line in body)]
+    scope = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+    found: dict[str, Any] = {}
+    exec("\n".join([*lines, f" return {head.partition('(')[0]}"]), scope, found)  # noqa: S102 - names of fields alone
+    return found["made"](**known)
 
 
 def _no_setattr(self: object, name: str, value: object) -> None:

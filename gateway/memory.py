@@ -14,19 +14,30 @@ from typing import Any
 
 from typing_extensions import override
 
+LOOK_EACH = 10_000
+"""So many new objects are looked through at once."""
+
 
 @contextmanager
 def loading() -> Generator[None]:
-    """Around imports. Python would look through all that is loaded four hundred times, for nothing: a seventh of a start."""
-    was = gc.isenabled()
-    gc.disable()
+    """Around imports. Python would look through all that is loaded four hundred times, for nothing: a seventh of a start. Here each object is
+    looked at once: what is garbage then (a class that was replaced by one with slots) leaves its place to what is loaded next."""
+    usual = gc.get_threshold()
+    gc.set_threshold(LOOK_EACH, *usual[1:])
+    gc.callbacks.append(_keep)
     try:
         with _trust_later():
             yield
     finally:
+        gc.collect()
+        gc.callbacks.remove(_keep)
+        gc.set_threshold(*usual)
+
+
+def _keep(phase: str, _found: object) -> None:
+    """What is alive after Python looked is there to stay."""
+    if phase == "stop":
         gc.freeze()
-        if was:
-            gc.enable()
 
 
 class _TrustingLater(ssl.SSLContext):

@@ -52,6 +52,7 @@ class Section(BaseModel):
         hide_input_in_errors=True,
         allow_inf_nan=False,
         str_strip_whitespace=True,
+        defer_build=True,
     )
 
 

@@ -16,6 +16,7 @@ from typing import assert_never
 
 from adapters.text import document as doc
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 LINES = 60
 CHARS = 3000
@@ -37,11 +38,9 @@ _EXTENSIONS = {
     "typescript": "ts", "verilog": "v", "vhdl": "vhd", "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml",
     "yml": "yaml", "zig": "zig", "zsh": "zsh",
 }  # fmt: skip
-_COMMENT = re.compile(
-    r"(?:#|//|--|;|%|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S{1,200})\s*(?:\*/|-->)?\s*", re.IGNORECASE
-)
-_SAFE_PATH = re.compile(r"(?:[\w-][\w.-]{0,63}/){0,8}([A-Za-z0-9_][\w.-]{0,63}\.[A-Za-z0-9]{1,10})", re.ASCII)
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_COMMENT = late(r"(?:#|//|--|;|%|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S{1,200})\s*(?:\*/|-->)?\s*", re.IGNORECASE)
+_SAFE_PATH = late(r"(?:[\w-][\w.-]{0,63}/){0,8}([A-Za-z0-9_][\w.-]{0,63}\.[A-Za-z0-9]{1,10})", re.ASCII)
+_RESERVED = late(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

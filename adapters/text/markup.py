@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from adapters.text.split import split
 from adapters.text.styled import Span, Style, Styled, units
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 from agent_core.text.shown import middle
 
 FENCE = "```"
@@ -107,7 +108,7 @@ def _wrapped(within: str, mark: str, *, is_open: bool) -> str:
     return wrapped.removesuffix(mark) if is_open else wrapped
 
 
-_DISCORD = re.compile(r"([\\*_~`|\[\]<>#])|^([^\S\n]*)([-+])(?=\s)|^([^\S\n]*\d+)([.)])(?=\s)", re.MULTILINE)
+_DISCORD = late(r"([\\*_~`|\[\]<>#])|^([^\S\n]*)([-+])(?=\s)|^([^\S\n]*\d+)([.)])(?=\s)", re.MULTILINE)
 
 
 def _discord_escape(text: str) -> str:
@@ -159,14 +160,14 @@ SLACK = StyleMarks(
 
 # --- Slack's Markdown (https://docs.slack.dev/reference/block-kit/blocks/markdown-block) ---
 
-_MENTION = re.compile(r"<(?=!(?:channel|here|everyone|subteam|date)\b|@[A-Z0-9]|#[A-Z0-9])")
-_MARKDOWN = re.compile(
+_MENTION = late(r"<(?=!(?:channel|here|everyone|subteam|date)\b|@[A-Z0-9]|#[A-Z0-9])")
+_MARKDOWN = late(
     r"""(?P<url>https?://[^\s<>()\[\]*`|\\]+)|(?P<sign>[\\`*~\[\]|]|(?<![^\W_])_)|(?P<entity>[&<>])"""
     r"""|^(?:(?P<indent>[ \t]+)|(?P<first>[-+=\#])|(?P<number>\d{1,9})(?P<dot>[.)]))""",
     re.MULTILINE,
 )
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_BLOCK_OR_BREAK = re.compile(r"^```[^`\n]*\n(?:.*?\n```$|.*\Z)|(?<!\n)\n(?!\n)", re.MULTILINE | re.DOTALL)
+_BLOCK_OR_BREAK = late(r"^```[^`\n]*\n(?:.*?\n```$|.*\Z)|(?<!\n)\n(?!\n)", re.MULTILINE | re.DOTALL)
 
 
 def _markdown_escape(text: str) -> str:

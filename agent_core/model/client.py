@@ -36,10 +36,7 @@ from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import TransportBroke, reason, speaks_tls, theirs
-from agent_core.model.stream.alike import BodyReader
-from agent_core.model.stream.chunks import ChunkReader, decoded
-from agent_core.model.stream.listening import Listening
-from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge
+from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge, decoded
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.patience import Limit
@@ -52,6 +49,7 @@ from agent_core.text.shown import plain
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolsRefused
 
 if TYPE_CHECKING:
+    from agent_core.model.stream.alike import BodyReader
     from agent_core.model.transport import ModelAnswer, ModelLine
 
 log = structlog.get_logger("model")
@@ -130,8 +128,13 @@ class ModelClient:
             raise UnknownRoute(f"no endpoint is called {label!r}") from None
 
     async def warm(self) -> None:
-        """Load what the first call would have to wait for, beside the loop."""
+        """Load what the first call would have to wait for, beside the loop, and make the lines that it goes by."""
         await asyncio.to_thread(_load)
+        for endpoint in self._endpoints.values():
+            for credential in endpoint.credentials:
+                with contextlib.suppress(TransportBroke):  # the call says so
+                    self._line(endpoint, credential.id)
+                await asyncio.sleep(0)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -263,9 +266,13 @@ def _headers(secret: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _load() -> None:
-    """Get what a call needs."""
+    """Get what a call needs: forty modules, most of them what is known of families of models."""
+    from agent_core.model.stream import alike, listening
+    from agent_core.model.stream.chunks import ChunkReader
     from agent_core.model.transport import trusted
 
+    del alike, listening
+    ChunkReader(0, frozenset(), parse_text_calls=True)  # the marks of all families are put together for the first one
     with contextlib.suppress(OSError):  # the call says so
         trusted()
 
@@ -418,6 +425,9 @@ class _Call:
         self._redactor = redactor
         self._frames = frames
         self._endings = endings
+        from agent_core.model.stream.chunks import ChunkReader
+        from agent_core.model.stream.listening import Listening
+
         self._listening = Listening()
         self._reader = ChunkReader(
             request.number,
@@ -488,6 +498,8 @@ class _Call:
 
     async def _listen(self, answer: ModelAnswer, guard: Limit) -> Ending:
         """By what the body begins with: servers say that a stream is JSON, and the other way round."""
+        from agent_core.model.stream.alike import BodyReader
+
         body = BodyReader(self._reader)
         finished = begun = False
         while (data := await answer.next()) is not None:

@@ -7,7 +7,6 @@ of gateways) put the true answer as JSON into a text of theirs: it is unwrapped,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 import orjson
@@ -17,6 +16,7 @@ from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Pla
 from agent_core.jsonvalue import Json
 from agent_core.model.shapes import shape_of
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 from agent_core.text.wellformed import storable
 
 DETAIL_CHARS = 300
@@ -65,23 +65,23 @@ _PAGE_BY_STATUS: Mapping[int, BreakCause] = {
     451: BreakCause.BY_PROXY,
 }
 """An HTML page under these is no answer of a provider."""
-_NO_ROUTE = re.compile(
+_NO_ROUTE = late(
     r"^not found\.?$|page not found|no route matched|^cannot post /|unknown request url|unexpected endpoint|method not allowed|no static resource"
 )
 """What servers say that do not know the path: FastAPI, Go (Ollama), Kong, Express, OpenAI, LM Studio, Spring."""
-_WANTS_TLS = re.compile(
+_WANTS_TLS = late(
     r"plain http request was sent to https port|http request to an https server|combination of host and port requires tls|plain http to an ssl-enabled"
 )
 """Nginx, Go, Tomcat and Apache, where TLS is wanted."""
-_GENERIC = re.compile(
+_GENERIC = late(
     r"^(?:provider returned error|upstream (?:request failed|error).{0,20}|bad request|error|unknown error|none)?\.?$"
 )
 """A wrapper's words that say nothing: what they wrap is read in their place."""
-_PLACE = re.compile(
+_PLACE = late(
     r"\b(?P<list>messages|contents|input)(?P<open>\W{1,4}|\[)(?P<message>\d{1,5})\b(?! tokens)(?:\W{1,4}(?:content|parts)\W{1,4}(?P<part>\d{1,4})\b)?"
     r"|\bmessage (?:at |number )?(?:index |position )?(?P<index>\d{1,5})\b"
 )
-_WINDOW = re.compile(
+_WINDOW = late(
     r"maximum context length (?:is|of) (\d+)|tokens > (\d+) maximum|tokens allowed \(?(\d+)|available context size \((\d+)|context length of only (\d+)"
     r"|token limit: (\d+)|must be <= (\d+)|max length: ?(\d+)|with (\d+) maximum context|limit (\d+), requested|prompt length is (\d+)|less than (\d+) tokens"
     r"|context length \((\d+) tokens|maximum (?:sequence|input) length \((\d+)"

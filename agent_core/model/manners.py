@@ -43,6 +43,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.model.templates import AS_IT_IS, GRAMMAR, THOUGHTS_BESIDE, TemplateForm, fitted, learnt
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 AMENDS = 6
 """How often one call is put otherwise."""
@@ -50,42 +51,42 @@ REFUSED = frozenset({400, 404, 415, 422, 501})
 """Statuses with which a field is refused."""
 TEXT_CHARS = 8_000
 _ESSENTIAL = frozenset({"model", "messages", "stream"})
-_REFUSAL = re.compile(
+_REFUSAL = late(
     r"unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|extra inputs|not permitted|not allowed|"
     r"does not support|doesn't support|not support|invalid parameter|additional propert|cannot find field|is deprecated|"
     r"not a valid (?:field|parameter)|no such field|must be (?:unset|omitted)|only the default|不支持|不支援",
     re.IGNORECASE,
 )
-_TOO_MANY = re.compile(
+_TOO_MANY = late(
     r"\bmax_(?:completion_|output_)?tokens\b.{0,60}(?:too large|too many|less than|<=|\d > \d|must be|should be|range)"
     r"|range of max_tokens|\b[1-9]\d* in the completion",
     re.IGNORECASE,
 )
 """More output is asked for than there is room for: whoever is not told how much gives what there is."""
-_NO_STREAM = re.compile(
+_NO_STREAM = late(
     r"stream(?:ing)? (?:is|are) not (?:supported|enabled|allowed)|(?<![\w.])[`'\"]?stream[`'\"]? does not support|verified to stream"
     r"|(?:does not|doesn't) support stream(?:ing)?\b(?!_)",
     re.IGNORECASE,
 )
 """It answers only as a whole."""
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_NO_TOOLS = re.compile(
+_NO_TOOLS = late(
     r"does not support (?:tools|tool use|tool calling|function calling|functions)|support tool use|--enable-auto-tool-choice|"
     r"tool(?:s| use| calling)? (?:is|are) not supported|function calling is not (?:supported|enabled)|tools param requires --jinja",
     re.IGNORECASE,
 )
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
-_WANTS_THOUGHTS = re.compile(
+_WANTS_THOUGHTS = late(
     r"reasoning_content.{0,80}(?:passed back|required|必须)|(?:missing|require[sd]?) [`'\"]?reasoning_content",
     re.IGNORECASE | re.DOTALL,
 )
-_WANTS_SIGNATURE = re.compile(r"missing a? ?[`'\"]?thought_?signature", re.IGNORECASE)
-_BAD_SIGNATURE = re.compile(
+_WANTS_SIGNATURE = late(r"missing a? ?[`'\"]?thought_?signature", re.IGNORECASE)
+_BAD_SIGNATURE = late(
     r"(?:invalid|corrupted|malformed) [`'\"]?(?:thought[_ ])?(?:signature|data)|(?:thought )?signature (?:is )?(?:not valid|invalid|corrupted)|"
     r"thinking[`'\"]? (?:or [`'\"]?redacted_thinking[`'\"]? )?blocks.{0,60}cannot be modified|encrypted content.{0,80}could not be",
     re.IGNORECASE | re.DOTALL,
 )
-_NEEDS_BLOCKS = re.compile(r"expected [`'\"]?thinking[`'\"]?.{0,60}but found", re.IGNORECASE | re.DOTALL)
+_NEEDS_BLOCKS = late(r"expected [`'\"]?thinking[`'\"]?.{0,60}but found", re.IGNORECASE | re.DOTALL)
 _THOUGHT_FIELDS = (
     "reasoning_content",
     "reasoning_details",

@@ -27,29 +27,30 @@ import re
 from collections.abc import Mapping
 
 from agent_core.jsonvalue import Json
+from agent_core.text.patterns import late
 
 MOST_SECONDS = 31 * 86_400.0
 """A quota of a month. What says to wait for longer is not believed."""
 BODY_CHARS = 20_000
-_DURATION = re.compile(
+_DURATION = late(
     r"(\d{1,12}(?:\.\d{1,12})?)\s{0,4}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])",
     re.IGNORECASE,
 )
-_RESETS_AT = re.compile(
+_RESETS_AT = late(
     r"(?:reset[s]?|again|retry)(?: \w+){0,2} (?:at|on|after|until):? (\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d))",
     re.IGNORECASE,
 )
 """A moment with its time zone; without one nobody knows when it is."""
 _LENGTH = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_WORDS = re.compile(
+_WORDS = late(
     r"(?:try(?:ing)? again|retry(?:ing)?|available again|wait|reset[s]?)(?: \w+){0,3}? (?:in|after|for)?:? ?",
     re.IGNORECASE,
 )
 _ONE = r"\d{1,12}(?:\.\d{1,12})?\s{0,4}(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
-_SPAN = re.compile(rf"{_ONE}(?:[\s,]{{0,4}}(?:and )?{_ONE}){{0,8}}", re.IGNORECASE)
+_SPAN = late(rf"{_ONE}(?:[\s,]{{0,4}}(?:and )?{_ONE}){{0,8}}", re.IGNORECASE)
 LOADING_SECONDS = 10.0
 """How long a server is left alone that says its model is not loaded yet. It takes some of these."""
-_LOADING = re.compile(
+_LOADING = late(
     r"^\W*loading model\W*$|\bmodel\b.{0,120}\bis (?:currently |still )?(?:loading|being loaded|warming up)",
     re.IGNORECASE,
 )

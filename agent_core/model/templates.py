@@ -33,18 +33,17 @@ import orjson
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
-_NO_SYSTEM = re.compile(
+_NO_SYSTEM = late(
     r"system role (?:is )?not supported|developer instruction is not enabled|role['\"`]? does not support ['\"`]?(?:system|developer)\b",
     re.IGNORECASE,
 )
-_TURNS = re.compile(r"roles must alternate|only user(?:,| and) assistant\b.{0,40}roles are supported", re.IGNORECASE)
-_ONE_CALL = re.compile(r"only supports single tool-calls at once|multiple tool calls are not supported", re.IGNORECASE)
-_IDS = re.compile(r"tool call ids? .{0,100}length (?:of )?9\b", re.IGNORECASE)
-THOUGHTS_BESIDE = re.compile(r"cannot pass both content and thinking", re.IGNORECASE)
-GRAMMAR = re.compile(
-    r"failed to parse grammar|json schema conversion failed|pattern must start with '\^'", re.IGNORECASE
-)
+_TURNS = late(r"roles must alternate|only user(?:,| and) assistant\b.{0,40}roles are supported", re.IGNORECASE)
+_ONE_CALL = late(r"only supports single tool-calls at once|multiple tool calls are not supported", re.IGNORECASE)
+_IDS = late(r"tool call ids? .{0,100}length (?:of )?9\b", re.IGNORECASE)
+THOUGHTS_BESIDE = late(r"cannot pass both content and thinking", re.IGNORECASE)
+GRAMMAR = late(r"failed to parse grammar|json schema conversion failed|pattern must start with '\^'", re.IGNORECASE)
 _FORM = frozenset({"pattern", "format", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """What narrows a value in a tool's schema beside its type. The tools check it themselves."""
 

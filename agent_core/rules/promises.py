@@ -26,6 +26,7 @@ from agent_core.records import dataclass
 from agent_core.rules.promising.language import languages
 from agent_core.rules.promising.tongue import likely_languages
 from agent_core.rules.promising.underway import IS_SET, LATER, begun_in_background, is_under_way, keeps_time
+from agent_core.text.patterns import late
 
 READ_CHARS = 1500
 """Of a reply no more than this is read, beyond counting its code fences."""
@@ -121,23 +122,23 @@ class _Rows(dict[str, _Row]):
 ROWS = _Rows()
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…।॥؟۔])\s+(?=[^\sa-zà-þа-яёіїєґ(])|(?<=[。！？])(?=[^。！？）」』])")
-_NO_SENTENCE = re.compile(r"^\s*(?:[-*+•|>#]\s|\d+[.)]\s|[|>]|```|~~~|</|\$\$)")
-_NO_SENTENCE_END = re.compile(r"(?:```|\||</\w{1,20}>)$")
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s")
-_NUMBER = re.compile(r"^\s*(\d+)[.)]\s")
-_NUMBERED = re.compile(r"^[ \t]*\d+[.)]\s", re.MULTILINE)
+_SENTENCE_END = late(r"(?<=[.!?…।॥؟۔])\s+(?=[^\sa-zà-þа-яёіїєґ(])|(?<=[。！？])(?=[^。！？）」』])")
+_NO_SENTENCE = late(r"^\s*(?:[-*+•|>#]\s|\d+[.)]\s|[|>]|```|~~~|</|\$\$)")
+_NO_SENTENCE_END = late(r"(?:```|\||</\w{1,20}>)$")
+_LISTED = late(r"^\s*(?:[-*+•]|\d+[.)])\s")
+_NUMBER = late(r"^\s*(\d+)[.)]\s")
+_NUMBERED = late(r"^[ \t]*\d+[.)]\s", re.MULTILINE)
 _KEPT = ".!?…:;,。！？：)।॥؟؛،۔·；"
 _ASKING = ("?", "？", "؟", "\u037e")
 _LEADS = (":", "：")
 _TRAILS = ("…", "...")
 _EDGES = " \t*_~`\"'“”„«»"
 _QUOTES = ('"', "”", "“", "»", "'", "’", "」", "』")
-_SPOKEN = re.compile(r'"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」')
+_SPOKEN = late(r'"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」')
 """What somebody else says, within a sentence."""
-_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-_MID_COLON = re.compile(r":\s+\S|：\s*\S")
-_VOWEL_SIGNS = re.compile("[\u064b-\u0652\u0640\u0591-\u05c7]")
+_LONG_WORD = late(r"[^\W\d_]{4,}")
+_MID_COLON = late(r":\s+\S|：\s*\S")
+_VOWEL_SIGNS = late("[\u064b-\u0652\u0640\u0591-\u05c7]")
 
 
 def read_ending(text: str, tools_run: Sequence[str] = ()) -> Ending:

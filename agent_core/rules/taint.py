@@ -21,6 +21,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
+from agent_core.text.patterns import late
 from agent_core.text.tongue import sentence, speak
 from agent_core.tools.arguments import parsed
 from agent_core.tools.base import Reach
@@ -53,11 +54,11 @@ QUOTED = "a quoted message"
 PLANTED = "what was set after words of others had been read"
 SHARED = "what was shared: a contact, a place, a preview of a page"
 
-_ADDRESS = re.compile(
+_ADDRESS = late(
     r"(?:[a-z][a-z0-9+.-]{1,20}:[/\\]{1,3}|(?:https?|ftp|mailto):|(?<![^\s\"'])[/\\]{2})[^\s\"'<>]+", re.IGNORECASE
 )
-_HOST = re.compile(r"(?<![\w./\\-])(?:[\w-]{1,63}\.){1,30}[^\W\d_]{2,63}(?::\d{1,5})?(?:[/?#][^\s\"'<>]*)?")
-_NUMBERS = re.compile(r"(?<![\w./-])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?:[/?#][^\s\"'<>]*)?")
+_HOST = late(r"(?<![\w./\\-])(?:[\w-]{1,63}\.){1,30}[^\W\d_]{2,63}(?::\d{1,5})?(?:[/?#][^\s\"'<>]*)?")
+_NUMBERS = late(r"(?<![\w./-])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?:[/?#][^\s\"'<>]*)?")
 _FILES = frozenset(
     [
         "cfg",

@@ -77,7 +77,7 @@ _NOTHING_MORE = late(
         r"|(?:我的)?(?:回答|回复|回覆)(?:已经|已經|已)?(?:完整|完成|结束|結束)了?|没有(?:更多|其他)?(?:内容|要补充的)了?|(?:これで)?(?:以上|回答は完了)です)",
     )
 )
-_PARTS = re.compile(r"(?<=[.!;。！])\s+|;\s*|,? and (?=there )|(?<=[。！])")
+_PARTS = late(r"(?<=[.!;。！])\s+|;\s*|,? and (?=there )|(?<=[。！])")
 
 
 def says_nothing_more(said: str, before: str) -> bool:
@@ -112,7 +112,7 @@ _REFUSES = (
     "there is nothing",
     "there's nothing",
 )
-_SEES_NOTHING = re.compile(
+_SEES_NOTHING = late(
     r"(?:(?:i'm|i am) (?:very )?sorry|sorry|i apologize)?[,.]? ?(?:but )?(?:i (?:don't|do not|can't|cannot) (?:see|find|have)|there(?:'s| is)(?: not|n't)?)"
     r" (?:anything|nothing|any (?:text|message|content|reply)|what|a (?:text|message|reply))(?: here)?(?: for me)? to (?:continue|go on)(?: from| with)?[.!]?"
 )

@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_STEERING = re.compile(
+from agent_core.text.patterns import late
+
+_STEERING = late(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
     "\u2028\u2029\u202a-\u202e\u2066-\u2069"  # lines and the order of the text
     "\ufff9-\ufffb]"
@@ -21,7 +23,7 @@ _UNSEEN_SET = (
     "\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800"
     "\u3000\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_UNSEEN = re.compile(f"[{_UNSEEN_SET}]")
+_UNSEEN = late(f"[{_UNSEEN_SET}]")
 """What is not seen, or only as room that is not a space's: controls, formats, fillers, variation selectors, tags."""
 
 
@@ -30,7 +32,7 @@ def _number(found: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\u{{{code:x}}}"
 
 
-_SEEN = re.compile(f"[^ {_UNSEEN_SET}]")
+_SEEN = late(f"[^ {_UNSEEN_SET}]")
 
 
 def something_to_see(text: str) -> bool:
@@ -51,7 +53,7 @@ def seam(blank: str) -> str:
     return found[0] if found else ""
 
 
-_SEAM = re.compile(rf"(?:[^\n]{{0,{SEAM_CHARS}}}\n){{0,2}}[^\n]{{0,{SEAM_CHARS}}}")
+_SEAM = late(rf"(?:[^\n]{{0,{SEAM_CHARS}}}\n){{0,2}}[^\n]{{0,{SEAM_CHARS}}}")
 
 
 def harmless(text: str) -> str:

@@ -360,7 +360,9 @@ class _Reading:
 
     def _validated(self, layers: Sequence[Table]) -> Config | set[str]:
         """The configuration; or the sections that are wrong, which are complained of."""
-        sources = tuple(InitSettingsSource(schema(), layer) for layer in layers)
+        # A section that nobody names is empty: it is checked with the whole, and its class needs no validator of its own.
+        unnamed: Table = {section: {} for section in schema().model_fields}
+        sources = tuple(InitSettingsSource(schema(), layer) for layer in (*layers, unnamed))
         try:
             # A documented parameter of BaseSettings, which its typing as a data class hides.
             return schema()(_build_sources=(sources, {}))  # pyright: ignore[reportCallIssue]

@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 from agent_core.text.tongue import command, number, speak
 from gateway.schedule import times
 from gateway.schedule.times import DURATION, SHORTEST_SECONDS, BadTime, Cron, Every, Once, Rule, moment, zone_of
@@ -78,22 +79,22 @@ Meaning: TypeAlias = NewReminder | ShowAll | Cancel | NotUnderstood
 _TIME = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>am|pm)?"
 _DAY_NAMES = "|".join(f"{day}|{day[:3]}" for day in DAYS)
 _REST = r"(?:\s*[,:]|\s+|$)(?P<rest>.*)"
-_IN = re.compile(rf"in\s+(?P<duration>{DURATION}){_REST}", re.DOTALL | re.IGNORECASE)
-_AT = re.compile(
+_IN = late(rf"in\s+(?P<duration>{DURATION}){_REST}", re.DOTALL | re.IGNORECASE)
+_AT = late(
     rf"(?:(?:on\s+|next\s+)?(?P<day>today|tomorrow|{_DAY_NAMES})\s+(?:at\s+)?|at\s+){_TIME}{_REST}",
     re.DOTALL | re.IGNORECASE,
 )
-_DATE = re.compile(
+_DATE = late(
     rf"(?:on\s+)?(?P<year>\d{{4}})-(?P<month>\d{{1,2}})-(?P<date>\d{{1,2}})\s+(?:at\s+)?{_TIME}{_REST}",
     re.DOTALL | re.IGNORECASE,
 )
-_EVERY_DAY = re.compile(
+_EVERY_DAY = late(
     rf"every\s+(?P<day>day|weekday|weekend|{_DAY_NAMES})s?\s+(?:at\s+)?{_TIME}{_REST}", re.DOTALL | re.IGNORECASE
 )
-_EVERY = re.compile(rf"every\s+(?:(?P<duration>{DURATION})|(?P<unit>minute|hour)){_REST}", re.DOTALL | re.IGNORECASE)
-_CANCEL = re.compile(r"cancel\s+(?:(?P<number>\d{1,6})|(?P<all>all))", re.IGNORECASE)
-_CRON = re.compile(r"cron:?\s+(?P<expression>\S+(?: \S+){4})", re.IGNORECASE)
-_ISO = re.compile(
+_EVERY = late(rf"every\s+(?:(?P<duration>{DURATION})|(?P<unit>minute|hour)){_REST}", re.DOTALL | re.IGNORECASE)
+_CANCEL = late(r"cancel\s+(?:(?P<number>\d{1,6})|(?P<all>all))", re.IGNORECASE)
+_CRON = late(r"cron:?\s+(?P<expression>\S+(?: \S+){4})", re.IGNORECASE)
+_ISO = late(
     r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})? ?(?P<offset>Z|[+-]\d\d:?\d\d)",
     re.IGNORECASE,
 )

@@ -204,6 +204,6 @@ def test_nothing_is_made_for_a_class_that_nobody_uses() -> None:
         x: int
 
     late = {name for name, value in vars(Unused).items() if isinstance(value, LATE)}
-    assert late == {"__init__", "__repr__", "__eq__", "__hash__"}
+    assert late == {"__init__", "__repr__", "__eq__", "__hash__", "__dataclass_fields__", "__match_args__"}
     assert Unused(1) == Unused(1)
     assert not isinstance(vars(Unused)["__init__"], LATE)

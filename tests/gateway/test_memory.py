@@ -56,3 +56,42 @@ def test_whom_the_system_trusts_is_read_when_somebody_is_first_spoken_to_and_nob
 
     assert asked(tmp_path / "certificate.pem") == ["hi", "hi", "True"]
     assert asked(tmp_path / "none.pem") == ["not trusted", "not trusted", "True"]
+
+
+LEFT = """
+import gc
+from gateway.memory import loading
+
+usual = gc.get_threshold()
+with loading():
+    import gateway.config.sections
+assert gc.get_freeze_count() > 20_000 and gc.get_threshold() == usual and not gc.callbacks
+gc.unfreeze()
+print(gc.collect())
+"""
+
+
+def test_what_was_replaced_while_it_was_loaded_is_not_kept() -> None:
+    """A class with slots is made twice, and the first one of them is in a circle with itself."""
+    left = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert int(left) < 200
+
+
+BUILT = """
+import sys
+from pathlib import Path
+from adapters.contract.settings import Section
+from gateway.config.reading import load
+
+loaded = load(None, {})
+
+def below(kind):
+    return {kind}.union(*map(below, kind.__subclasses__()))
+
+print(*sorted(kind.__name__ for kind in below(Section) if kind.__pydantic_complete__))
+"""
+
+
+def test_the_configuration_is_checked_by_one_validator_and_not_by_one_of_each_section_beside_it() -> None:
+    built = subprocess.run([sys.executable, "-c", BUILT], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert built.split() == []

@@ -12,10 +12,7 @@ like a chat completion.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
-
-import orjson
 
 from agent_core.jsonvalue import Json
 from agent_core.model.failures import says_no
@@ -24,6 +21,7 @@ from agent_core.model.stream.arriving import Arriving, CallNames
 from agent_core.model.stream.content import ContentReader
 from agent_core.model.stream.nativecalls import NativeCalls, word
 from agent_core.model.stream.once import SaidOnce
+from agent_core.model.stream.sse import decoded
 from agent_core.model.thinking import ThoughtKeeper
 from agent_core.rules.replies import Finish, finish_of, telling
 from agent_core.text.wellformed import count, label
@@ -338,15 +336,3 @@ def _reasoning_of(delta: dict[str, Json]) -> tuple[str, str]:
 def is_word(payload: bytes) -> bool:
     """No JSON and no piece of any: something like ``ping`` or ``keep-alive``, which says nothing of the reply."""
     return not payload.lstrip().startswith((b"{", b"[", b'"'))
-
-
-def decoded(payload: bytes) -> Json:
-    """A payload as JSON; None if it is none. Half surrogate pairs, which orjson refuses, are let through."""
-    try:
-        return orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(payload.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
-        return None

@@ -5,17 +5,16 @@ The end of the model's turn, and the tags of thoughts: what stands around them t
 
 from __future__ import annotations
 
-import re
-
 from agent_core.model.families.family import Calls
 from agent_core.model.families.grammar.marks import marks_of
 from agent_core.model.families.grammar.steps import Grammar, NotACall, ahead, until
 from agent_core.model.stream.thoughts import ATTRIBUTES, TAG_CLOSES, TAG_ENDS, close_is_word, may_mention, only_joins
 from agent_core.model.stream.visible import Visible
+from agent_core.text.patterns import late
 
 _MENTION_CHARS = 300
 """How far behind a tag in a sentence its end is looked for."""
-_END_OF_MENTION = re.compile(f"\n|(?i:{marks_of(TAG_CLOSES).pattern.pattern})")
+_END_OF_MENTION = late(f"\n|(?i:{marks_of(TAG_CLOSES).pattern.pattern})")
 _MENTIONED_BEHIND = " \t([{'\"“‘«„,/=|:：（「『《，、"
 _MENTIONED_BEFORE = " \t)]},.;:'\"”’»/=|）」』》。，、；：！？"
 """Characters that stand around a mark which a sentence is about."""

@@ -16,9 +16,12 @@ memory is bounded by `limit_bytes`; time is linear.
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import orjson
+
+from agent_core.jsonvalue import Json
 
 DONE = b"[DONE]"
 LIMIT_BYTES = 16 * 1024 * 1024
@@ -228,3 +231,15 @@ class SseReader:
         room = STRAY_BYTES - len(self._stray)
         if room > 0:
             self._stray += (b"\n" + line if self._stray else line)[:room]
+
+
+def decoded(payload: bytes) -> Json:
+    """A payload as JSON; None if it is none. Half surrogate pairs, which orjson refuses, are let through."""
+    try:
+        return orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(payload.decode("utf-8", "replace"), strict=False)
+    except (ValueError, RecursionError):
+        return None

@@ -24,7 +24,6 @@ nothing that may yet become a mark is shown; time is linear in the text, however
 
 from __future__ import annotations
 
-import re
 from enum import Enum, auto
 from typing import assert_never
 
@@ -73,7 +72,7 @@ from agent_core.text.patterns import late
 
 _SEEN, _SEEN_TOKEN = 5, 3
 """How many characters of a mark somebody sees as one; how many of a special token."""
-_LEAD = re.compile(r"[<\[◁\]]")
+_LEAD = late(r"[<\[◁\]]")
 """With these every mark begins."""
 _THOUGHT_MARKS = marks_of([*PAIR_ENDS, *PAIR_CLOSES, *FRAMES])
 _TAG_MARKS = marks_of([*TAG_OPENS, *TAG_CLOSES], folded=True)
@@ -81,7 +80,7 @@ _ALL = late(f"{CALL_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:
 _NO_CALLS = late(f"{OTHER_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
 _HOLD_ALL = (CALL_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _HOLD_NO_CALLS = (OTHER_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
-_FIRST_CHARS = re.compile(r"[ \t\r\n]*+")
+_FIRST_CHARS = late(r"[ \t\r\n]*+")
 
 
 class _Mode(Enum):

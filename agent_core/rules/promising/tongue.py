@@ -64,19 +64,24 @@ def _known(script: str) -> _Known:
 
 
 def _hints(codes: Sequence[str]) -> dict[str, tuple[tuple[int, float], ...]]:
-    found: dict[str, set[int]] = {}
+    found: dict[str, int] = {}
+    """Of which languages a hint is: a bit for each. There are thousands of hints, and few sets of languages."""
     for number, code in enumerate(codes):
         row = next(row for row in languages() if row.code == code)
         forms = _ESCAPE.sub(" ", " ".join((*row.acts, *row.apart, row.asks, row.waits, row.goes_on, row.when)))
         for word in (*row.common.replace("~", " ").split(), *_LITERAL.findall(forms)):
             if _WORD.fullmatch(word):
-                found.setdefault(word, set()).add(number)
+                found[word] = found.get(word, 0) | 1 << number
                 if len(word) >= _LONG_WORD:
-                    found.setdefault(f"-{word[-3:]}", set()).add(number)
-    return {
-        hint: tuple((number, (0.5 if hint[0] == "-" else 1.5) / len(numbers)) for number in numbers)
-        for hint, numbers in found.items()
-    }
+                    end = f"-{word[-3:]}"
+                    found[end] = found.get(end, 0) | 1 << number
+
+    @cache
+    def says(of: int, weight: float) -> tuple[tuple[int, float], ...]:
+        numbers = [number for number in range(len(codes)) if of >> number & 1]
+        return tuple((number, weight / len(numbers)) for number in numbers)
+
+    return {hint: says(of, 0.5 if hint[0] == "-" else 1.5) for hint, of in found.items()}
 
 
 SISTERS = {"cs": "sk", "sk": "cs", "da": "no", "no": "da", "es": "pt", "pt": "es"}

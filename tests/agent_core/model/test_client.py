@@ -513,3 +513,21 @@ async def test_the_blank_behind_the_last_word_is_passed_on_while_the_stream_is_s
         go_on.set()
         await asked
         assert text_of(heard) == json.loads(f'"{said}two"')
+
+
+async def test_the_lines_of_all_credentials_are_made_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    credentials = (Credential("a", "one"), Credential("b", "two"))
+    none = Endpoint("none", "http://[", (Credential("c", "three"),), ("m",))
+    client = ModelClient(
+        (none, Endpoint("up", "http://127.0.0.1:9/v1", credentials, ("m",))), SystemClock(), Redactor.of(())
+    )
+    await client.warm()
+    made: list[str] = []
+    monkeypatch.setattr("agent_core.model.transport.proxy_of", made.append)
+    for credential in credentials:
+        request = ModelRequest(Route("m", "up", credential.id), 1, [{"role": "user", "content": "x"}])
+        ended = await client.ask(request, lambda _: None)
+        assert isinstance(ended, CallBroke)
+        assert ended.cause is BreakCause.CONNECTION_REFUSED
+    assert not made
+    await client.aclose()

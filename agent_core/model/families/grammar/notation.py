@@ -10,19 +10,20 @@ import re
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 DEEPEST = 64
-_SPACE = re.compile(r"[ \t\r\n]*+")
-_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?")
-_QUOTED = re.compile(
+_SPACE = late(r"[ \t\r\n]*+")
+_NUMBER = late(r"[+-]?(?:\d[\d_]*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?")
+_QUOTED = late(
     r'[rRbBuUfF]{0,2}(?:"""(?:[^"\\]|\\.|"(?!""))*+"""'
     r"|'''(?:[^'\\]|\\.|'(?!''))*+'''"
     r'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
     r"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')",
     re.DOTALL,
 )
-_NAME = re.compile(r"[^\W\d][\w.-]*+")
-_BARE = re.compile(r"[^,\]}]*+")
+_NAME = late(r"[^\W\d][\w.-]*+")
+_BARE = late(r"[^,\]}]*+")
 _CONSTANTS: dict[str, Json] = {
     "True": True, "true": True, "False": False, "false": False, "None": None, "null": None,
 }  # fmt: skip
