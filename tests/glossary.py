@@ -42,6 +42,7 @@ WORDS: Mapping[str, str] = {
     "Bubble": "agent_core.turn.view.Bubble",
     "Bubble kind": "agent_core.turn.view.BubbleKind",
     "Call broke": "agent_core.turn.events.CallBroke",
+    "Caller": "adapters.contract.callers.Caller",
     "Call failed": "adapters.contract.chat.CallFailed",
     "Cause": "adapters.contract.chat.Cause",
     "Chat address": "adapters.contract.chat.ChatAddress",

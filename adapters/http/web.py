@@ -34,7 +34,7 @@ from agent_core.turn.view import spelled_view
 if TYPE_CHECKING:
     from adapters.contract.pagecommands import PageCommands
     from adapters.http.openapi.shapes import PageBubble, PageFigures, PageMessage
-    from adapters.http.written.told import Told
+    from adapters.http.written.told import PageTold
 
 MAX_TEXT_CHARS = 200_000
 HOLDS_SECONDS = 2.0
@@ -200,10 +200,10 @@ class WebChat:
                     )  # the latest is enough, and others want to be served
 
     @staticmethod
-    def _told(thinking: bool) -> Told:
-        from adapters.http.written.told import Told  # of the page alone
+    def _told(thinking: bool) -> PageTold:
+        from adapters.http.written.told import PageTold  # of the page alone
 
-        return Told(wire, thinking=thinking)
+        return PageTold(wire, thinking=thinking)
 
     async def _body(self, request: web.Request) -> dict[str, Json]:
         if request.content_type != "application/json":

@@ -56,7 +56,7 @@ class Lines:
         return line
 
 
-class Asking:
+class Decider:
     """Asks whoever sits at the terminal about the call that waits, beside the answer that comes. Use it as an async context manager."""
 
     def __init__(self, url: str, key: str | None, lines: Lines, stop: Callable[[], object]) -> None:
@@ -87,7 +87,7 @@ class Asking:
             _aside("That is decided; nothing waits any more.")
         await self.__aexit__()
 
-    async def __aenter__(self) -> Asking:
+    async def __aenter__(self) -> Decider:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -170,7 +170,7 @@ class _Chat:
         self._waiting = False
         itself = asyncio.current_task()
         assert itself is not None
-        async with Asking(self._url, self._key, self._lines, itself.cancel) as asking:
+        async with Decider(self._url, self._key, self._lines, itself.cancel) as asking:
             answer = await self._follow(words, answer, screen, asking)
         self._status.clear()
         sys.stdout.write("\n")
@@ -180,7 +180,7 @@ class _Chat:
             _aside(notice)
         _aside(footer(answer))
 
-    async def _follow(self, words: str, answer: Answer, screen: Shown, asking: Asking) -> Answer:
+    async def _follow(self, words: str, answer: Answer, screen: Shown, asking: Decider) -> Answer:
         more = {"X-Outspoken-Approvals": "wait"}
         async for kind, data in stream(self._url, self._key, words, self.session, cancel_on_leave=True, more=more):
             match kind:

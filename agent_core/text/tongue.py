@@ -158,7 +158,9 @@ def beginning(words: str) -> str:
 COMMAND_NAMES = frozenset(
     [
         "new",
+        "redo",
         "stop",
+        "tasks",
         "retry",
         "undo",
         "status",

@@ -20,7 +20,7 @@ T = TypeVar("T")
 _Work: TypeAlias = "tuple[asyncio.AbstractEventLoop, asyncio.Future[Any], Callable[[], Any]]"
 
 
-class Hand:
+class WorkerThread:
     """`run` what is to be done, `end` at the end. Its thread begins with the first piece of work."""
 
     def __init__(self, name: str) -> None:

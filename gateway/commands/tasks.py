@@ -64,5 +64,7 @@ def _how_far(one: TaskProgress, now: int) -> str:
         time=span(max(0, now - one.started_at) // 1000), steps=one.steps, most=one.most_steps, tokens=number(one.tokens),
     )  # fmt: skip
     if one.asks:
-        return f"{said}; {speak('waits for an approval')}"
-    return f"{said}; {speak('running {what}', what=plain(one.doing))}" if one.doing else said
+        doing = speak("waits for an approval")
+    else:
+        doing = speak("running {what}", what=plain(one.doing)) if one.doing else ""
+    return f"{said}; {doing}" if doing else said

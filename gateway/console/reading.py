@@ -31,7 +31,7 @@ MOST_FOUND = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextReading:
     """Shows it. `who` is how somebody came in."""
 
     store: Store

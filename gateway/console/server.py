@@ -19,7 +19,7 @@ from agent_core.store.store import StorageUnavailable
 from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import Board
-from gateway.console.reading import Reading
+from gateway.console.reading import TextReading
 from gateway.console.streams import Streams
 from gateway.console.turns import ConsoleTurns
 from gateway.explain.ids import CannotExplain
@@ -37,7 +37,7 @@ class Console:
     """Its routes."""
 
     def __init__(
-        self, board: Board, turns: ConsoleTurns, acting: Acting, reading: Reading, access: Access, clock: Clock
+        self, board: Board, turns: ConsoleTurns, acting: Acting, reading: TextReading, access: Access, clock: Clock
     ) -> None:
         self._board = board
         self._turns = turns

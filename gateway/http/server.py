@@ -32,7 +32,7 @@ from gateway.console.access import Access
 from gateway.console.acting import Acting
 from gateway.console.looking import Board, Sources
 from gateway.console.naming import Names
-from gateway.console.reading import Reading
+from gateway.console.reading import TextReading
 from gateway.console.server import Console
 from gateway.console.turns import ConsoleTurns
 from gateway.conversations.sights import SessionSights
@@ -253,5 +253,5 @@ def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemId
     )
     access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
     acting = Acting(store, chats.outbox, chats.where, clock, ids)
-    reading = Reading(store, SessionSights(store, hub.queues, clock), names, clock, ids)
+    reading = TextReading(store, SessionSights(store, hub.queues, clock), names, clock, ids)
     return Console(Board(sources), ConsoleTurns(store, hub, clock, redactor, names), acting, reading, access, clock)

@@ -17,7 +17,7 @@ from adapters.http.written.colours import work
 from adapters.http.written.nodes import UNBROKEN
 from adapters.http.written.patches import patch, patched
 from adapters.http.written.texts import MOST_NODES, Growing, whole
-from adapters.http.written.told import Told
+from adapters.http.written.told import PageTold
 from agent_core.jsonvalue import Json
 from agent_core.turn.view import Bubble, BubbleKind, View
 
@@ -155,7 +155,7 @@ class Page:
     """What a page makes of what it is told, as `webpage/turns.js` does."""
 
     def __init__(self) -> None:
-        self.told = Told(wire, thinking=True)
+        self.told = PageTold(wire, thinking=True)
         self.messages: dict[str, dict[str, Any]] = {}
         self.sizes: list[int] = []
 

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from agent_core.workers.hand import Hand
+from agent_core.workers.hand import WorkerThread
 
 
 async def test_work_is_done_in_order_in_one_thread_of_its_own() -> None:
-    hand, seen = Hand("tests"), list[tuple[int, str]]()
+    hand, seen = WorkerThread("tests"), list[tuple[int, str]]()
     for number in [*[hand.run(lambda n=n: seen.append((n, threading.current_thread().name))) for n in range(50)]]:
         await number
     assert seen == [(n, "tests") for n in range(50)]
@@ -20,7 +20,7 @@ async def test_work_is_done_in_order_in_one_thread_of_its_own() -> None:
 
 
 async def test_what_it_raises_comes_to_who_waits() -> None:
-    hand = Hand("tests")
+    hand = WorkerThread("tests")
 
     def wrong() -> None:
         raise LookupError("nothing there")
@@ -32,7 +32,7 @@ async def test_what_it_raises_comes_to_who_waits() -> None:
 
 
 async def test_what_was_given_up_is_not_begun_and_what_is_under_way_ends() -> None:
-    hand, going, done = Hand("tests"), threading.Event(), list[str]()
+    hand, going, done = WorkerThread("tests"), threading.Event(), list[str]()
 
     def slow() -> None:
         going.wait(10)
@@ -49,7 +49,7 @@ async def test_what_was_given_up_is_not_begun_and_what_is_under_way_ends() -> No
 
 
 async def test_its_end_waits_for_what_was_asked_for() -> None:
-    hand, done = Hand("tests"), list[str]()
+    hand, done = WorkerThread("tests"), list[str]()
     asked = hand.run(lambda: (time.sleep(0.05), done.append("it")))
     hand.end()
     assert done == ["it"]
@@ -57,7 +57,7 @@ async def test_its_end_waits_for_what_was_asked_for() -> None:
 
 
 def test_a_loop_that_has_ended_is_told_nothing() -> None:
-    hand, going, done = Hand("tests"), threading.Event(), list[str]()
+    hand, going, done = WorkerThread("tests"), threading.Event(), list[str]()
 
     async def leave() -> None:
         hand.run(lambda: (going.wait(10), done.append("it")))
@@ -69,4 +69,4 @@ def test_a_loop_that_has_ended_is_told_nothing() -> None:
 
 
 def test_who_never_asked_has_nothing_to_end() -> None:
-    Hand("tests").end()
+    WorkerThread("tests").end()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.terminal.deciding import TypedChoice, asked_lines, choice_of, choices_words
+from agent_core.jsonvalue import Json
 from tests.gateway.test_process import daemon, environment, outspoken
 from tests.ports import free_port
 
@@ -65,9 +66,10 @@ def test_only_whole_words_decide(words: str) -> None:
 
 
 def test_what_is_not_offered_cannot_be_typed() -> None:
-    assert choice_of("always", {"offers": ["once"]}) is None
-    assert choice_of("approve", {"offers": ["once"]}) == TypedChoice(approve=True)
-    assert "always" not in choices_words({"offers": ["once"]}, colours=False)
+    once: dict[str, Json] = {"offers": ["once"]}
+    assert choice_of("always", once) is None
+    assert choice_of("approve", once) == TypedChoice(approve=True)
+    assert "always" not in choices_words(once, colours=False)
 
 
 def test_nothing_of_others_steers_the_terminal_and_more_and_less_have_colours() -> None:

@@ -62,7 +62,7 @@ class _Planter:
         else:
             limits = tasks.TaskLimits(1, 1, 60, 5, 60)
             title, words = str(arguments["title"]), str(arguments["instructions"])
-            work = tasks.work_of(ASKED, "task:1", title, words, limits, tainted=context.tainted)
+            work = tasks.work_of(ASKED, "task:1", 1, title, words, limits, tainted=context.tainted)
             self.left.input = inbox.decode(inbox.encode(work)).input[0]
         return ToolOutcome(ToolStatus.OK, "Stored.")
 

@@ -238,7 +238,7 @@ class StopAnswer(TypedDict):
     words: str
 
 
-class Code(TypedDict):
+class PageCode(TypedDict):
     """A piece of code."""
 
     language: Annotated[str, StringConstraints(max_length=30)]

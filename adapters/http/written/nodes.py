@@ -30,7 +30,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>()]{1,2000}")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 
 
-class NoRoom(Exception):
+class NoNodesLeft(Exception):
     """The text has more pieces than a browser should be given."""
 
 
@@ -43,11 +43,11 @@ class Room:
     def take(self, nodes: int = 1) -> None:
         self.left -= nodes
         if self.left < 0:
-            raise NoRoom
+            raise NoNodesLeft
 
 
 def block(one: doc.Block, room: Room) -> Node:
-    """A block as a node. Raises `NoRoom`."""
+    """A block as a node. Raises `NoNodesLeft`."""
     room.take()
     match one:
         case doc.Paragraph(children):
@@ -85,7 +85,7 @@ def _item(item: doc.Item, tight: bool, room: Room) -> list[Json]:
 
 def _table(table: doc.Table, room: Room) -> list[Json]:
     if len(table.header) > COLUMNS:
-        raise NoRoom
+        raise NoNodesLeft
 
     def row(name: str, cells: Sequence[doc.Cell]) -> list[Json]:
         made: list[Json] = ["tr", None]

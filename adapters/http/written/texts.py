@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from adapters.http.written.nodes import NoRoom, Room, block
+from adapters.http.written.nodes import NoNodesLeft, Room, block
 from adapters.text.parse import clean, placed
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -65,7 +65,7 @@ def _shown(text: str, after: _Settled, *, growing: bool) -> _Shown:
     for number, one in enumerate(found.blocks):
         try:
             nodes.append(block(one, room))
-        except NoRoom:
+        except NoNodesLeft:
             begins = _offset(text, found.lines[number]) if number < len(found.lines) else 0
             shown = nodes if begins else []
             return _Shown([*shown, ["plain", None, text[begins:]]], (), (), {})

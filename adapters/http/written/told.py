@@ -62,7 +62,7 @@ class _Message:
         self.thought_chars = 0
 
 
-class Told:
+class PageTold:
     """What one open page has been told."""
 
     def __init__(self, wire: Callable[[TurnSight], PageMessage], *, thinking: bool) -> None:

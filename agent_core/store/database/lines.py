@@ -47,7 +47,7 @@ from agent_core.store.database.beside import (
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
 from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
 from agent_core.store.errors import CannotOpen
-from agent_core.workers.hand import Hand
+from agent_core.workers.hand import WorkerThread
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -124,7 +124,7 @@ class SqliteLine:
     def __init__(self, place: SqlitePlace) -> None:
         self._place = place
         self._name = str(place.path)
-        self._hand = Hand("store-writer")
+        self._hand = WorkerThread("store-writer")
         self._engine = _sqlite_engine(place.path)
         self._conn: Connection | None = None
         self._file: File | None = None

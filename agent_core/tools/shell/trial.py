@@ -57,7 +57,7 @@ _BEGUN: set[asyncio.subprocess.Process] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedSandboxes:
     """Which sandbox works, and why those that are wanted before it do not."""
 
     kind: SandboxKind | None
@@ -91,15 +91,17 @@ async def watching(folder: Path, kind: SandboxKind) -> asyncio.subprocess.Proces
     return process
 
 
-async def first_that_works(terms: ShellTerms, wanted: Sequence[SandboxKind], near: Path | None = None) -> Tried:
+async def first_that_works(
+    terms: ShellTerms, wanted: Sequence[SandboxKind], near: Path | None = None
+) -> TriedSandboxes:
     """The first of them in which a command can be locked up here. `near`: a folder in which an engine is known to find what it is to show."""
     found: list[tuple[SandboxKind, str]] = []
     for kind in wanted:
         why = await why_not(replace(terms, kind=kind), near)
         if not why:
-            return Tried(kind, tuple(found))
+            return TriedSandboxes(kind, tuple(found))
         found.append((kind, why))
-    return Tried(None, tuple(found))
+    return TriedSandboxes(None, tuple(found))
 
 
 async def why_not(terms: ShellTerms, near: Path | None = None) -> str:
