@@ -197,7 +197,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
             QueryParameter("format", {"type": "string", "enum": ["json", "markdown"], "default": "json"}, "How it is written."),
         ),
     ),
-    R.HIGHLIGHT: ApiOperation(_ok(at.Colours), ("413",), at.Code),
+    R.HIGHLIGHT: ApiOperation(_ok(at.Colours), ("413",), at.PageCode),
     R.WHY: ApiOperation(_ok(at.Story)),
 
     R.MCP: ApiOperation(
