@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from adapters.contract.base import FromChat, Inbound
+from adapters.contract.callers import PROXY
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.spending import PaidTurn, Spender, Spending
@@ -117,7 +118,8 @@ def payer_of(inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> Payer:
         person, chat = f"{where}/{inbound.chat.person.id}", f"{where}/{address.chat}"
     else:
         person, chat = inbound.memory_scope, "" if inbound.stateless else inbound.session.text()
-    return Payer(person, chat, standing.key, standing.name, standing.days)
+    key = "" if standing.key == PROXY else standing.key  # whom a proxy names shares no key with the others
+    return Payer(person, chat, key, standing.name, standing.days)
 
 
 def warning_words(reached: Reached, rules: BudgetRules, now: int) -> str:

@@ -14,7 +14,7 @@ from tests.gateway.test_process import daemon, environment, outspoken
 from tests.ports import free_port
 
 ASKS = {"OUTSPOKEN_TOOLS__APPROVAL": "write_file"}
-ALL = {"offers": ["once", "conversation", "always"]}
+ALL: dict[str, Json] = {"offers": ["once", "conversation", "always"]}
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def _capture(_logger: object, name: str, event: Any) -> str:
     raise structlog.DropEvent
 
 
-class _LoopsHand(hand.Hand):
+class _LoopsHand(hand.WorkerThread):
     def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
         return asyncio.get_running_loop().run_in_executor(cast("Executor", self), work)
 
@@ -101,7 +101,7 @@ def install() -> None:
     place._reading_engine = functools.cache(place._reading_engine)
     threads: Any = readers
     threads.ThreadPoolExecutor = _no_threads
-    place.Hand = _LoopsHand
+    place.WorkerThread = _LoopsHand
     named.FileLock = _RememberedLock
     structlog.configure(processors=[structlog.processors.format_exc_info, _capture], cache_logger_on_first_use=False)
 
