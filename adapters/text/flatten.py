@@ -31,7 +31,7 @@ _LONGEST_LINK = 2048
 _LANGUAGE = re.compile(r"[\w+#.-]{1,32}", re.ASCII)
 _HOST = r"(?:[\w-]+\.)+[\w-]*\w\w|\d{1,3}(?:\.\d{1,3}){3}"
 _FOLLOWABLE = re.compile(
-    rf"https?://(?:{_HOST})(?::\d{{1,5}})?(?:[/?#]\S*)?|mailto:[^\s@/]+@\S+|tg://\w\S*", re.IGNORECASE
+    rf"https?://(?:{_HOST})(?::\d{{1,5}})?(?:[/?#]\S*)?|mailto:[^\s@/]{{1,64}}@\S+|tg://\w\S*", re.IGNORECASE
 )
 
 

@@ -31,6 +31,10 @@ class IdKind(StrEnum):
     SCHEDULE = "schedule"
 
 
+OF_MESSAGES = ("inbox", "queue", "held")
+"""With a message's number behind them, what was said of it belongs to these: the answer to a command, its place in the queue, when it is run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What an id may mean."""
@@ -48,7 +52,7 @@ def kinds_of(text: str) -> list[Candidate]:
     """What an id can be, the likeliest first. Never empty."""
     text = text.strip()
     named, _, rest = text.partition(":")
-    if rest.isdecimal() and named in ("inbox", "message", "queue"):
+    if rest.isdecimal() and named in (*OF_MESSAGES, "message"):
         return [Candidate(IdKind.MESSAGE, rest)]
     if rest.isdecimal() and named == "delivery":
         return [Candidate(IdKind.DELIVERY, rest)]

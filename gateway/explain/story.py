@@ -43,7 +43,16 @@ from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.text.durations import duration
 from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
-from gateway.explain.ids import Candidate, CannotExplain, IdKind, kinds_of, origins_in, platform_of, time_in
+from gateway.explain.ids import (
+    OF_MESSAGES,
+    Candidate,
+    CannotExplain,
+    IdKind,
+    kinds_of,
+    origins_in,
+    platform_of,
+    time_in,
+)
 
 if TYPE_CHECKING:
     from agent_core.store.deliveries.rows import AdapterStateRow
@@ -343,7 +352,7 @@ class Explainer:
         origin = row.origin.partition("!")[0]  # what follows says what was made of it elsewhere
         kind, _, number = origin.partition(":")
         behind = None
-        if kind in ("inbox", "queue") and number.isdigit():
+        if kind in OF_MESSAGES and number.isdigit():
             asked = await self._reads.inbox.one(int(number))
             behind = await self.message(asked) if asked is not None else None
         else:

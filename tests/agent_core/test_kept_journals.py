@@ -80,6 +80,7 @@ def _clean(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
             text = "[advice]" if message["role"] == "user" and text.startswith("[outspoken]") else text
             text = "Not run" if message["role"] == "tool" and text.startswith("Not run") else text
             text = "" if text == "(no output)" else text
+            text = "No result" if message["role"] == "tool" and text.startswith("No result") else text
         found.append({key: value for key, value in {**message, "content": text or None}.items() if value is not None})
     return found
 

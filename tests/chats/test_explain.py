@@ -114,6 +114,7 @@ async def _deliveries_too(database: Path) -> None:
                 one.turn,
                 f"inbox:{one.id}",
                 f"queue:{one.id}",
+                f"held:{one.id}",
             ) or f"number {origin.split(':')[1]}," in one.text(UTC)
 
 

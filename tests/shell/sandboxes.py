@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,17 +27,23 @@ SMALL = ShellTerms(seconds=20, memory_bytes=256 * MIB, processes=40, disk_bytes=
 KINDS = [*SandboxKind]
 
 
+def _tried(terms: ShellTerms) -> str:
+    """Beside a loop that may run here."""
+    with ThreadPoolExecutor(1) as beside:
+        return beside.submit(lambda: asyncio.run(why_not(terms))).result()
+
+
 @cache
 def no_sandbox(kind: SandboxKind = SandboxKind.BUBBLEWRAP) -> str:
     """Why there is no such sandbox here."""
     terms = replace(SMALL, kind=kind)
-    why = asyncio.run(why_not(terms))
+    why = _tried(terms)
     if why and kind is SandboxKind.PODMAN and which("runc") and "CONTAINERS_CONF" not in os.environ:
         # with control groups of both kinds, as in some virtual machines, its usual runtime does not work, and another one does
         configuration = Path(tempfile.mkdtemp(prefix="outspoken-podman-")) / "containers.conf"
         configuration.write_text('[engine]\nruntime = "runc"\n')
         os.environ["CONTAINERS_CONF"] = str(configuration)
-        why = asyncio.run(why_not(terms))
+        why = _tried(terms)
     return why
 
 
