@@ -28,12 +28,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.store.database import ownership, upgrade
 from agent_core.store.database.place import PostgresPlace, parse_place
-from agent_core.store.turns.rows import ROWS_A_TURN
 from tests.store.support import PATIENT_LEASE_SECONDS
-
-OF_TURN = f"id BETWEEN (SELECT first_message * {ROWS_A_TURN} FROM turns WHERE turn = ?1) AND (SELECT (first_message + 1) * {ROWS_A_TURN} - 1 FROM turns WHERE turn = ?1)"
-"""Which rows of the journal are a turn's, in SQL."""
-
 
 SETTINGS = """
 fsync = off

@@ -28,6 +28,7 @@ from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
 from gateway.observe.logging import configure
 from tests.bench.counting import Outside, counted, install
+from tests.journalrows import OF_TURN
 from tests.serving import served
 
 ITEMS = 10_000
@@ -68,26 +69,26 @@ def lengthen(database: Path, session: str, turns: int) -> None:
         ).fetchone()
         last = made.execute("SELECT max(number) FROM turns WHERE session = ?", (session,)).fetchone()[0]
         again: dict[str, str] = {}
-        for table in ("turns", "journal"):
+        for table, its in (("turns", "t.turn = ?1"), ("journal", f"t.{OF_TURN}")):
             names = [row[1] for row in made.execute(f"PRAGMA table_info({table})")]
             message = f"({FAR} + n.value)"
             own = (
                 {
-                    "turn": "?||'_'||n.value",
+                    "turn": "?1||'_'||n.value",
                     "number": f"{last}+n.value",
                     "first_message": message,
                     "last_message": message,
                 }
                 if table == "turns"
-                else {"turn": "?||'_'||n.value", "id": f"{message} * {ROWS_A_TURN} + t.id % {ROWS_A_TURN}"}
+                else {"id": f"{message} * {ROWS_A_TURN} + t.id % {ROWS_A_TURN}"}
             )
             again[table] = (
                 f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(own.get(name, f't.{name}') for name in names)} "
-                f"FROM {table} t, json_each(?) n WHERE t.turn = ? ORDER BY n.value"
+                f"FROM {table} t, json_each(?2) n WHERE {its} ORDER BY n.value"
             )
         each = json.dumps(list(range(1, turns + 1)))
         for table in ("turns", "journal"):
-            made.execute(again[table], (first, each, first))
+            made.execute(again[table], (first, each))
 
 
 async def _timed(asking: Asking, **more: Any) -> float:

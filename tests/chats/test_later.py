@@ -216,7 +216,7 @@ async def test_what_a_page_had_set_for_later_needs_a_persons_word_when_it_comes(
             ((turn,),) = database(
                 telegram,
                 (
-                    "SELECT turn FROM turns JOIN sessions USING (session) WHERE key LIKE ?",
+                    "SELECT turn FROM turns JOIN sessions USING (session) WHERE sessions.key LIKE ?",
                     (f"%{telegram.chat_of(hers)}%",),
                 ),
             )

@@ -45,7 +45,7 @@ async def test_a_full_workspace_is_told_and_what_is_deleted_makes_room(platform:
         platform.say(chat, ada, "fill b.txt 552")
         await answer(platform, chat, "Done: The workspace is full: 552 KB of 1 MB are used")
         told = await answer(platform, chat, FULL)
-        assert "/files shows them" in told.text
+        assert "files shows them" in told.text
         platform.command(chat, ada, "files")
         listed = await answer(platform, chat, "a.txt – 552 KB")
         assert "Kept for you: 552 KB of 1 MB, 1 file of 10,000 files." in listed.text

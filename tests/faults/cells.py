@@ -97,7 +97,7 @@ STDIO = (
     _stdio(Fault.KILLED, "is_killed", "killed by SIGKILL", WENT),
     _stdio(Fault.IDLE_EXIT, "dies_afterwards", "done", then=(("look", "done"),), effects=1),
     _stdio(Fault.FLOODS, "floods", f"floods|{IN_TIME}", f"{WENT}|{SLOW}"),
-    _stdio(Fault.ENDLESS, "endless_line", "a message of more than", WENT),
+    _stdio(Fault.ENDLESS, "endless_line", f"a message of more than|{IN_TIME}", f"{WENT}|{SLOW}"),
     _stdio(Fault.LIES, "lies", "ended with status 9", WENT, tool="put"),
     _stdio(
         Fault.CHANGES,
@@ -142,7 +142,7 @@ HTTP = (
     _http(Fault.DIES, "dies", "went away", WENT),
     _http(Fault.KILLED, "killed", "went away", WENT),
     _http(Fault.FLOODS, "floods", f"floods|{IN_TIME}", f"{WENT}|{SLOW}"),
-    _http(Fault.ENDLESS, "endless", "more than", NONE),
+    _http(Fault.ENDLESS, "endless", f"more than|{IN_TIME}", f"{NONE}|{SLOW}"),
     _http(Fault.LIES, "lies", "went away", WENT, tool="put"),
     _http(Fault.CHANGES, "changes", "done", tool="look", effects=0, then=(("look", "needs more care now"),)),
     _http(Fault.WITHDRAWN, "withdrawn", "done", tool="look", effects=0, then=(("look", "was withdrawn"),)),

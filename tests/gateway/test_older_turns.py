@@ -16,8 +16,8 @@ from aiohttp import web
 from agent_core.messages import GATEWAY_PREFIX
 from agent_core.rules.promises import ANSWERED
 from agent_core.tools.base import EffectClass
-from tests.databases import OF_TURN
 from tests.gateway.rig import CountingTool, Rig, call_chunk, chunk, gateway
+from tests.journalrows import OF_TURN
 
 PROMISE = "I'll send the report to Ann now:"
 

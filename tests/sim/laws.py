@@ -23,7 +23,7 @@ from agent_core.turn.state import Segment, ToolItem
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn.view import BubbleKind, View, view
 from gateway.setaside.takeup import SET_ASIDE
-from tests.databases import OF_TURN
+from tests.journalrows import OF_TURN
 from tests.sim.bodies import whole
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result

@@ -23,7 +23,7 @@ def mutated(folder: Path, patch: Path) -> None:
     ignored = shutil.ignore_patterns("mutants", ".hypothesis")  # what is compiled is taken along
     for part in ("agent_core", "gateway", "adapters", "migrations", "tests/sim"):
         shutil.copytree(ROOT / part, folder / part, ignore=ignored)
-    for name in ("__init__.py", "databases.py"):
+    for name in ("__init__.py", "journalrows.py"):
         shutil.copy(ROOT / "tests" / name, folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     subprocess.run(["patch", "-p1", "--fuzz=3", "-i", str(patch)], cwd=folder, check=True, capture_output=True)

@@ -24,8 +24,8 @@ from gateway.operate.database import moved_on
 from gateway.schedule.schedules import Plan, reminder
 from gateway.schedule.times import Once
 from migrations import REVISIONS
-from tests.databases import OF_TURN
 from tests.gateway.test_process import daemon, outspoken
+from tests.journalrows import OF_TURN
 from tests.storage.harm import asked, changed, damage, database_of
 from tests.storage.test_twenty_ways import say, setting
 

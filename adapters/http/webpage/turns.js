@@ -46,7 +46,7 @@ const told = new Map();
 export function turnNode(turn, before, doing) {
   const item = before ?? node("li", "turn");
   /** @type {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} */
-  const parts = turn.person ? [{ key: "person", state: JSON.stringify([turn.person, turn.state === "closed", turn.undone]), make: () => personNode(turn, doing) }] : [];
+  const parts = turn.person ? [{ key: "person", state: JSON.stringify([turn.person, turn.state === "closed", turn.undone]), make: (was) => personNode(turn, doing, was) }] : [];
   if (turn.state === "queued") {
     const place = say("queued", { n: turn.position });
     parts.push({ key: "hint", state: place, make: () => node("div", "hint", place) });
@@ -133,14 +133,21 @@ function statusNode(status, className, was) {
   return made;
 }
 
-/** @param {Turn} turn @param {Doing} doing */
-function personNode(turn, doing) {
-  const said = node("div", "person", ...text(turn.person));
+/** What was said stays in its place, with what is selected in it, where only the buttons are others. @param {Turn} turn @param {Doing} doing @param {HTMLElement | null} was */
+function personNode(turn, doing, was) {
+  const kept = was?.dataset.said === turn.person ? /** @type {HTMLElement | null} */ (was.querySelector(".person")) : null;
+  const said = kept ?? node("div", "person", ...text(turn.person));
   said.dir = "auto";
   const acts = node("div", "acts",
     button(say("copy"), (event) => copy(turn.person, /** @type {HTMLElement} */ (event.currentTarget), said)),
     button(say("edit"), () => doing.edit(turn.person, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")));
-  return node("div", "mine", node("span", "hidden", say("said.you")), said, acts);
+  if (was && kept) {
+    was.querySelector(".acts")?.replaceWith(acts);
+    return was;
+  }
+  const mine = node("div", "mine", node("span", "hidden", say("said.you")), said, acts);
+  mine.dataset.said = turn.person;
+  return mine;
 }
 
 /** @param {Bubble} bubble @param {Turn} turn @param {HTMLElement | null} was @param {Doing} doing */
