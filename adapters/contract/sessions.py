@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from adapters.contract.base import Ended, SessionKey, Showing
@@ -207,6 +208,10 @@ class SessionAccess(Protocol):
 
     async def files(self, sight: SessionSight) -> list[SessionFile]:
         """What lies in its workspace."""
+        ...
+
+    async def sent(self, sight: SessionSight, turn: str, mark: str) -> Path | None:
+        """Where the copy of a file lies that this turn of it sent or made, by the mark of its bubble; None if there is none, or not any more."""
         ...
 
     async def approvals(self, realm: str) -> list[OpenApproval]:

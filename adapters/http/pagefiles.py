@@ -19,12 +19,12 @@ TYPES = {
 WORKER = "worker.js"
 """What keeps the files of a page that is installed; it looks after the whole address."""
 SECURITY = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-"""A page loads nothing from elsewhere, runs no script but its own files, and is in no frame."""
+"""A page loads nothing from elsewhere, runs no script but its own files, and is in no frame. It shows pictures and sounds that it has fetched itself, with its key."""
 
 
 class PageFiles:

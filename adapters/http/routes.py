@@ -57,6 +57,9 @@ class HttpRoute(Enum):
     EXPORT_SESSION = (
         "GET", "/v1/outspoken/sessions/{conversation}/export", Tag.CONVERSATIONS, "All of it as one document",
     )  # fmt: skip
+    SENT_FILE = (
+        "GET", "/v1/outspoken/sessions/{conversation}/files/{file}", Tag.CONVERSATIONS, "A file that was sent in it",
+    )  # fmt: skip
     LIST_APPROVALS = ("GET", "/v1/outspoken/approvals", Tag.APPROVALS, "What waits for a decision")
     DECIDE = ("POST", "/v1/outspoken/approvals/{approval}", Tag.APPROVALS, "Give or deny it")
     DESCRIBE = ("GET", "/openapi.json", Tag.ANSWERS, "This document")
@@ -77,6 +80,7 @@ class HttpRoute(Enum):
     PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, or pin it")
     PAGE_DELETE = ("DELETE", "/api/conversations/{session}", Tag.PAGE, "Stop it, and remove all of it with its files")
     PAGE_EXPORT = ("GET", "/api/conversations/{session}/export", Tag.PAGE, "All of it, as JSON or Markdown")
+    PAGE_SENT = ("GET", "/api/sessions/{session}/files/{file}", Tag.PAGE, "A file that was sent in one")
     HIGHLIGHT = ("POST", "/api/highlight", Tag.PAGE, "How a piece of code is coloured")
     WHY = ("GET", "/api/turns/{turn}/why", Tag.PAGE, "The story of a turn, in sentences")
 

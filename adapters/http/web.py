@@ -29,7 +29,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.text.tongue import SLASH, accepted, spelled
 from agent_core.turn.events import Verdict
-from agent_core.turn.view import spelled_view
+from agent_core.turn.view import Bubble, spelled_view
 
 if TYPE_CHECKING:
     from adapters.contract.pagecommands import PageCommands
@@ -49,7 +49,7 @@ _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
 PAGE = PageFiles(
     "adapters.http.webpage",
     frozenset({
-        "index.html", "page.css", "page.js", "attach.js", "dom.js", "list.js", "menu.js", "net.js", "store.js", "turns.js", "words.js", "written.js",
+        "index.html", "page.css", "page.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "store.js", "turns.js", "words.js", "written.js",
         "icon.svg", "app.webmanifest", "worker.js",
     }),
 )  # fmt: skip
@@ -320,6 +320,7 @@ def wire(sight: TurnSight) -> PageMessage:
             "offers": [*b.offers],
             "actions": [*b.actions],
             "options": [*b.options],
+            "file": _file(sight.turn, b) if b.path else "",
         }
         for b in spelled_view(sight.view, SLASH).bubbles
     ]
@@ -342,6 +343,12 @@ def wire(sight: TurnSight) -> PageMessage:
         "summary": figures,
         "undone": sight.undone,
     }
+
+
+def _file(turn: str, bubble: Bubble) -> str:
+    from adapters.http.sentfiles import file_id  # of pages on which something was sent
+
+    return file_id(turn, bubble)
 
 
 def _json(value: dict[str, Json], status: int = 200) -> web.Response:

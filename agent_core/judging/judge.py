@@ -86,7 +86,7 @@ from agent_core.turn.questions import (
     Result,
 )
 from agent_core.turn.standing import Standing
-from agent_core.turn.state import Activity, Phase
+from agent_core.turn.state import Activity, MadeFile, Phase
 from agent_core.turn.timeline import housekeeping_answer, said_again, said_last
 
 Decision: TypeAlias = Judgement | RunTool
@@ -319,8 +319,9 @@ def _says_done(turn: Standing, text: str, reads: Reads | None) -> bool:
 
 
 def _ending(turn: Standing, text: str, reads: Reads | None) -> Ending:
-    """How the reply ends. With nothing to act with, whatever it says is the answer; what is unclear is the answer as well."""
-    if not _can_act(turn):
+    """How the reply ends. With nothing to act with, whatever it says is the answer; what is unclear is the answer as well. So it is where what it
+    announces came with it: a picture."""
+    if not _can_act(turn) or any(isinstance(entry, MadeFile) for entry in turn.timeline[-2:-1]):
         return ANSWERED
     return (reads or read_ending)(text, turn.round.tools_done)
 

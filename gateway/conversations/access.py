@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.contract.base import SessionKey
+from adapters.contract.base import Ended, SessionKey, Showing
 from adapters.contract.sessions import (
     CHAINED,
     NAMED,
@@ -25,6 +25,7 @@ from adapters.contract.sessions import (
     SessionTurn,
     StillRunning,
 )
+from adapters.delivery.parts import call_mark
 from agent_core.jsonvalue import Json
 from agent_core.ports import Ids
 from agent_core.records import dataclass
@@ -32,6 +33,7 @@ from agent_core.rules.consents import Lasting
 from agent_core.store.sessions.rows import SessionChange, SessionRow
 from agent_core.store.store import Fenced, LeaseLost, OwnedElsewhere, Store
 from agent_core.turn.events import Verdict
+from agent_core.turn.view import BubbleKind
 from gateway.conversations.deciding import Deciding
 from gateway.conversations.sights import SessionSights
 from gateway.limits.whose import folder_name
@@ -119,6 +121,16 @@ class GatewaySessions:
 
     async def files(self, sight: SessionSight) -> list[SessionFile]:
         return await asyncio.to_thread(_files_in, self.workspaces / folder_name(sight.key.text()))
+
+    async def sent(self, sight: SessionSight, turn: str, mark: str) -> Path | None:
+        spool, row = self.forgetting.spool, await self.store.turns.one(turn)
+        if spool is None or row is None or row.session != sight.session or row.removed:
+            return None
+        found = await self.sights.turns(row.session, row.number - 1, 1, newest_first=False)
+        seen = found[0].seen if found and found[0].turn == turn else None
+        bubbles = seen.view.bubbles if isinstance(seen, Ended | Showing) else ()
+        path = next((b.path for b in bubbles if b.kind is BubbleKind.FILE and call_mark(b.key) == mark), "")
+        return spool / Path(path).parent.name / Path(path).name if path else None
 
     # ------------------------------------------------------------------ changing
 

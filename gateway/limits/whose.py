@@ -164,19 +164,24 @@ def conversation_of(inbound: Inbound) -> str:
 
 
 def withheld_from(inbound: Inbound, writers: frozenset[str] = NO_NAMES) -> frozenset[str]:
-    """The gateway's own tools that a message is not offered: files go to chats only, nobody has a memory, what comes later needs a
-    conversation that it can come to, and everybody's memory is written by those alone who may."""
+    """The gateway's own tools that a message is not offered: files go where somebody can have them, nobody has a memory, what comes later needs
+    a conversation that it can come to, and everybody's memory is written by those alone who may."""
     gone = _withheld(inbound)
     return gone | {FOR_EVERYBODY} if writers and asker_of(inbound) not in writers else gone
 
 
 def _withheld(inbound: Inbound) -> frozenset[str]:
-    files = NO_NAMES if isinstance(inbound, FromChat) else NO_CHAT
+    files = NO_NAMES if isinstance(inbound, FromChat) or _has_files(inbound) else NO_FILES
     if isinstance(inbound, FromApi) and inbound.task is not None:
         return NO_PLACE
     if not inbound.stateless:
         return files
     return NOBODYS if nameless(inbound) else NO_PLACE
+
+
+def _has_files(inbound: FromApi) -> bool:
+    """Its client can ask for what is sent: the page, and whoever keeps its conversation here under ids of responses."""
+    return inbound.session.platform == "web" or inbound.response is not None
 
 
 def tools_from(inbound: Inbound) -> ToolsFrom:
@@ -189,8 +194,8 @@ def tools_from(inbound: Inbound) -> ToolsFrom:
 
 
 NOTHING = OfferedTools()
-NO_CHAT = frozenset({SEND_FILE})
-NO_PLACE = NO_CHAT | NEEDS_PLACE
+NO_FILES = frozenset({SEND_FILE})
+NO_PLACE = NO_FILES | NEEDS_PLACE
 NOBODYS = NO_PLACE | OF_MEMORY
 
 

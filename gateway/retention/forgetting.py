@@ -27,6 +27,7 @@ from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import decode
 from agent_core.limits.retention import next_size
 from agent_core.messages import text_of
+from agent_core.model.made import FILES
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
@@ -42,7 +43,7 @@ from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
 from agent_core.store.sessions.rows import ONCE
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.turn.events import TurnOpened
+from agent_core.turn.events import ReplyFinished, TurnOpened
 from gateway.config.tools.shell import COMMANDS
 from gateway.limits.whose import author_of, folder_name
 from gateway.queues import inbox
@@ -280,14 +281,19 @@ class Forgetting:
             if self.spool is not None and (self.spool / name).is_dir():
                 await asyncio.to_thread(shutil.rmtree, self.spool / name, True)
                 gone += 1
-        rows = (await self.store.turns.journal(turn))[:1]
+        rows = await self.store.turns.journal(turn)
         found = await self.store.sessions.one(session) if rows else None
         if found is None:
             return gone
         try:
             opened = decode(rows[0].kind, rows[0].body)
+            replies = [decode(row.kind, row.body) for row in rows if row.kind == ReplyFinished.kind()]
         except UnreadableJournal:
             return gone
+        for place in {place for event in replies if isinstance(event, ReplyFinished) for place in _made(event)}:
+            if self.spool is not None:
+                await asyncio.to_thread(shutil.rmtree, self.spool / place, True)
+                gone += 1
         words = [text_of(one.content) for one in opened.input] if isinstance(opened, TurnOpened) else []
         root = self.workspaces / folder_name(found.key)
         for name in ATTACHED.findall("\n".join(words)):
@@ -348,3 +354,11 @@ def _blank(account: str, key: str, session: str) -> bytes:
     return inbox.encode(
         FromApi(account=account, platform_key=key, session=named, input=(), surface="", memory_scope="")
     )
+
+
+def _made(reply: ReplyFinished) -> list[str]:
+    """Which folders hold the pictures and sounds of a reply."""
+    files = reply.made.get(FILES)
+    paths = [one.get("file") for one in files if isinstance(one, dict)] if isinstance(files, list) else []
+    places = [Path(path).parent.name for path in paths if isinstance(path, str)]
+    return [place for place in places if re.fullmatch("[0-9a-f]{24}", place)]

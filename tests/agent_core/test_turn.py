@@ -20,6 +20,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage
+from agent_core.model.made import FILES
 from agent_core.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
@@ -29,6 +30,7 @@ from agent_core.turn.events import (
     DrainEnded,
     DriverFailed,
     ReasoningArrived,
+    ReplyFinished,
     SpendRefused,
     Steered,
     StopRequested,
@@ -257,6 +259,14 @@ def test_a_promise_with_tool_calls_as_finish_reason_and_no_call_is_no_answer():
     for _ in range(3):
         rig.says("I will call the tool now", "tool_calls")
     assert rig.code is ExitCode.PROMISED_WITHOUT_ACTING
+
+
+def test_what_announces_a_picture_that_comes_with_it_is_the_answer():
+    rig = Rig()
+    rig.text("Here is the picture:")
+    made: dict[str, Json] = {FILES: [{"kind": "image", "mime": "image/png", "file": "/spool/0123/image.png"}]}
+    rig.feed(ReplyFinished(at=rig.tick(), reason="stop", made=made))
+    assert rig.code is ExitCode.ANSWERED
 
 
 def test_a_text_tool_call_that_was_cut_is_a_break_and_not_an_answer():

@@ -14,6 +14,7 @@ from adapters.contract.base import Ended, FromApi, SessionKey
 from adapters.http.enclosing import content_of
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
+from agent_core.turn.view import BubbleKind
 from gateway.daemon import Serving
 from tests.chats.harness import Harness, Seen, answer, answers, quiet, running, texts
 from tests.chats.test_later import REHEARSAL
@@ -131,5 +132,8 @@ async def test_the_same_is_done_on_the_page(tmp_path: Path) -> None:
         assert "Ran 2 tests" in await told(up, "ended with exit status")
         drawn = await asked(up, "2", "make a chart of this CSV", "cities.csv", "text/csv", TABLE)
         assert "3 bars" in drawn.view.text
-        assert "chart.svg" in drawn.view.text  # a page is told where a file lies: none is sent there
-    assert [one.read_bytes()[:4] for one in tmp_path.rglob("chart.svg")] == [b"<svg"]
+        assert [one.text for one in drawn.view.bubbles if one.kind is BubbleKind.FILE] == ["chart.svg"]
+    assert [one.read_bytes()[:4] for one in tmp_path.rglob("chart.svg")] == [
+        b"<svg",
+        b"<svg",
+    ]  # where it was made, and the copy that was sent

@@ -70,10 +70,14 @@ def logprobs_of(ended: Ended) -> dict[str, Json] | None:
     return found if any(found.values()) else None
 
 
-def all_facts(ended: Ended, asked: ApiRequest) -> dict[str, Json]:
-    """The ``outspoken`` object of an end, with what of the wishes or of the reply is not there."""
+def all_facts(ended: Ended, asked: ApiRequest, session: str = "") -> dict[str, Json]:
+    """The ``outspoken`` object of an end, with what of the wishes or of the reply is not there. `session`: that of a conversation without a name."""
     left_out: list[Json] = [*asked.left_out, *_left_out_of(ended)]
     facts = facts_of(ended, asked.session)
+    if (where := asked.session or session) and any(one.path for one in ended.view.bubbles):
+        from adapters.http.sentfiles import sent_files
+
+        facts["files"] = sent_files(ended, where)
     return {**facts, "left_out": left_out} if left_out else facts
 
 

@@ -480,7 +480,7 @@ class ResponseSpelling:
             "error": error,
             "usage": _usage_of(ended),
             "completed_at": self._job.created + int(ended.summary.seconds) if status == "completed" else None,
-            "outspoken": all_facts(ended, self._job.asked),
+            "outspoken": all_facts(ended, self._job.asked, self._job.ticket.session),
         }
 
     def _about(self, kind: str, status: str) -> bytes:

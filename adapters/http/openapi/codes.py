@@ -9,7 +9,7 @@ from agent_core.failures.exits import ExitCode
 
 REQUESTS = (
     "already_decided", "answer_lost", "approval_gone", "approval_not_found", "completion_not_found", "conversation_busy",
-    "conversation_not_found", "expectation_failed", "idempotency_key_reused", "insufficient_quota", "internal_error", "invalid_api_key",
+    "conversation_not_found", "expectation_failed", "file_not_found", "idempotency_key_reused", "insufficient_quota", "internal_error", "invalid_api_key",
     "invalid_body", "invalid_header", "invalid_json", "invalid_value", "item_not_found", "mcp_off", "method_not_allowed",
     "model_not_found",
     "no_chat", "not_an_approver", "not_signed", "not_started", "overloaded", "previous_response_not_found", "queue_full", "rate_limit_exceeded",

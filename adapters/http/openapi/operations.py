@@ -165,6 +165,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.LIST_SESSIONS: ApiOperation(_ok(its.ConversationList), ("404",), query=_PAGES),
     R.RESET_SESSION: ApiOperation(_ok(its.ConversationObject), ("404", "409")),
     R.EXPORT_SESSION: ApiOperation(_ok(its.Export), ("404",)),
+    R.SENT_FILE: ApiOperation(_FILE, ("404",)),
     R.LIST_APPROVALS: ApiOperation(_ok(its.ApprovalList)),
     R.DECIDE: ApiOperation(_ok(its.ApprovalObject), ("404", "409", "410", "413"), at.ApprovalDecision),
     R.DESCRIBE: ApiOperation(_ok(dict, "This document."), caller=WhoseKey.NOBODY),
@@ -197,6 +198,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
             QueryParameter("format", {"type": "string", "enum": ["json", "markdown"], "default": "json"}, "How it is written."),
         ),
     ),
+    R.PAGE_SENT: ApiOperation(_FILE, ("404",)),
     R.HIGHLIGHT: ApiOperation(_ok(at.Colours), ("413",), at.PageCode),
     R.WHY: ApiOperation(_ok(at.Story)),
 

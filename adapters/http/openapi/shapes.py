@@ -159,6 +159,8 @@ class PageBubble(TypedDict):
     """For notices: which buttons make sense."""
     options: list[str]
     """For questions that are open: answers that can be pressed."""
+    file: str
+    """For files: the id by which it is asked for, at `/api/sessions/{session}/files/{file}`; `text` is its name."""
 
 
 class PageFigures(TypedDict):

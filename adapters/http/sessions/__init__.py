@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
 ROUTES = (
     HttpRoute.CREATE_CONVERSATION, HttpRoute.GET_CONVERSATION, HttpRoute.UPDATE_CONVERSATION, HttpRoute.DELETE_CONVERSATION, HttpRoute.LIST_ITEMS,
-    HttpRoute.GET_ITEM, HttpRoute.LIST_SESSIONS, HttpRoute.RESET_SESSION, HttpRoute.EXPORT_SESSION, HttpRoute.LIST_APPROVALS, HttpRoute.DECIDE,
+    HttpRoute.GET_ITEM, HttpRoute.LIST_SESSIONS, HttpRoute.RESET_SESSION, HttpRoute.EXPORT_SESSION, HttpRoute.SENT_FILE, HttpRoute.LIST_APPROVALS, HttpRoute.DECIDE,
 )  # fmt: skip
 
 
-OF_PAGE = (HttpRoute.PAGE_LIST, HttpRoute.PAGE_CHANGE, HttpRoute.PAGE_DELETE, HttpRoute.PAGE_EXPORT)
+OF_PAGE = (
+    HttpRoute.PAGE_LIST,
+    HttpRoute.PAGE_CHANGE,
+    HttpRoute.PAGE_DELETE,
+    HttpRoute.PAGE_EXPORT,
+    HttpRoute.PAGE_SENT,
+)
 
 
 def page_served(access: Callable[[], SessionAccess]) -> Mapping[HttpRoute, Handler]:

@@ -14,6 +14,7 @@ from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, Ses
 from adapters.delivery.parts import call_mark
 from adapters.http.common import CALLER, HEADERS, LASTS_WORDS, Problem, lasting_of
 from adapters.http.routes import Handler, HttpRoute
+from adapters.http.sentfiles import file_response, files_in, named_file
 from adapters.http.sessions.conversations import (
     Conversations,
     NotServed,
@@ -25,7 +26,7 @@ from adapters.http.sessions.conversations import (
     refusing,
 )
 from adapters.http.sessions.items import items
-from adapters.http.sessions.shapes import ApprovalList, ApprovalObject, ExportedFile, ExportedTurn
+from adapters.http.sessions.shapes import ApprovalList, ApprovalObject, ExportedFile, ExportedTurn, SentFileName
 from agent_core.failures.notices import for_programs
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -50,6 +51,7 @@ class ManagedSessions:
             HttpRoute.LIST_SESSIONS: self._list,
             HttpRoute.RESET_SESSION: self._reset,
             HttpRoute.EXPORT_SESSION: self._export,
+            HttpRoute.SENT_FILE: self._sent,
             HttpRoute.LIST_APPROVALS: self._approvals,
             HttpRoute.DECIDE: self._decide,
         }
@@ -73,6 +75,10 @@ class ManagedSessions:
     async def _export(self, request: web.Request) -> web.StreamResponse:
         sight = await self.conversations.sight(request)
         return await write_export(self.access, request, sight, thinking=self.conversations.shows_thinking(request))
+
+    async def _sent(self, request: web.Request) -> web.StreamResponse:
+        sight, found = await self.conversations.sight(request), named_file(request.match_info["file"])
+        return await file_response(request, await self.access.sent(sight, *found) if found is not None else None)
 
     # ------------------------------------------------------------------ approvals
 
@@ -228,6 +234,7 @@ def exported_turn(turn: SessionTurn, *, thinking: bool) -> ExportedTurn:
         ),
         model=turn.model or None,
         agent=turn.agent or None,
+        sent=[SentFileName(id=one, name=name) for one, name in files_in(turn.turn, seen)] if not turn.removed else [],
         items=items(turn, thinking=thinking),
         messages=[*turn.messages],
     )

@@ -12,6 +12,7 @@ from adapters.contract.sessions import METADATA_CHARS, SessionAccess, SessionSig
 from adapters.http.common import CALLER, HEADERS, Problem
 from adapters.http.openapi.shapes import Done, PageConversation, PageList
 from adapters.http.routes import Handler, HttpRoute
+from adapters.http.sentfiles import file_response, named_file
 from adapters.http.sessions.conversations import NotServed, answer, body_of, refusing
 from adapters.http.sessions.managed import TURNS_AT_ONCE, write_export
 from adapters.http.web import OWN, page_realm
@@ -41,6 +42,7 @@ class PageConversations:
             HttpRoute.PAGE_CHANGE: self._change,
             HttpRoute.PAGE_DELETE: self._delete,
             HttpRoute.PAGE_EXPORT: self._export,
+            HttpRoute.PAGE_SENT: self._sent,
         }
         return {route: refusing(handler) for route, handler in served.items()}
 
@@ -143,6 +145,10 @@ class PageConversations:
             number = turns[-1].number
         await response.write_eof()
         return response
+
+    async def _sent(self, request: web.Request) -> web.StreamResponse:
+        sight, found = await self._sight(request), named_file(request.match_info["file"])
+        return await file_response(request, await self.access.sent(sight, *found) if found is not None else None)
 
 
 def listed_conversation(sight: SessionSight) -> PageConversation:

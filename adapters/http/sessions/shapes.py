@@ -122,6 +122,14 @@ class ApprovalList(TypedDict):
     has_more: Literal[False]
 
 
+class SentFileName(TypedDict):
+    """A file that was sent to the person; its content is not exported."""
+
+    id: str
+    """By which it is asked for, as long as it is kept."""
+    name: str
+
+
 class ExportedTurn(TypedDict):
     """A turn as it is exported."""
 
@@ -139,6 +147,7 @@ class ExportedTurn(TypedDict):
     """What the gateway said at its end."""
     model: str | None
     agent: str | None
+    sent: list[SentFileName]
     items: list[ItemObject]
     """What was said and done, as `/v1/responses` gives it."""
     messages: list[Message]

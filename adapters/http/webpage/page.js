@@ -237,6 +237,8 @@ const doing = {
   decide: (turn, callId, approve, lasts) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, approve, lasts }) }),
   /** @param {string} turn @param {string} callId @param {string} words */
   answer: (turn, callId, words) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, answer: words }) }),
+  /** @param {string} file */
+  place: (file) => `/api/sessions/${session}/files/${file}`,
   again: renderSoon,
 };
 

@@ -1,13 +1,14 @@
 // A turn on the screen: what was said, what is done about it, what came of it.
 
 import { announce, button, copy, node, reconcile } from "./dom.js";
+import { fileNode } from "./files.js";
 import { ask } from "./net.js";
 import { many, say } from "./words.js";
 import { colours, patched, plain, update, words } from "./written.js";
 
-/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[], arguments?: string, result?: string, pieces?: import("./written.js").Piece[]}} Bubble */
+/** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[], file?: string, arguments?: string, result?: string, pieces?: import("./written.js").Piece[]}} Bubble */
 /** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean, thoughts?: [string, string][]}} Turn */
-/** @typedef {{say: (text: string) => void, edit: (text: string, turn: string) => void, redo: (turn: string, text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, again: () => void}} Doing */
+/** @typedef {{say: (text: string) => void, edit: (text: string, turn: string) => void, redo: (turn: string, text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, place: (file: string) => string, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
 const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
@@ -157,7 +158,7 @@ function bubbleNode(bubble, turn, was, doing) {
   if (bubble.kind === "approval") return approvalNode(bubble, turn, doing);
   if (bubble.kind === "decided") return node("div", "mended", bubble.text);
   if (bubble.kind === "question") return questionNode(bubble, turn, doing);
-  if (bubble.kind === "file") return node("div", "bubble file", ...text(bubble.text));
+  if (bubble.kind === "file") return bubble.file ? fileNode(doing.place(bubble.file), bubble.text) : node("div", "bubble file", ...text(bubble.text));
   const box = was ?? node("div", "");
   box.className = `bubble ${bubble.kind}`;
   const pieces = bubble.pieces ?? [];

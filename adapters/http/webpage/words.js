@@ -49,6 +49,7 @@ const WORDS = {
   "figures.calls.one": "{n} tool call",
   "figures.steps.many": "{n} steps",
   "figures.steps.one": "{n} step",
+  "file.store": "⤓ {name}",
   "gateway": "outspoken",
   "jump": "Jump to the latest",
   "key.go": "Go on",

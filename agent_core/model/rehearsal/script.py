@@ -15,7 +15,7 @@ from agent_core.model.rehearsal.wire import EndReply, PlayedCall, Say, Script, S
 PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
 CAN = """\
 - `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
-- `list files`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
+- `list files`, `send me notes.txt`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
 - `transcribe this`, `what is in this PDF` (of a file that you attach), `say aloud: good morning` (if it is set up to speak)
 - `run: python3 --version`, `run the tests in this archive`, `make a chart of this CSV` (where commands can be run)
 - `remember that my dog is called Rex`, `remember as tea: milk, no sugar`, `forget tea`, `what do you remember (about tea)`
@@ -82,6 +82,7 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?(?:list|show)(?: me)?(?: all| the| my)* (?:reminders|scheduled)\W*$", lambda _: ("list_scheduled", {}, "I'll look what is set.")),
         (r"^(?:please )?(cancel|pause|resume) (?:reminder|scheduled|number)? ?(\d{1,6})\W*$", lambda m: ("cancel_scheduled", {"number": int(m[2]), "action": m[1].lower()}, "I'll do that.")),
         (r"^(?:please )?(?:do )?in the background\s*:\s+(.+)$", lambda m: ("start_task", {"title": m[1].strip()[:40], "instructions": m[1].strip()}, "I'll begin it.")),
+        (r"^(?:please )?send me (?:the file )?([\w./-]+\.\w+)(?:\W.*)?$", lambda m: ("send_file", {"path": m[1]}, "Here it is.")),
         (r"^(?:please )?send to ([\w-]+)\s*:\s+(.+)$", lambda m: ("send_message", {"to": m[1], "text": m[2].strip()}, "I'll send it.")),
         (r"^(?:please )?my time ?zone is ([\w/+-]+)\W*$", lambda m: ("set_timezone", {"zone": m[1]}, "I'll keep that.")),
         (r"^todo\s*:\s*(.+)$", lambda m: ("todo", {"items": [{"text": t.strip(), "state": "pending"} for t in m[1].split(",") if t.strip()]}, "I'll write the list.")),
