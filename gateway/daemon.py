@@ -180,7 +180,7 @@ async def serving(
             _hub_settings(config, paths, tools, servers), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
-            doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
+            doors=Doors(Standings(agents_of(config.agents, _admins(config)), keyring.terms), budgets.meters),
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
@@ -395,6 +395,11 @@ async def _tools(
         return found, shell
     except ToolUnknown as error:
         raise CannotServe(str(error)) from error
+
+
+def _admins(config: Config) -> Sequence[str]:
+    """Those whom the sections of the platforms name, as PLATFORM/PERSON."""
+    return [f"{platform.name}/{one}" for platform, section in config.chats() for one in section.admins]
 
 
 async def _mcp_servers(

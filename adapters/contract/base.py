@@ -347,6 +347,8 @@ class About:
     """Names that a request may ask for, agents behind models; the first is the default."""
     rehearsal: bool
     """No model is configured: the rehearsal model answers, and every surface says so."""
+    held: frozenset[str] = frozenset()
+    """Those of them that a key has to name."""
 
 
 REHEARSAL_WORDS = (

@@ -6,7 +6,7 @@ speak for anybody, whatever a request says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 from urllib.parse import quote, unquote
@@ -71,6 +71,12 @@ class KeyTerms:
 
 
 EVERYTHING = KeyTerms()
+
+
+def may_ask(name: str, key: str, terms: KeyTerms, held: Collection[str]) -> bool:
+    """Whether requests with a key (empty: the configured one, or none) may name this model or agent; one of those that are `held` to people only
+    where the key names it."""
+    return terms.may_ask_for(name) and (not key or name not in held or name in terms.models)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import orjson
 from aiohttp import web
 
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
-from adapters.contract.callers import Callers, scope_of
+from adapters.contract.callers import Callers, may_ask, scope_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import CALLER, LASTS_WORDS, Problem, caller_of, lasting_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
@@ -129,11 +129,11 @@ class WebChat:
     async def _about(self, request: web.Request) -> web.StreamResponse:
         from adapters.http.enclosing import most_bytes
 
-        about = self._gateway.about()
+        about, caller = self._gateway.about(), request[CALLER]
         return _json(
             {
                 "version": about.version,
-                "models": [name for name in about.models if request[CALLER].terms.may_ask_for(name)],
+                "models": [name for name in about.models if may_ask(name, caller.key, caller.terms, about.held)],
                 "rehearsal": about.rehearsal,
                 "notice": REHEARSAL_WORDS if about.rehearsal else "",
                 "file_bytes": most_bytes(request.client_max_size),

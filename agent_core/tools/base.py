@@ -242,6 +242,8 @@ class ToolContext:
     """Who asks, as ACCOUNT/PERSON; empty if nobody knows."""
     writer: str = ""
     """Their name."""
+    skills: frozenset[str] | None = None
+    """Those that the turn's agent may read; None: all."""
 
     @property
     def scopes(self) -> MemoryScopes:
@@ -278,6 +280,15 @@ class ChangingTool(Tool, Protocol):
 
     def change(self, arguments: Mapping[str, Json], context: ToolContext) -> Awaitable[FileChange | None]:
         """What the file would be, against what it is. Only looks. Raises `NotPossible`."""
+        ...
+
+
+@runtime_checkable
+class ChoosingTool(Tool, Protocol):
+    """A tool of which a turn may have only some choices (`ToolContext.skills`)."""
+
+    def among(self, names: frozenset[str]) -> ToolSpec:
+        """Its declaration with these alone."""
         ...
 
 

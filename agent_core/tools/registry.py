@@ -21,6 +21,7 @@ from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.base import (
     RESULT_CHARS,
     ChangingTool,
+    ChoosingTool,
     EffectClass,
     NotPossible,
     PreparedTool,
@@ -121,14 +122,18 @@ class ToolRegistry:
     def specs(self) -> list[ToolSpec]:
         return [tool.spec for tool in self._tools.values()]
 
-    def openai_tools(self) -> list[dict[str, Json]]:
-        """The schemas in the API's format."""
+    def openai_tools(self, choices: frozenset[str] | None = None) -> list[dict[str, Json]]:
+        """The schemas in the API's format; `choices` are those that a tool with choices has, if not all."""
+        specs = (
+            tool.among(choices) if choices is not None and isinstance(tool, ChoosingTool) else tool.spec
+            for tool in self._tools.values()
+        )
         return [
             {
                 "type": "function",
                 "function": {"name": s.name, "description": s.description, "parameters": dict(s.parameters)},
             }
-            for s in self.specs()
+            for s in specs
         ]
 
     def check(

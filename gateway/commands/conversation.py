@@ -282,7 +282,7 @@ class ConversationCommands:
             return CommandReply(speak("There is one agent here, and no other to choose.{lost}", lost=lost))
         here = self._standings.in_chat(request.inbound, prefs.agent) or PLAIN
         wished = request.words.strip()
-        names = (PLAIN, *agents)
+        names = (PLAIN, *self._standings.choices(request.inbound))
         if not wished:
             listed = "\n".join(f"{'▸' if name == here else '·'} {name}" for name in names)
             lost = (

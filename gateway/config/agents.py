@@ -12,10 +12,12 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from adapters.contract.settings import FromOutside, Section, Texts, complaint
 from agent_core.limits.budgets import NANOS, Amount
+from agent_core.tools.skills.format import READ_SKILL
 from gateway.config.limits import Money, Tokens
 from gateway.config.types import NamedTables, named_tables
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 
+ADMINS = "admins"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
@@ -43,6 +45,12 @@ class AgentEntry(Section):
     chats: Texts = Field(default=(), examples=[["telegram/12345678"]])
     """Chats, as PLATFORM/CHAT or PLATFORM/CHAT/THREAD, in which it answers if nobody there chose another by /agent."""
 
+    skills: Texts | None = Field(default=None, examples=[["release-notes"]])
+    """Skills of [tools] skills that it may read; an empty list: none. Not set: all."""
+    people: Texts = Field(default=(), examples=[["admins", "telegram/12345678"]])
+    """Whom alone it answers in chats, and does where nobody chose another: admins (named in the platform's section), or PLATFORM/PERSON. Empty: anybody. It
+    answers them in private chats, and where each person has a conversation of their own; a key of the API has to name it."""
+
     @field_validator("name")
     @classmethod
     def _can_be_chosen(cls, value: str) -> str:
@@ -61,8 +69,17 @@ class Agents(NamedTables):
         default=(),
         examples=[[{"name": "coder", "prompt": "You are a careful programmer.", "tools": ["read_file"]}]],
     )
-    """The agents, each best in a table of its own, [agents.NAME], with prompt or prompt_file, models, tools, memory, day_tokens,
-    day_money, chats. From the environment: JSON."""
+    """The agents, each best in a table of its own, [agents.NAME], with prompt or prompt_file, models, tools, skills, memory,
+    day_tokens, day_money, chats, people. From the environment: JSON."""
+
+    @model_validator(mode="after")
+    def _people_can_be_told(self) -> Agents:
+        for agent in self.each:
+            for who in agent.people:
+                if who != ADMINS and not all(who.partition("/")[::2]):
+                    words = f"{agent.name} is to answer {who}, and nobody is called so"
+                    raise complaint("each", words, "Name people as PLATFORM/PERSON, or admins.")
+        return self
 
     @model_validator(mode="after")
     def _one_in_a_chat(self) -> Agents:
@@ -75,8 +92,8 @@ class Agents(NamedTables):
         return self
 
 
-def agents_of(agents: Agents) -> Mapping[str, Agent]:
-    """The agents as the gateway takes them."""
+def agents_of(agents: Agents, admins: Sequence[str] = ()) -> Mapping[str, Agent]:
+    """The agents as the gateway takes them; `admins` are those of all platforms, as PLATFORM/PERSON."""
     return {
         one.name: Agent(
             one.name,
@@ -86,16 +103,19 @@ def agents_of(agents: Agents) -> Mapping[str, Agent]:
             one.memory,
             Amount(one.day_tokens, round(one.day_money * NANOS)),
             one.chats,
+            one.skills,
+            tuple(who.lower() for name in one.people for who in (admins if name == ADMINS else (name,)))
+            or (("",) if one.people else ()),
         )
         for one in agents.each
     }
 
 
 def misfits(
-    agents: Agents, models: Sequence[str], tools: Sequence[str], *, priced: bool
+    agents: Agents, models: Sequence[str], tools: Sequence[str], skills: Sequence[str] = (), *, priced: bool
 ) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """What agents name and is not there, as (place in the list, what is wrong, what to do). `models` are the configured ones; of `tools`
-    none stands for those that nobody knows yet."""
+    none stands for those that nobody knows yet, `skills` are the folders of [tools] skills."""
     known: Sequence[str] = models if all(models) else ()
     for place, agent in enumerate(agents.each):
         name = agent.name
@@ -104,6 +124,16 @@ def misfits(
                 (place,),
                 f"[agents.{name}] has the name of a model, so a request could not say which it means.",
                 "Choose another name.",
+            )
+        for one in agent.skills or ():
+            if one not in skills:
+                fix = _hint(one, skills, "skills") if skills else "Set [tools] skills to the directory that holds it."
+                yield (place, "skills"), f"[agents.{name}] skills: there is no skill called {one}.", fix
+        if agent.skills and agent.tools is not None and READ_SKILL not in agent.tools:
+            yield (
+                (place, "skills"),
+                f"[agents.{name}] has skills, and its tools do not name {READ_SKILL}, by which it would read them.",
+                f"Add {READ_SKILL} to its tools, or take the skills out.",
             )
         for key, named, there in (("models", agent.models, known), ("tools", agent.tools or (), tools)):
             for one in named:

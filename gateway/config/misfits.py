@@ -34,11 +34,23 @@ def misfits(config: Config, installed: Callable[[str], bool]) -> Iterator[Misfit
     named = (*config.tools.enabled, *config.tools.disabled, *config.tools.approval, *config.agents.each)
     tools = known_names(config) if named else ()
     models = [one.name for one in config.model.chain()]
-    for inner, what, fix in agents.misfits(config.agents, models, tools, priced=bool(config.budgets.prices)):
+    skills = _skills(config) if any(one.skills for one in config.agents.each) else ()
+    for inner, what, fix in agents.misfits(config.agents, models, tools, skills, priced=bool(config.budgets.prices)):
         yield Misfit("agents", "each", inner, what, fix)
     yield from _names(config, tools)
     yield from _nowhere(config)
     yield from _extras(config, installed)
+
+
+def _skills(config: Config) -> Sequence[str]:
+    """The folders that may hold skills."""
+    from agent_core.tools.skills.format import FILE
+
+    folder = config.tools.skills
+    try:
+        return sorted(one.name for one in folder.iterdir() if (one / FILE).is_file()) if folder is not None else ()
+    except OSError:
+        return ()
 
 
 def _names(config: Config, known: Sequence[str]) -> Iterator[Misfit]:

@@ -38,3 +38,7 @@ class Agent:
     """What everybody together may use of it in a day."""
     chats: tuple[str, ...] = ()
     """``platform/chat``: where it answers if nobody chose another."""
+    skills: tuple[str, ...] | None = None
+    """Those that it may read; None: all."""
+    people: tuple[str, ...] = ()
+    """Whom alone it answers, as ``platform/person`` in small letters; empty: anybody."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 
 from adapters.contract.base import FromApi, FromChat, Inbound
-from adapters.contract.callers import EVERYTHING, KeyTerms
+from adapters.contract.callers import EVERYTHING, KeyTerms, may_ask
+from adapters.contract.chat import ChatKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Budget
@@ -19,6 +20,7 @@ from agent_core.remembered import MemoryScopes
 from agent_core.settings import Route
 from agent_core.store.memory.rows import AGENT_MARK
 from agent_core.tools.builtin.notes import OF_MEMORY
+from agent_core.tools.skills.format import READ_SKILL
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 
 NONE = frozenset[str]()
@@ -48,8 +50,16 @@ class TurnStanding:
             return NONE
         lists = [self.terms.tools, self.agent.tools if self.agent is not None else None]
         gone = {name for allowed in lists if allowed is not None for name in names if name not in allowed}
+        if self.skills is not None and not self.skills:
+            gone.add(READ_SKILL)
         forgetful = self.agent is not None and self.agent.memory is AgentMemory.OFF
         return frozenset(gone | OF_MEMORY) if forgetful else frozenset(gone)
+
+    @property
+    def skills(self) -> frozenset[str] | None:
+        """Those that it may read; None: all."""
+        named = self.agent.skills if self.agent is not None else None
+        return frozenset(named) if named is not None else None
 
     def scope(self, scope: str) -> str:
         """In whose name it remembers."""
@@ -94,6 +104,16 @@ def anything(_: str) -> KeyTerms:
     return EVERYTHING
 
 
+def answers(agent: Agent, inbound: FromChat) -> bool:
+    """Whether it may answer whoever wrote: one that is held to people does where nobody else's words come into the turn."""
+    if not agent.people:
+        return True
+    alone = inbound.chat.kind is ChatKind.PRIVATE or bool(inbound.session.person)
+    who = inbound.chat.person
+    names = {who.id, f"@{who.username}"} if who.username else {who.id}
+    return alone and bool({f"{inbound.chat.address.platform}/{one}".lower() for one in names} & {*agent.people})
+
+
 @dataclass(frozen=True, slots=True)
 class Standings:
     """Who answers what. `terms` are those of a key, by its name."""
@@ -121,11 +141,24 @@ class Standings:
 
     def in_chat(self, inbound: FromChat, chosen: str) -> str:
         """Which agent answers in a chat; empty: the gateway's own."""
-        if chosen == PLAIN or chosen in self.agents:
+        theirs = [one for one in self.agents.values() if answers(one, inbound)]
+        if chosen == PLAIN or chosen in [one.name for one in theirs]:
             return "" if chosen == PLAIN else chosen
         address = inbound.chat.address
         places = {f"{address.platform}/{address.chat}", f"{address.platform}/{address.chat}/{address.thread}"}
-        return next((one.name for one in self.agents.values() if places & {*one.chats}), "")
+        here = [one for one in theirs if places & {*one.chats}] or [
+            one for one in theirs if one.people and not one.chats
+        ]
+        return here[0].name if here else ""
+
+    def choices(self, inbound: FromChat) -> list[str]:
+        """The agents that whoever wrote may choose."""
+        return [one.name for one in self.agents.values() if answers(one, inbound)]
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Agents that a key has to name to be answered by them."""
+        return frozenset(one.name for one in self.agents.values() if one.people)
 
     def asking(self, inbound: Inbound, models: Sequence[str]) -> Inbound:
         """The message with the model or agent that it asks for, by its key's list. Raises `NotAccepted`."""
@@ -133,13 +166,14 @@ class Standings:
             return inbound
         terms = self.terms(inbound.key) if inbound.key else EVERYTHING
         wished = inbound.model
+        mine = [one for one in self.agents if may_ask(one, inbound.key, terms, self.held)]
         if terms.models and wished in ("", PLAIN) and PLAIN not in terms.models:
             wished = terms.models[0]
         if wished and not terms.may_ask_for(wished) and wished not in ("", PLAIN):
             words = f"The key {inbound.key} may not ask for {wished!r}. It may ask for: {', '.join(terms.models)}."
             raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
-        if wished and wished not in models and wished not in self.agents:
-            known = ", ".join(name for name in (*models, *self.agents) if terms.may_ask_for(name))
+        if wished and wished not in models and wished not in mine:
+            known = ", ".join(name for name in (*models, *mine) if terms.may_ask_for(name))
             raise NotAccepted(
                 f"There is no model called {wished!r} here. There is: {known}.", NotAcceptedCode.UNKNOWN_MODEL
             )

@@ -207,7 +207,7 @@ class Offers:
         self._tools = tools
         self._writers = writers
         self._brought = tools.brought
-        self._made = {NO_NAMES: own_tools(tools.names, tools.openai_tools())}
+        self._made: dict[tuple[frozenset[str], frozenset[str] | None], OfferedTools] = {}
 
     def to(self, inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> OfferedTools:
         """What the turn of this message offers."""
@@ -217,12 +217,13 @@ class Offers:
             return brought
         if self._tools.brought is not self._brought:  # other programs' tools are others now
             self._brought = self._tools.brought
-            self._made = {NO_NAMES: own_tools(self._tools.names, self._tools.openai_tools())}
-        own = self._made[NO_NAMES]
-        withheld = withheld_from(inbound, self._writers) | standing.withheld(own.names)
-        if withheld not in self._made:
-            self._made[withheld] = own.without(withheld)
-        return brought.beside(self._made[withheld])
+            self._made.clear()
+        withheld = withheld_from(inbound, self._writers) | standing.withheld(self._tools.names)
+        kind = (withheld, standing.skills)
+        if kind not in self._made:
+            own = own_tools(self._tools.names, self._tools.openai_tools(standing.skills))
+            self._made[kind] = own.without(withheld)
+        return brought.beside(self._made[kind])
 
 
 class Rooms:

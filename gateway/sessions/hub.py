@@ -188,7 +188,7 @@ class Hub:
 
     def about(self) -> About:
         models = (*self.chain.names, *self.doors.standings.agents)
-        return About(self._settings.version, models, self._settings.rehearsal)
+        return About(self._settings.version, models, self._settings.rehearsal, self.doors.standings.held)
 
     def nameable(self) -> Nameable:
         """What the lists of a key may name."""

@@ -412,6 +412,7 @@ class TurnOpener:
                 writer=first.chat.person.name if isinstance(first, FromChat) else "",
                 clock=clock,
                 heartbeat=heartbeat,
+                skills=standing.skills,
                 space=self.counting.space(first, workspace),
             )
 

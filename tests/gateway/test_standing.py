@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, FromChat, SessionKey, once
-from adapters.contract.callers import EVERYTHING, Caller, KeyTerms
+from adapters.contract.callers import EVERYTHING, Caller, KeyTerms, may_ask
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.limits.budgets import Amount
@@ -119,6 +120,38 @@ def test_a_chat_has_the_agent_that_it_chose_else_the_configured_one(chosen: str,
         assert found == ("writer" if chat == "7" or thread == "3" else "")
 
 
+def test_an_agent_that_is_held_to_people_answers_them_and_nobody_else() -> None:
+    ops = Agent("ops", people=("telegram/p",))
+    known = Standings({"ops": ops, "coder": Agent("coder")})
+    admin = of_a_chat()
+    other = replace(admin, chat=replace(admin.chat, person=ChatPerson("q", "Q")))
+    group = replace(admin, chat=replace(admin.chat, kind=ChatKind.GROUP))
+    own_in_group = replace(group, session=SessionKey("telegram", "bot", "7", person="p"))
+    assert (known.in_chat(admin, ""), known.in_chat(admin, "coder"), known.in_chat(admin, PLAIN)) == (
+        "ops",
+        "coder",
+        "",
+    )
+    assert known.in_chat(own_in_group, "") == "ops"
+    for inbound in (other, group):  # in a group the words of others would come into its turn
+        assert known.in_chat(inbound, "ops") == known.in_chat(inbound, "") == ""
+        assert known.choices(inbound) == ["coder"]
+    assert Standings({"ops": replace(ops, people=("",))}).choices(admin) == [], "admins, and there are none"
+
+
+def test_a_key_has_to_name_an_agent_that_is_held_to_people() -> None:
+    agents = {"ops": Agent("ops", people=("telegram/p",))}
+    for listed, may in (((), False), (("ops",), True)):
+        known = Standings(agents, lambda _, listed=listed: KeyTerms(models=listed))
+        if may:
+            assert known.asking(of_the_api("ops", "laptop"), MODELS)
+        else:
+            with pytest.raises(NotAccepted):
+                known.asking(of_the_api("ops", "laptop"), MODELS)
+        assert may_ask("ops", "laptop", KeyTerms(models=listed), known.held) == may
+    assert Standings(agents).asking(of_the_api("ops"), MODELS)  # the configured key may do everything
+
+
 keyed = st.sampled_from(["", PLAIN, *MODELS, "coder", "nothing"])
 
 
@@ -203,6 +236,28 @@ def test_what_agents_name_and_is_not_there_is_told_with_file_line_and_the_neares
         "outspoken.toml:10: [agents.coder] tools: there is no tool called read_fiel. Did you mean read_file?" in words
     )
     assert "outspoken.toml:12: [agents.gpt-5] has the name of a model" in words
+
+
+def test_skills_and_people_that_cannot_be_are_told(tmp_path: Path) -> None:
+    (tmp_path / "skills" / "refunds").mkdir(parents=True)
+    (tmp_path / "skills" / "refunds" / "SKILL.md").write_text("---\nname: refunds\ndescription: d\n---\n")
+    file = tmp_path / "outspoken.toml"
+    file.write_text(
+        '[tools]\nskills = "skills"\n[agents.a]\nskills = ["refund"]\n[agents.b]\nskills = ["refunds"]\ntools = ["read_file"]\n'
+        '[agents.c]\nskills = ["refunds"]\n'
+    )
+    with pytest.raises(ConfigError) as told:
+        load(file, {}, required=True)
+    words = str(told.value)
+    assert "outspoken.toml:4: [agents.a] skills: there is no skill called refund. Did you mean refunds?" in words
+    assert "outspoken.toml:6: [agents.b] has skills, and its tools do not name read_skill" in words
+    assert "agents.c" not in words
+    file.write_text('[agents.a]\npeople = ["ada"]\n')
+    with pytest.raises(ConfigError, match="Name people as PLATFORM/PERSON, or admins"):
+        load(file, {}, required=True)
+    file.write_text('[agents.a]\npeople = ["admins", "slack/U1"]\n')
+    config = load(file, {}, required=True).config
+    assert agents_of(config.agents, ["telegram/7"])["a"].people == ("telegram/7", "slack/u1")
 
 
 def test_agents_come_from_the_file_with_their_prompts_and_from_the_environment(tmp_path: Path) -> None:

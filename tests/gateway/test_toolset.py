@@ -51,9 +51,9 @@ async def model_that_calls(tool: str, arguments: str) -> AsyncGenerator[tuple[st
         yield f"{url}/v1", asked
 
 
-async def answer(url: str, words: str) -> str:
+async def answer(url: str, words: str, model: str = "m") -> str:
     async with aiohttp.ClientSession() as http:
-        body = {"model": "m", "messages": [{"role": "user", "content": words}]}
+        body = {"model": model, "messages": [{"role": "user", "content": words}]}
         async with http.post(f"{url}/v1/chat/completions", json=body) as response:
             return str((await response.json())["choices"][0]["message"]["content"])
 

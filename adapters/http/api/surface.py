@@ -18,7 +18,7 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.base import Gateway, RefusedRequest, Ticket
-from adapters.contract.callers import Callers
+from adapters.contract.callers import Callers, may_ask
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import COMPLETIONS
@@ -157,7 +157,8 @@ class OpenAiApi:
 
     def _names(self, request: web.Request) -> list[str]:
         """What the caller may ask for."""
-        return [name for name in self._gateway.about().models if request[CALLER].terms.may_ask_for(name)]
+        caller, about = request[CALLER], self._gateway.about()
+        return [name for name in about.models if may_ask(name, caller.key, caller.terms, about.held)]
 
     async def _models(self, request: web.Request) -> web.StreamResponse:
         data: list[Json] = [self._model_object(name) for name in self._names(request)]

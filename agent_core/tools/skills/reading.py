@@ -63,31 +63,22 @@ class SkillReader:
     """`read_skill`."""
 
     def __init__(self, skills: Sequence[FoundSkill], workers: Workers) -> None:
+        self._found = skills
         self._folders = {one.skill.name: one.folder for one in skills}
         self._workers = workers
-        names: list[Json] = [*self._folders]
-        self._spec = ToolSpec(
-            READ_SKILL,
-            told(one.skill for one in skills),
-            {
-                "type": "object",
-                "properties": {
-                    "skill": {"type": "string", "enum": names},
-                    "file": {"type": "string", "description": f"One of its files, if not {FILE}", "minLength": 1},
-                },
-                "required": ["skill"],
-                "additionalProperties": False,
-            },
-            EffectClass.PURE,
-            housekeeping=True,
-        )
+        self._spec = _spec(skills)
 
     @property
     def spec(self) -> ToolSpec:
         return self._spec
 
+    def among(self, names: frozenset[str]) -> ToolSpec:
+        return _spec([one for one in self._found if one.skill.name in names])
+
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         """A file of the skill; with its first one, the names of the others."""
+        if context.skills is not None and arguments["skill"] not in context.skills:
+            return ToolOutcome(ToolStatus.FAILED, f"You have no skill called {arguments['skill']}.")
         folder, file = self._folders[str(arguments["skill"])], str(arguments.get("file") or FILE)
         outcome = await self._look(folder, "read_file", {"path": file}, context)
         if file != FILE or outcome.status is not ToolStatus.OK:
@@ -98,3 +89,22 @@ class SkillReader:
     async def _look(self, folder: Path, tool: str, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         request: dict[str, Json] = {"tool": tool, "arguments": dict(arguments), "workspace": str(folder)}
         return await outside(self._workers, JOB, request, owner=context.workspace, less=_LESS)
+
+
+def _spec(skills: Sequence[FoundSkill]) -> ToolSpec:
+    names: list[Json] = [one.skill.name for one in skills]
+    return ToolSpec(
+        READ_SKILL,
+        told(one.skill for one in skills),
+        {
+            "type": "object",
+            "properties": {
+                "skill": {"type": "string", "enum": names},
+                "file": {"type": "string", "description": f"One of its files, if not {FILE}", "minLength": 1},
+            },
+            "required": ["skill"],
+            "additionalProperties": False,
+        },
+        EffectClass.PURE,
+        housekeeping=True,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -132,3 +133,27 @@ async def test_an_agent_with_skills_is_told_of_them_and_reads_one(tmp_path: Path
             assert "One line each, in the present tense." in await answer(up.url, "write the release notes")
     (tool,) = [one["function"] for one in asked[0]["tools"] if one["function"]["name"] == "read_skill"]
     assert "Use it when somebody asks for release notes" in tool["description"]
+
+
+async def test_an_agent_is_told_of_its_own_skills_and_reads_no_others(tmp_path: Path):
+    for name in ("release-notes", "refunds"):
+        (tmp_path / "skills" / name).mkdir(parents=True)
+        (tmp_path / "skills" / name / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: About {name}.\n---\nAll of {name}.\n"
+        )
+    agents: dict[str, Json] = {"writer": {"skills": ["release-notes"]}, "bare": {"skills": []}}
+    for model, reads, told in (
+        ("writer", "release-notes", "All of release-notes."), ("writer", "refunds", "You have no skill called refunds."),
+        ("outspoken", "refunds", "All of refunds."), ("bare", "refunds", "There is no tool called"),
+    ):  # fmt: skip
+        async with model_that_calls("read_skill", f'{{"skill": "{reads}"}}') as (url, asked):
+            env = {
+                "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k", "OUTSPOKEN_MODEL__NAME": "m", "OUTSPOKEN_AGENTS__EACH": json.dumps(agents),
+                "OUTSPOKEN_TOOLS__SKILLS": str(tmp_path / "skills"),
+            }  # fmt: skip
+            async with served(tmp_path / f"home-{model}-{reads}", env, patient=True) as up:
+                assert told in await answer(up.url, "do it", model), (model, reads)
+        offered = [one["function"] for one in asked[0]["tools"] if one["function"]["name"] == "read_skill"]
+        listed = {name for one in offered for name in one["parameters"]["properties"]["skill"]["enum"]}
+        assert listed == {"writer": {"release-notes"}, "outspoken": {"refunds", "release-notes"}, "bare": set()}[model]
+        assert all(name in one["description"] for one in offered for name in listed)
