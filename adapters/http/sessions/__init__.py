@@ -19,7 +19,14 @@ ROUTES = (
 )  # fmt: skip
 
 
-OF_PAGE = (HttpRoute.PAGE_LIST, HttpRoute.PAGE_CHANGE, HttpRoute.PAGE_DELETE, HttpRoute.PAGE_EXPORT)
+OF_PAGE = (
+    HttpRoute.PAGE_LIST,
+    HttpRoute.PAGE_CHANGE,
+    HttpRoute.PAGE_SHOW,
+    HttpRoute.PAGE_BRANCH,
+    HttpRoute.PAGE_DELETE,
+    HttpRoute.PAGE_EXPORT,
+)
 
 
 def page_served(access: Callable[[], SessionAccess]) -> Mapping[HttpRoute, Handler]:

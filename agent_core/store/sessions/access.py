@@ -14,6 +14,7 @@ from agent_core.store.database.node import Writing
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions import upkeep
+from agent_core.store.sessions.copies import SessionCopy, copy
 from agent_core.store.sessions.ops import Claim, Respond
 from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionFigures, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, TurnState
@@ -173,6 +174,11 @@ class Sessions(SessionReads, Writing):
         self._node.must_live()
         at = self._node.clock.now_ms()
         return await self._writer.alone(upkeep.make(session, key, policy, at, self._node.who.node))
+
+    async def copy(self, wanted: SessionCopy) -> bool:
+        """Promises: there is a session of this node's with copies of these turns. False if there was one with its key before."""
+        self._node.must_live()
+        return await self._writer.alone(copy(wanted, self._node.clock.now_ms(), self._node.who.node))
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""
