@@ -288,9 +288,9 @@ class Watching:
     async def recent(self, queue: SessionQueue) -> None:
         """Load the session's latest closed turns into the queue, once, and again where there are branches of which it does not know."""
         if queue.recent_loaded:
-            shown = {one.turn for one in queue.recent} | (
-                {queue.running.driver.identity.turn} if queue.running else set()
-            )
+            shown = {one.turn for one in queue.recent}
+            if queue.running is not None:
+                shown.add(queue.running.driver.identity.turn)
             if queue.branches.forked and not shown - {""} <= queue.branches.known:
                 queue.branches = branches_of(await self.store.turns.places(queue.session))
             return
@@ -301,3 +301,5 @@ class Watching:
                 return
             queue.session = known.session
         await load_recent(self.store, queue, self._messages)
+        if len(queue.watchers) > 1:  # the others looked while it was on its way
+            queue.wake()

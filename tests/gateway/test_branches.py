@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -217,6 +218,31 @@ async def test_whoever_has_the_page_open_is_told_what_is_not_shown_any_more(mode
             ):
                 break
     assert [one["person"] for one in seen.values() if one["hidden"]] == ["first"]
+
+
+async def test_all_who_have_the_page_open_see_what_is_shown_now(model: Model):
+    first, _ = await model.says("first", "second")
+    await model.tab.says(f"/redo {first['turn']} other words")
+    await settled(model.tab, 1)
+
+    async def sees() -> bool:
+        shown: dict[str, dict[str, Any]] = {}
+        async with model.http.get(f"{model.up.url}/api/sessions/c-conversation/events", headers=BROWSER) as response:
+            async for told in response.content:
+                if told.startswith(b"data: "):
+                    ready.append(1)
+                    shown |= {one["key"]: one for one in json.loads(told[6:])}
+                if sorted(one["person"] for one in shown.values() if not one["hidden"]) == ["first", "second"]:
+                    return True
+        return False
+
+    ready: list[int] = []
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        tabs = [group.create_task(sees()) for _ in range(4)]
+        while len(ready) < len(tabs):
+            await asyncio.sleep(0.01)
+        assert (await post(model.up.url, "c-conversation/shown", {"turn": first["turn"]}))[0] == 200
+    assert all(tab.result() for tab in tabs)
 
 
 async def test_what_is_shown_survives_a_restart(tmp_path: Path):
