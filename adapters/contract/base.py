@@ -309,6 +309,10 @@ class TurnSight:
     summary: Summary | None = None
     undone: bool = False
     """It was taken back: no model is told of it any more."""
+    hidden: bool = False
+    """The conversation shows another branch."""
+    versions: tuple[str, ...] = ()
+    """The turns among which one can choose here, this one's as well, the oldest first; none if there is no other."""
     thought: ThoughtText = field(default=NO_THOUGHTS, compare=False)
     """What the model thought, for whoever may see it."""
     thought_chars: int = 0

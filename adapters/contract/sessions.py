@@ -25,6 +25,8 @@ CHAINED = "response"
 """The account of those that have none: each goes on by the ids of its responses."""
 PAGES = "page"
 """The account of the web page's."""
+TITLE = "title"
+"""In what is attached to a conversation of the page: how its person named it."""
 METADATA_PAIRS, METADATA_NAME_CHARS, METADATA_CHARS = 16, 64, 512
 """As much a client may attach to a conversation."""
 
@@ -195,6 +197,16 @@ class SessionAccess(Protocol):
 
     async def reset(self, sight: SessionSight) -> SessionSight:
         """Begin anew, as ``/new`` does: what runs is stopped, and what was said before is not told any more. Raises `BusyElsewhere`."""
+        ...
+
+    async def show(self, sight: SessionSight, turn: str) -> bool:
+        """The branch with this turn is shown, and put before the model, from now on. False if there is no such turn any more. Raises
+        `BusyElsewhere`, `StillRunning`."""
+        ...
+
+    async def branch(self, realm: str, sight: SessionSight, turn: str, name: str, title: str) -> bool:
+        """A conversation of the realm under this name that begins with the latest turns up to this one, as they were shown. False if there is
+        no such turn any more; nothing is changed if there is a conversation of that name."""
         ...
 
     async def delete(self, sight: SessionSight) -> None:

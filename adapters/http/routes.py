@@ -78,6 +78,18 @@ class HttpRoute(Enum):
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
     PAGE_LIST = ("GET", "/api/conversations", Tag.PAGE, "The page's conversations, the latest first")
     PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, or pin it")
+    PAGE_SHOW = (
+        "POST",
+        "/api/conversations/{session}/shown",
+        Tag.PAGE,
+        "Show another version of a message, and what came of it",
+    )
+    PAGE_BRANCH = (
+        "POST",
+        "/api/conversations/{session}/branches",
+        Tag.PAGE,
+        "Begin another conversation with what was said up to a message",
+    )
     PAGE_DELETE = ("DELETE", "/api/conversations/{session}", Tag.PAGE, "Stop it, and remove all of it with its files")
     PAGE_EXPORT = ("GET", "/api/conversations/{session}/export", Tag.PAGE, "All of it, as JSON or Markdown")
     PAGE_SENT = ("GET", "/api/sessions/{session}/files/{file}", Tag.PAGE, "A file that was sent in one")

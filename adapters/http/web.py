@@ -45,7 +45,7 @@ BROWSER = "X-Outspoken-Browser"
 """Stands for the browser that has the page open; nobody else knows it."""
 OWN = "c-"
 """How the names of conversations begin that belong to their browser alone, where no key says whose they are."""
-_SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
+SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
 PAGE = PageFiles(
     "adapters.http.webpage",
     frozenset({
@@ -146,7 +146,7 @@ class WebChat:
 
     def _key(self, request: web.Request) -> SessionKey:
         session = request.match_info["session"]
-        if not _SESSION.fullmatch(session):
+        if not SESSION.fullmatch(session):
             raise _Refused(400, "A session's name has 8 to 64 letters, digits, - or _.", param="session")
         realm = page_realm(request, session)
         if realm is None:
@@ -224,9 +224,9 @@ class WebChat:
         key = self._key(request)
         body = await self._body(request)
         message, text, browser = body.get("id"), body.get("text"), body.get("browser", request.headers.get(BROWSER, ""))
-        if not isinstance(message, str) or not _SESSION.fullmatch(message):
+        if not isinstance(message, str) or not SESSION.fullmatch(message):
             raise _Refused(400, "id must be 8 to 64 letters, digits, - or _.", param="id")
-        if not isinstance(browser, str) or (browser and not _SESSION.fullmatch(browser)):
+        if not isinstance(browser, str) or (browser and not SESSION.fullmatch(browser)):
             raise _Refused(400, "browser must be 8 to 64 letters, digits, - or _.", param="browser")
         if not isinstance(text, str):
             raise _Refused(400, "text must be text that is not empty.", param="text")
@@ -298,7 +298,7 @@ def page_realm(request: web.Request, session: str) -> str | None:
 def _browser_realm(request: web.Request) -> str | None:
     """Whose conversations a browser has where it needs no key of its own; None if the request does not say which browser's."""
     browser = request.headers.get(BROWSER, "")
-    if not _SESSION.fullmatch(browser):
+    if not SESSION.fullmatch(browser):
         return None
     return f"browser:{hashlib.blake2b(browser.encode(), digest_size=12).hexdigest()}"
 
@@ -342,6 +342,8 @@ def wire(sight: TurnSight) -> PageMessage:
         "at": sight.at,
         "summary": figures,
         "undone": sight.undone,
+        "hidden": sight.hidden,
+        "versions": [*sight.versions],
     }
 
 

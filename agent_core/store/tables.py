@@ -174,6 +174,10 @@ Index(
     sqlite_where=text("removed <> ''"),
 )
 
+NO_MESSAGE = text("turns.first_message < 0")
+"""As it stands in the index."""
+Index("turns_of_no_message", turns.c.first_message, sqlite_where=text("first_message < 0"))
+
 EVENT = mapped(
     metadata,
     "journal",

@@ -64,7 +64,7 @@ class CommandsOnPage:
 def show_on_page(queues: Queues, request: Request, words: list[str], undone: str) -> None:
     """Whoever has the page of a conversation open sees what a command said there, and which turn it took back."""
     if undone:
-        queues.take_back(request.key, undone)
+        queues.rebranch(request.key)
     queue = queues.known(request.key)
     if queue is None or not queue.recent_loaded or not words:
         return

@@ -9,6 +9,7 @@ from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
 from adapters.contract.chat import ChatKind, ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.failures.notices import say
+from agent_core.journal.rows import opened_of
 from agent_core.jsonvalue import Json
 from agent_core.store.people.rows import PlaceRow
 from agent_core.store.sessions.rows import SessionChange
@@ -34,6 +35,7 @@ from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
 from gateway.limits.agents import PLAIN
 from gateway.limits.standing import Standings
+from gateway.queues.branches import before
 from gateway.queues.prefs import Prefs
 from gateway.queues.queue import SessionQueue, Waiting, person_words
 from gateway.sessions.accepting import Accepting
@@ -44,7 +46,6 @@ from gateway.sessions.stopping import TurnStopping
 from gateway.shell.background import BackgroundCommands
 
 ALWAYS = "always"
-REDO_AT_ONCE = 50
 HERE = "here"
 COMMANDS = "commands"
 NEW_WORDS = sentence("A new conversation.")
@@ -196,7 +197,7 @@ class ConversationCommands:
             )
         self._queues.forget_memory(request.key)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
-        self._queues.take_back(request.key, turn.turn)
+        self._queues.rebranch(request.key)
         for number, message in enumerate(messages):
             key = f"retry:{request.inbound.platform_key}:{number}"
             again = asked_in(message.inbound, request.origin)
@@ -206,35 +207,42 @@ class ConversationCommands:
     async def _redo(self, request: Request) -> CommandReply:
         """`/redo TURN [WORDS]`, which the page says for its buttons: from there on the conversation goes another way. What was there stays to be read.
 
-        If this is carried out once more, after a death, the message is the same and what follows from it is not taken back.
+        If this is carried out once more, after a death, the message is the same and what follows from it stays.
         """
         turn, _, words = request.words.strip().partition(" ")
         queue = self._queues.known(request.key)
-        if queue is not None and queue.running is not None:
+        if queue is not None and not queue.quiet:
             return CommandReply(speak("An answer is on its way. {/stop} it first, then {/retry}."))
         first = await self._store.turns.one(turn)
         mine = first is not None and first.session == request.owner.session
-        messages = await self._watching.messages_of(turn) if mine else ()
-        if first is None or not messages:
+        said = await self._said(request, turn) if mine else []
+        if not said:
             return CommandReply(
                 speak(
                     "That was so long ago that I do not have your message as it came any more. Send it again, please."
                 )
             )
-        number = first.number - 1
-        while behind := await self._store.turns.behind(request.owner.session, number, REDO_AT_ONCE):
-            for row in behind:
-                if not row.undone and row.first_message < request.inbox_id:
-                    change = SessionChange(undo=row.turn)
-                    await self._store.sessions.change(request.owner.session, request.owner.epoch, change)
-                    self._queues.take_back(request.key, row.turn)
-            number = behind[-1].number
+        queue = self._queues.at(request.key)
+        async with queue.accepting:  # no turn begins meanwhile
+            latest = await self._store.turns.latest(request.owner.session, 1)
+            branch = before(await self._store.turns.places(request.owner.session), turn)
+            if branch is not None and queue.quiet and latest[-1].first_message < request.inbox_id:
+                change = SessionChange(branch=branch)
+                await self._store.sessions.change(request.owner.session, request.owner.epoch, change)
         self._queues.forget_memory(request.key)
-        said = [asked_in(one.inbound, request.origin) for one in messages]
+        self._queues.rebranch(request.key)
         for place, again in enumerate([in_other_words(said[0], words)] if words.strip() else said):
             key = f"redo:{request.inbound.platform_key}:{place}"
             await self._accepting.accept(replace(again, platform_key=key))
         return CommandReply("")
+
+    async def _said(self, request: Request, turn: str) -> list[Inbound]:
+        """The messages of a turn; where they are not kept, what its journal has of them, as if it were said now."""
+        if messages := await self._watching.messages_of(turn):
+            return [asked_in(one.inbound, request.origin) for one in messages]
+        kind, body = (await self._store.turns.openings([turn])).get(turn, ("", b""))
+        opened = opened_of(kind, body) if kind else None
+        return [replace(request.inbound, input=opened.input)] if opened is not None and opened.input else []
 
     async def _undo(self, request: Request) -> CommandReply:
         queue = self._queues.known(request.key)

@@ -17,6 +17,7 @@ from adapters.contract.sessions import (
     CHAINED,
     NAMED,
     PAGES,
+    TITLE,
     BusyElsewhere,
     Decision,
     OpenApproval,
@@ -30,6 +31,7 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import Ids
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
+from agent_core.store.sessions.copies import SessionCopy
 from agent_core.store.sessions.rows import SessionChange, SessionRow
 from agent_core.store.store import Fenced, LeaseLost, OwnedElsewhere, Store
 from agent_core.turn.events import Verdict
@@ -37,6 +39,7 @@ from agent_core.turn.view import BubbleKind
 from gateway.conversations.deciding import Deciding
 from gateway.conversations.sights import SessionSights
 from gateway.limits.whose import folder_name
+from gateway.queues.branches import line, to_show
 from gateway.queues.prefs import Prefs
 from gateway.queues.queue import SessionQueue
 from gateway.retention.forgetting import GONE, Forgetting
@@ -63,6 +66,8 @@ class Shelf:
 
 OF_API, OF_PAGE = Shelf("api", (NAMED, CHAINED)), Shelf("web", (PAGES,))
 MOST_FILES = 10_000
+MOST_BRANCHED = 200
+"""So many turns a branch takes along."""
 OVER_LOOKS, OVER_SECONDS = 100, 0.1
 """How often it is looked whether a turn that was stopped is over, and how long apart."""
 
@@ -159,6 +164,31 @@ class GatewaySessions:
             self.stopping.queues.forget_memory(key.text())
         row = await self.store.sessions.one(sight.session)
         return (await self.sights.of([row]))[0] if row is not None else sight
+
+    async def show(self, sight: SessionSight, turn: str) -> bool:
+        async with self._owned(sight) as queue:
+            if not queue.quiet:
+                raise StillRunning
+            places = await self.store.turns.places(sight.session)
+            if not any(one.turn == turn and not one.removed for one in places):
+                return False
+            if (branch := to_show(places, turn)) is not None:
+                await self.store.sessions.change(sight.session, queue.epoch, SessionChange(branch=branch))
+                self.stopping.queues.forget_memory(queue.key)
+                self.stopping.queues.rebranch(queue.key)
+        return True
+
+    async def branch(self, realm: str, sight: SessionSight, turn: str, name: str, title: str) -> bool:
+        places = await self.store.turns.places(sight.session)
+        upto = next((one for one in places if one.turn == turn and not one.removed), None)
+        if upto is None:
+            return False
+        turns = [(one.turn, self.ids.new("t")) for one in line(places, upto.number)[-MOST_BRANCHED:]]
+        row = await self.store.sessions.one(sight.session)
+        prefs = replace(Prefs.decode(row.policy if row is not None else None), metadata={TITLE: title} if title else {})
+        key = self.shelf.named(realm, name).text()
+        await self.store.sessions.copy(SessionCopy(self.ids.new("s"), key, prefs.encode(), turns))
+        return True
 
     async def delete(self, sight: SessionSight) -> None:
         async with self._owned(sight) as queue:

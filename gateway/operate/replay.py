@@ -138,7 +138,7 @@ async def _from_database(config: Config, paths: Paths, turn: str) -> Source:
         raise CannotReplay(f"The journal of the turn {turn} is {row.removed or 'not kept any more'}.")
     # A turn that goes on while it is read: what was delivered is of a moment later than the journal.
     stored = deliveries if row.exit else ()
-    return Source(f"Turn {turn}", journal, row.exit or "", stored, row.undone)
+    return Source(f"Turn {turn}", journal, row.exit or "", stored, bool(row.undone))
 
 
 def _from_file(file: Path) -> Source:

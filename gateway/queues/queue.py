@@ -25,6 +25,7 @@ from agent_core.text.tongue import known_sentence, speak
 from agent_core.turn.state import PersonItem
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 from gateway.queues import inbox
+from gateway.queues.branches import Branches
 from gateway.queues.merging import MessagePiece
 from gateway.queues.prefs import Prefs
 
@@ -131,6 +132,8 @@ class SessionQueue:
     recent: list[TurnSight] = field(default_factory=list[TurnSight])
     """Closed turns, at most `RECENT_TURNS`, the oldest first."""
     recent_loaded: bool = False
+    branches: Branches = field(default_factory=Branches)
+    """As they were when the closed turns were loaded."""
     accepting: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a message is stored and queued."""
     steers: list[Waiting] = field(default_factory=list[Waiting])
@@ -159,12 +162,18 @@ class SessionQueue:
         """It is another session's, and what was known of the old one is forgotten."""
         self.session, self.epoch, self.waiting, self.steers, self.blocked = session, epoch, [], [], False
         self.memory, self.memory_loaded, self.recent_loaded, self.failures = SessionMemory(), False, True, 0
+        self.branches = Branches()
         self.wake()
 
     @property
     def idle(self) -> bool:
         busy = self.waiting or self.running is not None or self.blocked or self.task is not None
         return not busy and not self.watchers and not self.accepting.locked()
+
+    @property
+    def quiet(self) -> bool:
+        """No turn is open or about to begin."""
+        return self.running is None and self.task is None and not self.waiting and not self.blocked
 
     def position(self, inbox_id: int) -> int | None:
         """The place of a waiting message, 1 being the next to run; None if it does not wait."""

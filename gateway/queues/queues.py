@@ -9,7 +9,6 @@ Known to be weak: one that is held over an await may be forgotten meanwhile; ask
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from agent_core.bell import Bell
 from gateway.queues.pasts import Pasts
@@ -104,10 +103,10 @@ class Queues:
         if (queue := self.known(key)) is not None:
             queue.memory_loaded = False
 
-    def take_back(self, key: str, turn: str) -> None:
-        """A turn was taken back: whoever watches sees it as such."""
+    def rebranch(self, key: str) -> None:
+        """Turns were taken back, or another branch is shown: whoever watches looks once more."""
         if (queue := self.known(key)) is not None:
-            queue.recent = [replace(one, undone=True) if one.turn == turn else one for one in queue.recent]
+            queue.recent_loaded = False
             queue.wake()
 
     def forget_memories(self) -> None:

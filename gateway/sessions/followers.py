@@ -6,7 +6,8 @@ They hold no state of their own that could be lost: whatever they were last, the
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from collections.abc import Sequence
+from dataclasses import field, replace
 from types import TracebackType
 
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
@@ -17,6 +18,7 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import Store
 from agent_core.turn.view import BubbleKind, View
+from gateway.queues.branches import branches_of
 from gateway.queues.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of
 from gateway.queues.queues import Queues
 from gateway.sessions.recents import load_recent, stored_end
@@ -196,7 +198,8 @@ class WholeSessionFollower:
         """See `adapters.contract.base.SessionFollower.next`."""
         if not self._first and not await self._bell.wait(timeout_seconds):
             return None
-        changed = tuple(sight for sight in self._sights() if self._sent.get(sight.key) != sight)
+        await self._watching.recent(self._queue)
+        changed = tuple(sight for sight in self._branched(self._sights()) if self._sent.get(sight.key) != sight)
         self._sent |= {sight.key: sight for sight in changed}
         first, self._first = self._first, False
         return changed if changed or first else None
@@ -210,6 +213,21 @@ class WholeSessionFollower:
             sights += [self._running_sight(running, message) for message in running.messages]
         sights += [self._queued_sight(message, index + 1) for index, message in enumerate(queue.waiting)]
         return sights
+
+    def _branched(self, sights: Sequence[TurnSight]) -> list[TurnSight]:
+        """As they are on the branch that is shown; of one that was told and is on another now that."""
+        branches = self._queue.branches
+        if not branches.forked:
+            return [*sights]
+        gone = [one for one in self._sent.values() if one.turn in branches.hidden]
+        return [
+            *(replace(one, hidden=True) for one in gone),
+            *(
+                replace(one, undone=one.turn in branches.undone, versions=branches.versions.get(one.turn, ()))
+                for one in sights
+                if one.turn not in branches.hidden
+            ),
+        ]
 
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
         driver = running.driver
@@ -268,8 +286,13 @@ class Watching:
         return found
 
     async def recent(self, queue: SessionQueue) -> None:
-        """Load the session's latest closed turns into the queue, once."""
+        """Load the session's latest closed turns into the queue, once, and again where there are branches of which it does not know."""
         if queue.recent_loaded:
+            shown = {one.turn for one in queue.recent}
+            if queue.running is not None:
+                shown.add(queue.running.driver.identity.turn)
+            if queue.branches.forked and not shown - {""} <= queue.branches.known:
+                queue.branches = branches_of(await self.store.turns.places(queue.session))
             return
         queue.recent_loaded = True
         if not queue.session:
@@ -278,3 +301,5 @@ class Watching:
                 return
             queue.session = known.session
         await load_recent(self.store, queue, self._messages)
+        if len(queue.watchers) > 1:  # the others looked while it was on its way
+            queue.wake()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 import structlog
 
@@ -17,6 +16,7 @@ from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
+from gateway.queues.branches import branches_of
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
 from gateway.queues.languages import PAGE
 from gateway.queues.queue import (
@@ -61,7 +61,10 @@ def not_started(why: str) -> Ended:
 async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf) -> None:
     """Load them into the queue. What cannot be read is not shown; what is new is."""
     try:
-        sights = await _sights(store, queue.session, messages_of)
+        places = await store.turns.places(queue.session)
+        branches = branches_of(places)
+        shown = [one.turn for one in places if one.turn not in branches.hidden]
+        sights = await _sights(store, shown[-RECENT_TURNS:], messages_of)
         if queue.key.startswith(f"{PAGE}/"):
             from gateway.queues.pageanswers import stored_answers  # of the page alone
 
@@ -71,11 +74,13 @@ async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf
         return
     known = {sight.turn or sight.key for sight in queue.recent}  # also of turns that ended meanwhile
     sights = [*queue.recent, *(sight for sight in sights if (sight.turn or sight.key) not in known)]
-    queue.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
+    there = [one for one in sights if one.turn not in branches.hidden]
+    queue.branches = branches
+    queue.recent = sorted(there, key=lambda sight: sight.order)[-RECENT_TURNS:]
 
 
-async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
-    rows = await store.turns.latest(session, RECENT_TURNS)
+async def _sights(store: Store, turns: Sequence[str], messages_of: MessagesOf) -> Sequence[TurnSight]:
+    rows = await store.turns.some(turns)
     journals = await store.turns.journals([row.turn for row in rows])
     messages = await messages_of(*journals)
     sights: list[TurnSight] = []
@@ -86,7 +91,7 @@ async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequen
             continue
         asked = [sight_of(row.turn, turn, message, turn.phase_since) for message in messages.get(row.turn, ())]
         before = max((sight.order for sight in sights), default=-MOST_NUMBER)
-        sights += [replace(one, undone=row.undone) for one in asked or [told_sight(row, turn, before)]]
+        sights += asked or [told_sight(row, turn, before)]
         await asyncio.sleep(0)  # each takes half a millisecond
     return sights
 

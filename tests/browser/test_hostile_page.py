@@ -127,6 +127,7 @@ def turn(number: int, text: str, *, final: bool) -> dict[str, Any]:
     return {
         "key": f"s:message{number:03}", "order": number, "state": "closed" if final else "open", "person": text[:100_000], "turn": f"t_{number}",
         "position": 0, "bubbles": [bubble], "exit": "", "at": 0, "summary": {"seconds": 1.0, "steps": 1, "tool_calls": 0} if final else None,
+        "undone": False, "hidden": False, "versions": [],
     }  # fmt: skip
 
 

@@ -52,16 +52,57 @@ async def test_an_earlier_message_is_changed_and_what_was_there_can_still_be_rea
     assert await found_by_axe(page, tools) == []
     await page.fill("#text", "other words")
     await page.keyboard.press("Enter")
-    await expect(page.locator("details.undone")).to_have_count(2)
-    await expect(page.locator(".turn > .answer")).to_contain_text("other words")
+    await expect(page.locator(".turn")).to_have_count(1)
+    await expect(page.locator(".answer")).to_contain_text("other words")
     await expect(page.locator("#editing")).to_be_hidden()
-    await page.locator("details.undone summary").first.click()
-    await expect(page.locator("details.undone .answer").first).to_contain_text("first words")
-    await page.locator(".turn").last.get_by_role("button", name="Regenerate").click()
-    await expect(page.locator("details.undone")).to_have_count(3)
-    await finished(page, 4)
+    await finished(page)
+    acts = page.locator(".acts")
+    await expect(acts.locator(".versions")).to_have_text("‹2 / 2›")
+    await page.locator(".turn").get_by_role("button", name="Regenerate").click()
+    await expect(acts.locator(".versions")).to_have_text("‹3 / 3›")
+    await finished(page)
+    await shot(page, f"versions-{width}")
     assert await found_by_axe(page, tools) == []
-    await shot(page, f"edited-{width}")
+    await acts.get_by_role("button", name="Earlier version").focus()
+    for place in (2, 1):
+        await page.keyboard.press("Enter")
+        await expect(acts.locator(".versions").first).to_have_text(f"‹{place} / 3›")
+        await expect(page.locator(".versions button:focus")).to_have_count(1)
+    await expect(page.locator("#live")).to_contain_text("Version 1 of 3: first words")
+    await expect(page.locator(".turn")).to_have_count(2)  # with all that came of it
+    await expect(page.locator(".answer").first).to_contain_text("first words")
+    await expect(page.locator(".versions button:focus")).to_have_attribute("aria-label", "Later version")
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await page.reload()
+    for tab in (page, other):
+        await finished(tab, 2)
+        await expect(tab.locator(".person").first).to_have_text("first words")
+        await expect(tab.locator(".acts .versions")).to_have_text("‹1 / 3›")
+    await page.locator(".acts").get_by_role("button", name="Later version").click()
+    for tab in (page, other):
+        await expect(tab.locator(".turn")).to_have_count(1)
+        await expect(tab.locator(".person")).to_have_text("other words")
+
+
+async def test_a_conversation_branches_and_an_answer_goes_on(browser: Browser, up: Serving, tools: Path):
+    page = await opened(browser, up.url)
+    for number, words in enumerate(("first words", "second words"), 1):
+        await say(page, words)
+        await finished(page, number)
+    await expect(page.get_by_role("button", name="Continue")).to_have_count(1)
+    await page.locator(".turn").first.get_by_role("button", name="Branch").click()
+    await expect(page.locator("#toast")).to_contain_text("a conversation of its own")
+    await expect(page.locator(".person")).to_have_text("first words")
+    await expect(page.locator("#list li.current .title")).to_have_text("Branch of “first words”")
+    assert await found_by_axe(page, tools) == []
+    await shot(page, "branch")
+    await page.get_by_role("button", name="Continue").click()
+    await finished(page, 2)
+    await expect(page.locator(".person").last).to_have_text("continue")
+    await page.locator("#list a", has_text="first words").last.click()
+    await finished(page, 2)
+    await expect(page.locator(".person").last).to_have_text("second words")
 
 
 async def test_a_calls_arguments_and_result_are_folded(browser: Browser, up: Serving, tools: Path):

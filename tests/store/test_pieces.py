@@ -14,6 +14,8 @@ from sqlalchemy import Connection, select
 from agent_core.store import tables as t
 from agent_core.store.keeping import pieces
 from agent_core.store.keeping.packing import MARK, needed, piece_of
+from agent_core.store.sessions.copies import SessionCopy
+from agent_core.store.sessions.rows import BranchChange, SessionChange
 from agent_core.store.store import Fenced, Store
 from agent_core.store.turns.rows import JournalRow
 from tests.store.support import IDS, FakeClock, message, opened, row, session_of, started
@@ -151,3 +153,58 @@ async def test_a_small_body_is_stored_as_it_is(where: str) -> None:
         )
         assert stored == [b'"hello"']
         assert not any(one.startswith(MARK) for one in stored)
+
+
+async def test_a_branch_shares_what_is_large_and_outlives_what_it_came_from(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch = await session_of(store)
+        big = body(said(30), picture=True)
+        turns: list[tuple[str, str]] = []
+        for number in range(3):
+            accepted = await store.inbox.accept(message(f"m{number}", body=big))
+            turns.append((IDS.new("t"), IDS.new("t")))
+            await store.turns.start(accepted.session, epoch, turns[-1][0], [accepted.inbox_id], row(0, big), 100, 200)
+            if number < 2:
+                await store.turns.close(session, epoch, turns[-1][0], [row(1)], "answered", 300, used=(5, 5))
+        before = await assert_counted(store)
+        copies = [SessionCopy(IDS.new("s"), f"branch{n}", "", [(a, f"{b}{n}") for a, b in turns]) for n in range(2)]
+        for wanted in (*copies, copies[0]):
+            assert await store.sessions.copy(wanted)
+            assert await assert_counted(store) == before, "nothing that is large is stored twice"
+        assert not await store.sessions.copy(SessionCopy(IDS.new("s"), "branch0", "", [])), "there is one"
+        for number, wanted in enumerate(copies):
+            made = await store.turns.latest(wanted.session, 9)
+            assert [(one.turn, one.number, one.input_tokens) for one in made] == [
+                (f"{copied}{number}", place, 0) for place, (_, copied) in enumerate(turns[:2], 1)
+            ], "the open one is left out"
+            assert len({one.first_message for one in made}) == 2
+            assert await store.turns.told(wanted.session, 9) == [one.turn for one in made]
+        for copied in (f"{turns[0][1]}0", f"{turns[1][1]}1"):
+            assert await store.turns.journal(copied) == await store.turns.journal(turns[copied == f"{turns[1][1]}1"][0])
+            assert (await store.turns.journal(copied))[0].body == big
+
+
+async def test_what_comes_after_a_turn_that_was_taken_back_follows_the_one_before_it(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch = await session_of(store)
+        turns: list[str] = []
+
+        async def say() -> None:
+            accepted = await store.inbox.accept(message(IDS.new("m")))
+            turns.append((await started(store, accepted, epoch))[2])
+            await store.turns.close(session, epoch, turns[-1], [row(1)], "answered", 300)
+
+        for _ in range(3):
+            await say()
+        await store.sessions.change(session, epoch, SessionChange(undo=turns[2]))
+        await store.sessions.change(session, epoch, SessionChange(undo=turns[2]))
+        await store.sessions.change(session, epoch, SessionChange(undo=turns[1]))
+        await say()
+        await say()
+        branch = BranchChange(0, (), (turns[0], turns[3], turns[4]))
+        await store.sessions.change(session, epoch, SessionChange(branch=branch))
+        await say()
+        assert [(one.parent, one.undone) for one in await store.turns.places(session)] == [
+            (0, 2), (1, 1), (2, 1), (1, 2), (4, 2), (0, 0),
+        ]  # fmt: skip
+        assert await store.turns.told(session, 9) == turns[5:]

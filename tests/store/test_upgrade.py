@@ -320,3 +320,28 @@ async def test_sessions_of_before_keep_what_is_theirs_and_a_name_is_still_one_se
         with closing(sqlite3.connect(place.path)) as conn, conn:
             assert conn.execute("PRAGMA foreign_key_check").fetchall() == []
             assert conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+BEFORE_0024 = (
+    "INSERT INTO sessions (session, key, epoch, created_at, last_at) VALUES ('s', 'chat', 1, 1, 1), ('plain', 'other', 1, 1, 1)",
+    *(
+        "INSERT INTO turns (turn, session, number, state, exit, opened_at, closed_at, deadline, undone) "
+        f"VALUES ('{session}_{number}', '{session}', {number}, 'closed', 'answered', 1, 2, 9, {undone})"
+        for session, all_undone in (("s", (0, 1, 1, 0, 0, 1)), ("plain", (0, 0)))
+        for number, undone in enumerate(all_undone, 1)
+    ),
+)
+"""Of one conversation two turns were taken back, then two were said, and then the last was taken back."""
+
+
+async def test_what_was_said_after_turns_that_were_taken_back_follows_what_is_told(
+    unprepared: str, migrating: None
+) -> None:
+    await _at_revision(unprepared, "0023", BEFORE_0024)
+    async with opened(unprepared) as store:
+        assert [one.parent for one in await store.turns.places("s")] == [0, 1, 2, 1, 4, 5]
+        assert [one.follows for one in await store.turns.places("plain")] == [-1, -1]
+        for session, tip in (("s", 5), ("plain", -1)):
+            found = await store.sessions.one(session)
+            assert found is not None
+            assert found.tip == tip

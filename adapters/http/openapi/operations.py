@@ -192,6 +192,8 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         ),
     ),
     R.PAGE_CHANGE: ApiOperation(_ok(at.PageConversation), ("404", "409", "413"), at.PageConversationChange),
+    R.PAGE_SHOW: ApiOperation(_ok(at.Done), ("400", "404", "409", "413"), at.PageTurn),
+    R.PAGE_BRANCH: ApiOperation(_ok(at.Done), ("400", "404", "409", "413"), at.PageBranch),
     R.PAGE_DELETE: ApiOperation(_ok(at.Done), ("404", "409")),
     R.PAGE_EXPORT: ApiOperation(
         _ok(its.Export, "All of it.", Media.JSON, Media.MARKDOWN), ("404",), query=(

@@ -199,6 +199,10 @@ class PageMessage(TypedDict):
     """Null as long as the turn is not over."""
     undone: bool
     """It was taken back: no model is told of it any more."""
+    hidden: bool
+    """The conversation shows another version of it, or of a message before it: it is shown no more, until it comes again and this is false."""
+    versions: list[str]
+    """Where there are several versions of it (it was edited, or answered once more): the ids of their turns, its own as well, the oldest first."""
 
 
 class FileToSay(TypedDict):
@@ -287,6 +291,22 @@ class PageConversationChange(TypedDict):
     title: NotRequired[Annotated[str, StringConstraints(max_length=200)]]
     """Empty: how it begins."""
     pinned: NotRequired[bool]
+
+
+class PageTurn(TypedDict):
+    """Which turn is meant."""
+
+    turn: str
+
+
+class PageBranch(TypedDict):
+    """A conversation that begins as a branch of another one."""
+
+    turn: str
+    """The last turn that it takes along."""
+    name: PageName
+    """How the new one is called: `c-` and what the page makes up. Sent again, it is the same."""
+    title: NotRequired[Annotated[str, StringConstraints(max_length=200)]]
 
 
 class PageDecision(TypedDict):

@@ -22,6 +22,8 @@ ROUTES = (
 OF_PAGE = (
     HttpRoute.PAGE_LIST,
     HttpRoute.PAGE_CHANGE,
+    HttpRoute.PAGE_SHOW,
+    HttpRoute.PAGE_BRANCH,
     HttpRoute.PAGE_DELETE,
     HttpRoute.PAGE_EXPORT,
     HttpRoute.PAGE_SENT,

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 
 from adapters.contract.base import Ended, Showing
-from adapters.contract.sessions import METADATA_CHARS, SessionAccess, SessionSight, SessionTurn
+from adapters.contract.sessions import METADATA_CHARS, TITLE, SessionAccess, SessionSight, SessionTurn, StillRunning
 from adapters.http.common import CALLER, HEADERS, Problem
 from adapters.http.openapi.shapes import Done, PageConversation, PageList
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sentfiles import file_response, named_file
 from adapters.http.sessions.conversations import NotServed, answer, body_of, refusing
 from adapters.http.sessions.managed import TURNS_AT_ONCE, write_export
-from adapters.http.web import OWN, page_realm
+from adapters.http.web import OWN, SESSION, page_realm
 from agent_core.messages import text_of
 from agent_core.records import dataclass
 from agent_core.turn.view import TEXTS, BubbleKind
@@ -26,7 +26,9 @@ SEARCH_CHARS = 200
 SEARCH_SECONDS = 2.0
 """So long texts are looked through; the latest conversations come first."""
 FOUND_CHARS = 120
-TITLE, PINNED = "title", "pinned"
+PINNED = "pinned"
+ON_ITS_WAY = Problem(409, "An answer is on its way. Stop it first, or wait for its end.", code="conversation_busy")
+NOT_KEPT = Problem(404, "What was said there is no longer kept.", param="turn", code="turn_not_found")
 NO_CONVERSATION = Problem(404, "There is no such conversation.", param="session", code="conversation_not_found")
 
 
@@ -40,6 +42,8 @@ class PageConversations:
         served: Mapping[HttpRoute, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
             HttpRoute.PAGE_LIST: self._list,
             HttpRoute.PAGE_CHANGE: self._change,
+            HttpRoute.PAGE_SHOW: self._show,
+            HttpRoute.PAGE_BRANCH: self._branch,
             HttpRoute.PAGE_DELETE: self._delete,
             HttpRoute.PAGE_EXPORT: self._export,
             HttpRoute.PAGE_SENT: self._sent,
@@ -119,6 +123,30 @@ class PageConversations:
             metadata[PINNED] = "yes" if pinned else ""
         kept = {name: value for name, value in metadata.items() if value}
         return answer(listed_conversation(await self.access.describe(sight, kept)))
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        sight, turn = await self._sight(request), (await body_of(request)).get("turn")
+        if not isinstance(turn, str):
+            raise NotServed(Problem(400, "turn must be the id of a turn.", param="turn", code="invalid_value"))
+        try:
+            if not await self.access.show(sight, turn):
+                raise NotServed(NOT_KEPT)
+        except StillRunning as running:
+            raise NotServed(ON_ITS_WAY) from running
+        return answer(Done(done=True))
+
+    async def _branch(self, request: web.Request) -> web.StreamResponse:
+        sight, body = await self._sight(request), await body_of(request)
+        turn, name, title = body.get("turn"), body.get("name"), body.get("title", "")
+        if not isinstance(turn, str) or not isinstance(title, str) or len(title) > TITLE_CHARS:
+            raise NotServed(Problem(400, f"turn and title must be text; title has at most {TITLE_CHARS} characters.", code="invalid_value"))  # fmt: skip
+        realm = page_realm(request, name) if isinstance(name, str) and name.startswith(OWN) else None
+        if not isinstance(name, str) or not SESSION.fullmatch(name) or realm is None:
+            words = f"name must begin with {OWN} and have 8 to 64 letters, digits, - or _."
+            raise NotServed(Problem(400, words, param="name", code="invalid_value"))
+        if not await self.access.branch(realm, sight, turn, name, " ".join(title.split())[:METADATA_CHARS]):
+            raise NotServed(NOT_KEPT)
+        return answer(Done(done=True))
 
     async def _delete(self, request: web.Request) -> web.StreamResponse:
         await self.access.delete(await self._sight(request))

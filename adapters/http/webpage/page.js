@@ -142,6 +142,12 @@ async function follow() {
   }
 }
 
+/** What a command or the gateway began has a key of its own. @param {{key: string}} turn */
+function idOf(turn) {
+  const [of, said] = turn.key.split(":");
+  return of === session && said ? said : turn.key;
+}
+
 /** @param {string} block */
 function receive(block) {
   failures = 0;
@@ -155,13 +161,12 @@ function receive(block) {
   if (first) turns = new Map();
   let ended = false;
   for (const news of JSON.parse(data)) {
-    const [of, said] = news.key.split(":");
-    const id = of === session && said ? said : news.key; // what a command or the gateway began has a key of its own
+    const id = idOf(news);
     const was = before.get(id);
     const turn = merged(news, first ? undefined : was);
     const same = first && was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
     turns.set(id, same ? was : turn);
-    if (!first || before.size) sayNews(turn, was);
+    if ((!first || before.size) && !turn.hidden) sayNews(turn, was);
     const came = turn.state === "closed" && !turn.person && !was && !first; // a reminder, which no turn told
     if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
     drop(id);
@@ -233,6 +238,30 @@ const doing = {
   },
   /** @param {string} turn @param {string} words Empty: those that were said. */
   redo: (turn, words) => speak(`/redo ${turn} ${words}`.trim(), false, words || say("again")),
+  /** Another version of a message, and what came of it. @param {string} turn @param {HTMLElement} from The arrow. */
+  show: async (turn, from) => {
+    try {
+      await ask(`/api/conversations/${session}/shown`, { method: "POST", body: JSON.stringify({ turn }) });
+      wanted = { turn, arrow: from.className, foot: Boolean(from.closest(".foot")) };
+      renderSoon();
+    } catch (error) {
+      toast(say("failed", { why: /** @type {Error} */ (error).message }));
+    }
+  },
+  /** @param {string} turn */
+  branch: async (turn) => {
+    const name = newName();
+    try {
+      await ask(`/api/conversations/${session}/branches`, { method: "POST", body: JSON.stringify({ turn, name, title: say("branch.title", { title: list.title() }).slice(0, 200) }) });
+      store.set(`model.${name}`, $("model").value || null);
+      history.pushState(null, "", `#${name}`);
+      go(name);
+      list.load();
+      toast(say("branch.done"));
+    } catch (error) {
+      toast(say("failed", { why: /** @type {Error} */ (error).message }));
+    }
+  },
   /** @param {string} turn @param {string} callId @param {boolean} approve @param {string} lasts */
   decide: (turn, callId, approve, lasts) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, approve, lasts }) }),
   /** @param {string} turn @param {string} callId @param {string} words */
@@ -242,13 +271,28 @@ const doing = {
   again: renderSoon,
 };
 
+/** The version that was asked for, and where its arrows are wanted. @type {{turn: string, arrow: string, foot: boolean} | null} */
+let wanted = null;
+
+/** Its arrows have the focus that those of the other one had. */
+function arrive() {
+  const found = wanted && [...turns.values()].find((turn) => turn.turn === wanted?.turn && !turn.hidden);
+  const item = found && items.get(idOf(found))?.item;
+  if (!wanted || !found || !item?.isConnected) return;
+  const arrows = /** @type {HTMLButtonElement[]} */ ([...item.querySelectorAll(`${wanted.foot ? ".foot" : ".acts"} .versions button`)]);
+  (arrows.find((each) => each.className === wanted?.arrow && !each.disabled) ?? arrows.find((each) => !each.disabled))?.focus({ preventScroll: true });
+  arrows[0]?.scrollIntoView({ block: "nearest" });
+  announce(say("version.said", { n: found.versions.indexOf(found.turn) + 1, of: found.versions.length, text: found.person.slice(0, 200) }));
+  wanted = null;
+}
+
 /** Each turn as it was when it was last shown, and where. @type {Map<string, {turn: Turn, item: HTMLElement}>} */
 const items = new Map();
 
 function render() {
   const began = performance.now();
   const follows = following || atEnd();
-  const ordered = [...turns.entries()].sort(([, a], [, b]) => a.order - b.order);
+  const ordered = [...turns.entries()].filter(([, turn]) => !turn.hidden).sort(([, a], [, b]) => a.order - b.order);
   const mine = unsent().filter((m) => m.session === session && !turns.has(m.id));
   const rows = [];
   let late = false;
@@ -263,6 +307,7 @@ function render() {
   }
   for (const id of items.keys()) if (!turns.has(id)) items.delete(id);
   reconcile($("turns"), [...rows, ...mine.map((m) => ({ key: m.id, state: JSON.stringify(m) + files.progress(m.id), make: () => unsentNode(m) }))]);
+  arrive();
   following = follows && late;
   if (late) renderSoon();
   const running = ordered.some(([, turn]) => turn.state !== "closed");

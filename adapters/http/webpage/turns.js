@@ -7,8 +7,8 @@ import { many, say } from "./words.js";
 import { colours, patched, plain, update, words } from "./written.js";
 
 /** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[], file?: string, arguments?: string, result?: string, pieces?: import("./written.js").Piece[]}} Bubble */
-/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean, thoughts?: [string, string][]}} Turn */
-/** @typedef {{say: (text: string) => void, edit: (text: string, turn: string) => void, redo: (turn: string, text: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, place: (file: string) => string, again: () => void}} Doing */
+/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean, hidden: boolean, versions: string[], thoughts?: [string, string][]}} Turn */
+/** @typedef {{say: (text: string) => void, edit: (text: string, turn: string) => void, redo: (turn: string, text: string) => void, show: (turn: string, from: HTMLElement) => void, branch: (turn: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, place: (file: string) => string, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
 const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
@@ -47,7 +47,7 @@ const told = new Map();
 export function turnNode(turn, before, doing) {
   const item = before ?? node("li", "turn");
   /** @type {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} */
-  const parts = turn.person ? [{ key: "person", state: JSON.stringify([turn.person, turn.state === "closed", turn.undone]), make: (was) => personNode(turn, doing, was) }] : [];
+  const parts = turn.person ? [{ key: "person", state: JSON.stringify([turn.person, turn.state === "closed", turn.undone, turn.versions]), make: (was) => personNode(turn, doing, was) }] : [];
   if (turn.state === "queued") {
     const place = say("queued", { n: turn.position });
     parts.push({ key: "hint", state: place, make: () => node("div", "hint", place) });
@@ -86,7 +86,7 @@ export function turnNode(turn, before, doing) {
   const over = status !== "" && status !== say("working") && !turn.bubbles.some((b) => b.kind === "status");
   if (status) parts.push({ key: "status", state: `${status}${over}${turn.state}`, make: (was) => statusNode(status, over ? (turn.state === "closed" ? "past" : "status past") : "status", was) });
   const answer = turn.bubbles.filter((b) => b.kind === "answer").map((b) => b.text).join("\n\n");
-  if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer, turn.undone]), make: () => footNode(turn, answer, doing) });
+  if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer, turn.undone, turn.versions]), make: () => footNode(turn, answer, doing) });
   reconcile(turn.undone ? folded(item, turn) : item, parts);
   return item;
 }
@@ -141,7 +141,7 @@ function personNode(turn, doing, was) {
   said.dir = "auto";
   const acts = node("div", "acts",
     button(say("copy"), (event) => copy(turn.person, /** @type {HTMLElement} */ (event.currentTarget), said)),
-    button(say("edit"), () => doing.edit(turn.person, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")));
+    button(say("edit"), () => doing.edit(turn.person, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")), versionsNode(turn, doing));
   if (was && kept) {
     was.querySelector(".acts")?.replaceWith(acts);
     return was;
@@ -149,6 +149,21 @@ function personNode(turn, doing, was) {
   const mine = node("div", "mine", node("span", "hidden", say("said.you")), said, acts);
   mine.dataset.said = turn.person;
   return mine;
+}
+
+/** The arrows between the versions of a message, if there are several. @param {Turn} turn @param {Doing} doing */
+function versionsNode(turn, doing) {
+  const place = turn.versions.indexOf(turn.turn), of = turn.versions.length;
+  if (place < 0 || of < 2) return null;
+  /** @param {string} sign @param {string} name @param {string | undefined} to */
+  const arrow = (sign, name, to) => {
+    const made = button(sign, () => doing.show(to ?? "", made), say(name));
+    made.setAttribute("aria-label", say(name));
+    made.className = name.replace(".", "-");
+    made.disabled = !to;
+    return made;
+  };
+  return node("span", "versions", arrow("‹", "version.earlier", turn.versions[place - 1]), node("span", "", say("version.of", { n: place + 1, of })), arrow("›", "version.later", turn.versions[place + 1]));
 }
 
 /** @param {Bubble} bubble @param {Turn} turn @param {HTMLElement | null} was @param {Doing} doing */
@@ -190,7 +205,15 @@ function footNode(turn, answer, doing) {
     const shown = from.closest(".turn")?.querySelector(".answer");
     copy(answer, from, shown ?? undefined);
   }));
-  if (turn.person.trim() && turn.turn && !turn.undone) foot.append(button(say("again"), () => doing.redo(turn.turn, ""), say("again.hint")));
+  if (turn.turn && !turn.undone) {
+    if (turn.person.trim()) foot.append(button(say("again"), () => doing.redo(turn.turn, ""), say("again.hint")));
+    foot.append(button(say("branch"), () => doing.branch(turn.turn), say("branch.hint")), versionsNode(turn, doing) ?? "");
+    if (answer && !turn.bubbles.some((b) => b.actions.includes("continue"))) {
+      const on = button(say("continue"), () => { on.disabled = true; doing.say("continue"); }, say("continue.hint"));
+      on.className = "goon";
+      foot.append(on);
+    }
+  }
   return foot;
 }
 

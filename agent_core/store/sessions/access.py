@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, and_, case, func, or_, select, text, tuple_
 
@@ -17,6 +17,9 @@ from agent_core.store.sessions import upkeep
 from agent_core.store.sessions.ops import Claim, Respond
 from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionFigures, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, TurnState
+
+if TYPE_CHECKING:
+    from agent_core.store.sessions.copies import SessionCopy
 
 
 class SessionReads(StoreReading):
@@ -173,6 +176,13 @@ class Sessions(SessionReads, Writing):
         self._node.must_live()
         at = self._node.clock.now_ms()
         return await self._writer.alone(upkeep.make(session, key, policy, at, self._node.who.node))
+
+    async def copy(self, wanted: SessionCopy) -> bool:
+        """Promises: there is a session of this node's with copies of these turns. False if there was one with its key before."""
+        from agent_core.store.sessions.copies import copy  # few ask for it
+
+        self._node.must_live()
+        return await self._writer.alone(copy(wanted, self._node.clock.now_ms(), self._node.who.node))
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""

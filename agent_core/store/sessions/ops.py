@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from agent_core.records import dataclass
-from agent_core.store.batch.facts import Facts, Needs, Op, parts_bytes
+from agent_core.store.batch.facts import Facts, Needs, Op, SessionFact, parts_bytes
 from agent_core.store.deliveries.ops import deliver
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Conflict, OwnedElsewhere
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.schedules.ops import put_schedules
 from agent_core.store.schedules.rows import ScheduleRow
-from agent_core.store.sessions.rows import SessionChange
+from agent_core.store.sessions.rows import BranchChange, SessionChange
+from agent_core.store.turns.rows import ON_ANOTHER_BRANCH, TAKEN_BACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Respond(Op[None]):
         wanted.schedules.update(row.schedule for row in self.schedules)
         if self.change.undo is not None:
             wanted.turns.add(self.change.undo)
+        if self.change.branch is not None:
+            wanted.turns.update((*self.change.branch.told, *self.change.branch.untold))
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         session = facts.owned(self.session, self.epoch)
@@ -66,8 +69,13 @@ class Respond(Op[None]):
             raise Conflict(f"Message {self.inbox_id} is {message.row.state}; it cannot be responded to.")
         put_schedules(facts, self.schedules)
         undone = facts.turns.get(self.change.undo) if self.change.undo is not None else None
-        if undone is not None:
-            undone.change(undone=True)
+        if undone is not None and not undone.row.undone:
+            number, follows = undone.row.number, undone.row.follows
+            undone.change(undone=TAKEN_BACK)
+            if number == (session.last_number if session.row.tip < 0 else session.row.tip):
+                session.change(tip=number - 1 if follows < 0 else follows)
+        if self.change.branch is not None:
+            _show(facts, session, self.change.branch)
         if self.change.forget:
             session.change(since=session.last_number)
         if self.change.policy is not None:
@@ -80,6 +88,13 @@ class Respond(Op[None]):
 
     def weight(self) -> int:
         return parts_bytes(self.deliveries)
+
+
+def _show(facts: Facts, session: SessionFact, branch: BranchChange) -> None:
+    for turns, undone in ((branch.told, 0), (branch.untold, ON_ANOTHER_BRANCH)):
+        for turn in (facts.turns[name] for name in turns if name in facts.turns):
+            turn.change(undone=undone)
+    session.change(tip=branch.tip)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ class SessionRow:
     """When a turn of it last began or ended, to the minute."""
     since: int = later(0)
     """Turns up to this number are not put before the model any more."""
+    tip: int = later(-1)
+    """The number of the turn that the next one follows; -1: the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,18 @@ class PlaceChange:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchChange:
+    """Another branch of a conversation is shown, and put before the model."""
+
+    tip: int
+    """The number of its last turn; 0: it has none."""
+    told: tuple[str, ...]
+    """The turns that are on it, and were not on the one before."""
+    untold: tuple[str, ...]
+    """Those that are not on it, and were."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionChange:
     """What a command changes in a session; None leaves a thing as it is."""
 
@@ -70,6 +84,7 @@ class SessionChange:
     """The conversation begins anew: earlier turns are not put before the model any more."""
     undo: str | None = None
     """This turn is not put before the model any more."""
+    branch: BranchChange | None = None
     policy: str | None = None
     """The session's settings, as the gateway encodes them."""
     place: PlaceChange | None = None

@@ -23,6 +23,7 @@ from agent_core.store.turns.rows import (
     JournalRow,
     OpeningTurn,
     ToolCallRow,
+    TurnPlace,
     TurnRow,
     TurnState,
     Usage,
@@ -65,6 +66,17 @@ class TurnReads(StoreReading):
         mine = t.TURN.query.where(c.session == session, c.number < number if newest_first else c.number > number)
         order = c.number.desc() if newest_first else c.number
         return await self._asks.made(mine.order_by(order).limit(limit), t.TURN.make)
+
+    async def some(self, turns: Sequence[str]) -> list[TurnRow]:
+        """These, in the order of their numbers."""
+        query = t.TURN.query.where(t.turns.c.turn.in_(turns)).order_by(t.turns.c.number)
+        return await self._asks.made(query, t.TURN.make)
+
+    async def places(self, session: str) -> list[TurnPlace]:
+        """Where each turn of a session stands, in the order of their numbers."""
+        c = t.turns.c
+        query = select(c.turn, c.number, c.follows, c.undone, c.removed).where(c.session == session)
+        return [TurnPlace(*row) for row in await self._asks.all(query.order_by(c.number))]
 
     async def openings(self, turns: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Kind and body of the first event of each; a turn whose journal is gone is missing."""

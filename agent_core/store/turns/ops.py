@@ -88,7 +88,10 @@ class Start(Op[None]):
             message.change(state=InboxState.TAKEN, turn=self.opening.turn)
             facts.taken.setdefault(self.opening.turn, []).append(message)
         session.open_turn = self.opening.turn
+        follows = -1 if session.row.tip in (-1, session.last_number) else session.row.tip
         session.last_number += 1
+        if session.row.tip >= 0:
+            session.change(tip=-1)
         _seen(session, self.opening.opened_at)
         made = TurnRow(
             turn=self.opening.turn,
@@ -102,6 +105,7 @@ class Start(Op[None]):
             people=askers("", messages),
             first_message=min(self.inbox_ids),
             last_message=max(self.inbox_ids),
+            follows=follows,
         )
         facts.turns[self.opening.turn] = TurnFact(made)
         facts.inputs[self.opening.turn] = frozenset(self.inbox_ids)

@@ -44,6 +44,10 @@ class JournalRow:
 
 ROWS_A_TURN = 2**20
 """So many rows a journal can have."""
+TAKEN_BACK = 1
+"""A person took the turn back."""
+ON_ANOTHER_BRANCH = 2
+"""The conversation shows another version of the turn, or of one before it."""
 FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
 """Why the journal of such a turn is not there any more."""
 
@@ -61,8 +65,8 @@ class TurnRow:
     opened_at: int
     closed_at: int | None
     deadline: int
-    undone: bool = later(False)
-    """A person took it back: it is not put before the model any more."""
+    undone: int = later(0)
+    """`TAKEN_BACK` or `ON_ANOTHER_BRANCH`: it is not put before the model; 0: it is."""
     input_tokens: int = later(0)
     output_tokens: int = later(0)
     suspicion: int = later(0)
@@ -80,6 +84,24 @@ class TurnRow:
     """Which answered last; empty while it is open, and of turns of older versions."""
     key: str = later("")
     """The name of the key of the API by which it was asked, likewise."""
+    follows: int = later(-1)
+    """The number of the turn that it follows, 0 at the beginning of the conversation; -1: the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlace:
+    """Where a turn stands in its conversation, which may have branches."""
+
+    turn: str
+    number: int
+    follows: int
+    undone: int
+    removed: str
+
+    @property
+    def parent(self) -> int:
+        """The number of the turn that it follows; 0: none."""
+        return self.number - 1 if self.follows < 0 else self.follows
 
 
 @dataclass(frozen=True, slots=True)
