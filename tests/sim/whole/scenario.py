@@ -206,7 +206,9 @@ def configured(folder: Path) -> tuple[Config, Paths]:
     }
     paths = find_paths(env, folder)
     config = load(paths.config_file, env).config
-    asks = config.tools.model_copy(update={"approval": ("danger",)})  # a tool of the simulation's, which no file may name
+    asks = config.tools.model_copy(
+        update={"approval": ("danger",)}
+    )  # a tool of the simulation's, which no file may name
     return config.model_copy(update={"tools": asks}), paths
 
 
@@ -309,6 +311,8 @@ class Scenario:
             if incarnation.loop.killed:
                 self.tell(incarnation.loop.now, "the gateway is killed")
                 self.result.met["killed"] += 1
+                self.result.met["killed while a call was under way"] += self.service.under_way > 0
+                self.result.met["a message waited through a death"] += "messages wait" in unrest(self)
             now = incarnation.loop.now + 1.0
             if over:
                 break

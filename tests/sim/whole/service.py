@@ -89,6 +89,8 @@ class Service:
         self._keys: dict[tuple[str, str], str] = {}
         self._numbers = 0
         self._new = asyncio.Event()
+        self.under_way = 0
+        """Calls that have not come back."""
         self.trouble_until = 0.0
         """From then on nothing goes wrong any more, so that everything comes to rest."""
         self.sees: Callable[[str, Shown], None] = lambda chat, shown: None
@@ -96,7 +98,7 @@ class Service:
 
     def begin(self, sees: Callable[[str, Shown], None]) -> None:
         """Another gateway connects: what waited in the loop of the last one waits no more."""
-        self._new, self.sees = asyncio.Event(), sees
+        self._new, self.sees, self.under_way = asyncio.Event(), sees, 0
 
     def _goes_wrong(self, draw: random.Random, share: float) -> bool:
         return draw.random() < share and asyncio.get_running_loop().time() < self.trouble_until
@@ -111,7 +113,15 @@ class Service:
         place = self.chat(chat)
         number = self._number()
         said = Event(
-            number, chat, place.private, person, f"m{number}", text, command, mentions=not place.private, pressed=pressed
+            number,
+            chat,
+            place.private,
+            person,
+            f"m{number}",
+            text,
+            command,
+            mentions=not place.private,
+            pressed=pressed,
         )
         self.events.append(said)
         self._new.set()
@@ -158,6 +168,15 @@ class Service:
     ) -> str:
         """One call, with what can go wrong before and after it; of one that brings a form, also that. Raises `CallFailed`."""
         self.calls[name] += 1
+        self.under_way += 1
+        try:
+            return await self._called(name, chat, draw, effect, formed=formed)
+        finally:
+            self.under_way -= 1
+
+    async def _called(
+        self, name: str, chat: str, draw: random.Random, effect: Callable[[], str], *, formed: bool
+    ) -> str:
         await asyncio.sleep(draw.choice((0.0, 0.02, 0.1, 0.4)))
         wrong = self._goes_wrong(draw, self._faults.share)
         kind = draw.choice(KINDS) if wrong else ""
