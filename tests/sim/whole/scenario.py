@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import random
 import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gateway.daemon as daemon
 import gateway.storage.soundness as soundness
 from adapters.contract.chat import Ability
-from adapters.platforms import found
 from agent_core.model.endpoints import Endpoint
 from agent_core.store.keeping.checking import Soundness
 from agent_core.tools.registry import ToolRegistry
@@ -30,7 +30,7 @@ from tests.sim.loop import SimLoop, SimTask
 from tests.sim.model import ENDPOINTS, Script, SimClient
 from tests.sim.scenario import Incarnation
 from tests.sim.tools import Runs, tools
-from tests.sim.whole.platform import WORLD, World
+from tests.sim.whole.platform import NAME, PLATFORM, WORLD, World
 from tests.sim.whole.service import Faults, Service, Shown
 
 LAST_SECOND = 4_000.0
@@ -155,6 +155,10 @@ async def _toolset(*_: object) -> ToolRegistry:
     return ToolRegistry(tools(now.draw, now.scenario.result.runs), result_chars=10_000)
 
 
+def _ids(*_: object) -> world.SimIds:
+    return NOW[-1].scenario.ids
+
+
 async def _no_doors(*_: object) -> str:
     return "sim://"
 
@@ -172,21 +176,14 @@ def install() -> None:
     place: Any = daemon
     place.open_doors, place._endpoints, place._client = _no_doors, _endpoints, _client
     place.toolset, place.warmed = _toolset, _no_task
-    place.SystemIds = lambda _clock: NOW[-1].scenario.ids
+    place.SystemIds = _ids
     Metrics.watching_loop = lambda *_: nullcontext()  # type: ignore[assignment,method-assign]
     inside: Any = soundness
     inside.check = _sound
-    from tests.sim.whole.platform import PLATFORM
-
-    known = found()
-    from adapters import platforms
-
-    named: Any = platforms
-    only = replace(known, platforms=(PLATFORM,))
-    named.found.cache_clear()
-    named._ours = lambda: iter([("sim", lambda: PLATFORM)])
-    named._of_others = lambda: iter(())
-    assert found() == only
+    listed: Any = importlib.import_module("adapters.platforms")
+    listed.found.cache_clear()
+    listed._ours = lambda: iter([(NAME, lambda: PLATFORM)])
+    listed._of_others = lambda: iter(())
 
 
 @functools.cache
