@@ -19,6 +19,10 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         "simulation": [
             ["tests.sim.run", "--turns", str(half), "--seed", str(seed), "--all"] for seed in (1_000_000, 2_000_000)
         ],
+        "the whole daemon": [
+            ["tests.sim.whole.run", "--turns", str(round(10_000 * share)), "--seed", str(seed)]
+            for seed in (1_000_000, 2_000_000)
+        ],
         "odd upstreams": [
             ["tests.sim.run", "--turns", str(half), "--seed", str(seed), "--all"] for seed in (10_000_000, 15_000_000)
         ],

@@ -22,7 +22,7 @@ from agent_core.ports import Clock, steady_ms
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.store.webhooks.rows import HookRow
-from gateway.delivery.owners import Owner, stands
+from gateway.delivery.owners import Owner, is_word, stands
 from gateway.storage.damage import DamageMet
 
 OLDEST_MS = 7 * 24 * 3_600_000
@@ -216,8 +216,17 @@ class Ledger:
         self.take(self.plan(turn, wanted, traits))
         mine = self._of(turn)
         rows = [part.row for part in mine.values() if part.open or self._book.unlike(part)]
+        rows += self._untrue_words(owner)
         self._book.offer(turn, rows)
         return [part for name, part in mine.items() if before.get(name) != part], rows
+
+    def _untrue_words(self, owner: Owner) -> list[DeliveryRow]:
+        """Words beside the turns of this session that are to go and are stored as if they stood: its next process would let them stand."""
+        return [
+            part.row
+            for part in self.parts.values()
+            if part.row.gone and is_word(part) and self.owners[part.row.origin] == owner and self._book.unlike(part)
+        ]
 
     def _of(self, origin: str) -> dict[Name, Part]:
         return {name: part for name, part in self.parts.items() if name[0] == origin}

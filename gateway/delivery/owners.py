@@ -39,6 +39,11 @@ def queue_origin(inbox_id: int) -> str:
     return f"{STANDING}{inbox_id}"
 
 
+def is_word(part: Part) -> bool:
+    """It is such a word."""
+    return part.row.origin.startswith(STANDING)
+
+
 def stands(part: Part) -> bool:
-    """It is such a word, and is to be seen."""
-    return part.row.origin.startswith(STANDING) and not part.row.gone
+    """It is one, and is to be seen."""
+    return is_word(part) and not part.row.gone

@@ -383,7 +383,12 @@ class Keeper:
         wanted = {(left.surface, *left.name) for left in lefts}
         rows = await self._store.deliveries.of_all(sorted({left.origin for left in lefts}))
         found = [one for one in rows if (one.row.surface, one.row.origin, one.row.bubble, one.row.part) in wanted]
-        self._parts.take_up(found, taken.epochs)
+        self._parts.take_up(found, taken.epochs, self._turns_to_come())
+
+    def _turns_to_come(self) -> set[str]:
+        """Open turns that are still to be taken up: what of them is on its way goes on changing."""
+        lefts = [self._open.left[key] for key, known in self._open.known.items() if known.taken_at is None]
+        return {left.turn for left in lefts if isinstance(left, LeftTurn)}
 
     async def _guarded(self, item: LeftItem, work: Awaitable[None]) -> None:
         """One that cannot be taken up is tried again, and holds up no other."""

@@ -137,7 +137,9 @@ class Resuming:
         """End a turn that has ended the process each time that it was taken up, without looking into it; the reference."""
         reference = self._ids.new("err")
         ending, failed = unread(reference, SET_ASIDE, self._clock.now_ms())
-        await self._end(found, await self._store.inbox.inputs(found.turn), seq, ending, failed)
+        asked = await self._store.inbox.inputs(found.turn)
+        await self._chats.load([found], [row.id for row in asked])  # what it has shown is not on its way any more
+        await self._end(found, asked, seq, ending, failed)
         return reference
 
     async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:

@@ -159,8 +159,10 @@ class Accepting:
                 before = 0 if accepted.duplicate else accepted.inbox_id
                 queue = await self.owned(key, accepted.session, accepted.epoch, before)
                 taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
-                if not taken_care and not queue.knows(accepted.inbox_id):
-                    policy = busy or await self._policy_of(queue)
+                policy = busy or await self._policy_of(queue)
+                if not taken_care and not queue.knows(
+                    accepted.inbox_id
+                ):  # behind the last await: the keeper may put it in
                     came = self.clock.monotonic()
                     waiting = Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came)
                     self._put(queue, waiting, policy)

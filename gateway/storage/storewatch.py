@@ -183,7 +183,7 @@ class StoreWatch:
         """See how much room is left, and whether the files are ours. A disk that does not answer is asked by one thread only."""
         looking = self._looking
         if looking is None or looking.done():
-            self._looking = looking = asyncio.ensure_future(asyncio.to_thread(self._seen))
+            self._looking = looking = asyncio.get_running_loop().run_in_executor(None, self._seen)
         done, _ = await asyncio.wait({looking}, timeout=PATIENCE_SECONDS)
         if done and not looking.cancelled() and looking.exception() is None:
             self.free_bytes, self.astray = looking.result()

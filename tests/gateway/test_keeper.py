@@ -20,7 +20,7 @@ import pytest
 
 from agent_core.store.tables import row_id
 from gateway.setaside.takeup import SET_ASIDE, LeftKind
-from tests.chats.harness import answer, begun, process, running, taken_in, texts
+from tests.chats.harness import answer, begun, process, quiet, running, taken_in, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.databases import connected
 from tests.forked import Forked, start
@@ -288,6 +288,7 @@ async def test_a_message_of_a_chat_that_kills_its_opening_is_set_aside_and_the_c
         async with process(telegram) as first:
             telegram.say(chat, eve, "say one")
             await answer(telegram, chat, "one")
+            await quiet(telegram, chat)  # a message behind a turn that still ends is stored before it is opened
             telegram.say(chat, eve, "list files")
             assert await asyncio.to_thread(first.inner.wait, PATIENCE) == -signal.SIGKILL
         assert not taken_in(tmp_path, "list files")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import pairwise
+from typing import Protocol
 
 from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
@@ -27,7 +28,7 @@ from tests.journalrows import OF_TURN
 from tests.sim.bodies import whole
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result
-from tests.sim.tools import EFFECTS, PUT
+from tests.sim.tools import EFFECTS, PUT, Runs
 
 FORBIDDEN = frozenset(
     {"lane.failed", "turn.driver_failed", "turn.work_ignores_cancellation", "turn.unreadable", "turn.overtaken",
@@ -43,6 +44,16 @@ CALLS_A_STEP = 1 + sum(astuple(LadderCounts()))
 LONG_AWAY_SECONDS = 30.0
 
 
+class Judged(Protocol):
+    """What is judged of a scenario, whichever it is."""
+
+    @property
+    def runs(self) -> Runs: ...
+
+    @property
+    def storage(self) -> Sequence[tuple[float, float, bool]]: ...
+
+
 def broken(result: Result) -> list[str]:
     """The laws that `result` breaks, in words."""
     database = sqlite3.connect(f"file:{result.path}?mode=ro", uri=True)
@@ -50,7 +61,7 @@ def broken(result: Result) -> list[str]:
         found = list(_of_the_whole(result))
         turns: dict[str, Turn] = {}
         for (turn,) in database.execute("SELECT turn FROM turns").fetchall():
-            found += _of_a_turn(database, turn, turns, result)
+            found += of_a_turn(database, turn, turns, result)
         if not any(happens for _, _, happens in result.plan.storage):
             # Who was told "not stored" about a message that was stored offers it again later, and others may have passed.
             found += _of_the_order(database)
@@ -101,7 +112,8 @@ def _of_the_order(database: sqlite3.Connection) -> Iterator[str]:
             yield f"turn {turn} of {session} overtook an earlier message"
 
 
-def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], result: Result) -> Iterator[str]:
+def of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], result: Judged) -> Iterator[str]:
+    """The laws that one turn breaks; folded, it is put into `turns`."""
     rows = database.execute(f"SELECT seq, kind, body FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
     state, exit_code = database.execute("SELECT state, exit FROM turns WHERE turn = ?", (turn,)).fetchone()
     if state != "closed":
@@ -132,7 +144,7 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], 
             yield f"{key} was said to be on the shelf, and is not there"
     yield from (f"turn {turn} leaves an invalid history: {p}" for p in problems(repaired(closed_turn_messages(folded))))
     yield from _of_its_ending(turn, folded)
-    longest = max((end - begin for begin, end, _ in result.plan.storage), default=0.0)
+    longest = max((end - begin for begin, end, _ in result.storage), default=0.0)
     if longest < LONG_AWAY_SECONDS:  # a turn pauses for as long as nothing can be stored
         yield from _of_what_takes_too_long(turn, folded)
     for event in events:

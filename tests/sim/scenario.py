@@ -121,6 +121,10 @@ class Result:
     logged: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     orderly_ends: list[float] = field(default_factory=list[float])
 
+    @property
+    def storage(self) -> list[tuple[float, float, bool]]:
+        return self.plan.storage
+
 
 def _disk_error() -> OperationalError:
     error = sqlite3.OperationalError("disk I/O error")
