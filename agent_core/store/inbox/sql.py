@@ -50,7 +50,8 @@ _NEXT_IDS = text(
 def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Messages by their numbers and by their platforms' keys, and numbers for those that are new."""
     by_id = ((_BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
-    by_key = ((_BY_KEY, list(keys)) for keys in padded(wanted.messages | wanted.rewordings))
+    named = wanted.rewordings if wanted.trusting else wanted.messages | wanted.rewordings
+    by_key = ((_BY_KEY, list(keys)) for keys in padded(named))
     for statement, keys in (*by_id, *by_key):
         for row in direct.found(conn, statement, keys):
             found = t.MESSAGE.make(row)
