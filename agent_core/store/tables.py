@@ -34,7 +34,7 @@ from agent_core.store.audit import AuditRow
 from agent_core.store.budgets.rows import PotRow, ReservationRow
 from agent_core.store.database.mapping import Int, mapped
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, GateRow
-from agent_core.store.inbox.rows import ALONE, CursorRow, InboxRow, UnreadRow
+from agent_core.store.inbox.rows import CursorRow, InboxRow, UnreadRow
 from agent_core.store.keeping.rows import ForgetRow, PieceRow
 from agent_core.store.memory.rows import MemoryRow
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow
@@ -122,9 +122,7 @@ Index(
     inbox.c.arrival,
     sqlite_where=text("state = 'new'"),
 )
-Index("inbox_of_session", inbox.c.session, inbox.c.id, sqlite_where=text(f"state <> '{ALONE}'"))
-BY_SESSION = text(f"inbox.state <> '{ALONE}'")
-"""As it stands in the index: who looks for messages by their session says it. The one of a single request is found by its turn."""
+Index("inbox_of_session", inbox.c.session, inbox.c.id)
 Index(
     "dropped_inbox",
     inbox.c.received_at,

@@ -1,5 +1,5 @@
 """A turn writes fewer pages: on SQLite the rows of turns lie one behind the other, and those that grew beyond a fifth of a page have no page
-of their own any more; the message of a single request, which its turn tells, is in no index of sessions.
+of their own any more. From here on, rows of the journal do not say their time twice; those that are there are left as they are.
 
 On SQLite the table of the turns is written anew, because what orders its rows cannot be changed.
 """
@@ -31,9 +31,6 @@ INDEXES = (
 def upgrade() -> None:
     if op.get_bind().dialect.name != "postgresql":
         _anew()
-    op.drop_index("inbox_of_session", "inbox")
-    others = sa.text("state <> 'alone'")
-    op.create_index("inbox_of_session", "inbox", ["session", "id"], sqlite_where=others, postgresql_where=others)
 
 
 def _anew() -> None:

@@ -54,7 +54,7 @@ class InboxReads(StoreReading):
     async def done_in_lane(self, session: str, lane: str, limit: int) -> list[InboxRow]:
         """The latest messages of a lane of `session` that are done, the newest first."""
         done = t.inbox.c.state == InboxState.DONE.value
-        query = MESSAGES.where(t.BY_SESSION, t.inbox.c.session == session, t.inbox.c.lane == lane, done)
+        query = MESSAGES.where(t.inbox.c.session == session, t.inbox.c.lane == lane, done)
         return await self._messages(query.order_by(t.inbox.c.id.desc()).limit(limit))
 
     async def cursor(self, account: str, channel: str) -> str | None:
@@ -89,11 +89,10 @@ class InboxReads(StoreReading):
         return next(((int(r[0]), int(r[1])) for r in below), None), next(((int(r[0]), int(r[1])) for r in above), None)
 
     async def between(self, first: int, last: int, sessions: Sequence[str] = (), *, ends: str = "") -> list[InboxRow]:
-        """Messages by number, the ends included: of these sessions, which are those of chats, if some are named; with a key that ends so, if
-        one is given."""
+        """Messages by number, the ends included: of these sessions, if some are named; with a key that ends so, if one is given."""
         query = MESSAGES.where(t.inbox.c.id >= first, t.inbox.c.id <= last)
         if sessions:
-            query = query.where(t.BY_SESSION, t.inbox.c.session.in_(sessions))
+            query = query.where(t.inbox.c.session.in_(sessions))
         if ends:
             query = query.where(t.inbox.c.platform_key.endswith(ends, autoescape=True))
         return await self._messages(query.order_by(t.inbox.c.id))

@@ -23,10 +23,6 @@ class InboxState(StrEnum):
     """Will never be part of a turn; `reason` says why."""
 
 
-ALONE = "alone"
-"""How TAKEN is stored of the message of a single request, whose session has no other. Who reads messages is not told the difference."""
-
-
 @dataclass(frozen=True, slots=True)
 class NewMessage:
     """A message as `accept` takes it."""

@@ -1,13 +1,12 @@
 """Messages of a batch, read and written.
 
 What became of a message that a turn has taken stands with the turn: whoever reads the one looks at the other. So the end of a turn does not
-write its messages again. (Those of earlier versions have it written; that means the same.) A turn knows its first message, so the one of a single
-request need not be found by its session as well: it is stored as `ALONE`, and in no index of sessions.
+write its messages again. (Those of earlier versions have it written; that means the same.)
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, and_, bindparam, case, func, or_, select, text
+from sqlalchemy import Connection, and_, bindparam, case, func, select, text
 
 from agent_core.records import changed
 from agent_core.store import tables as t
@@ -15,24 +14,21 @@ from agent_core.store.batch.facts import Facts, InboxFact, Needs
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
-from agent_core.store.inbox.rows import ALONE, InboxRow, InboxState
-from agent_core.store.sessions.rows import ONCE
+from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.turns.rows import TurnState
 
-_alone, _taken = t.inbox.c.state == ALONE, t.inbox.c.state == InboxState.TAKEN.value
-_over = and_(or_(_taken, _alone), t.turns.c.state == TurnState.CLOSED.value)
-_state = case((_over, InboxState.DONE.value), (_alone, InboxState.TAKEN.value), else_=t.inbox.c.state)
+_over = and_(t.inbox.c.state == InboxState.TAKEN.value, t.turns.c.state == TurnState.CLOSED.value)
+_state = case((_over, InboxState.DONE.value), else_=t.inbox.c.state)
 MESSAGES = select(
     *(_state.label("state") if name == "state" else t.inbox.c[name] for name in t.MESSAGE.names)
 ).select_from(t.inbox.outerjoin(t.turns, t.turns.c.turn == t.inbox.c.turn))
 """All messages."""
-_with_others = and_(
-    t.BY_SESSION,
+OF_TURN = and_(
     t.inbox.c.session == t.turns.c.session,
-    t.inbox.c.id > t.turns.c.first_message,
+    t.inbox.c.id >= t.turns.c.first_message,
     t.inbox.c.id <= t.turns.c.last_message,
+    t.inbox.c.turn == t.turns.c.turn,
 )
-OF_TURN = and_(t.inbox.c.turn == t.turns.c.turn, or_(t.inbox.c.id == t.turns.c.first_message, _with_others))
 """A message and the turn that began with it."""
 BY_ID = (
     MESSAGES.where(t.inbox.c.id.in_(bindparam("keys", expanding=True)))
@@ -77,18 +73,12 @@ def store(conn: Connection, facts: Facts) -> None:
     """Messages that are new or other."""
     if facts.inbox:
         facts.new_message = max((number for number, fact in facts.inbox.items() if fact.new), default=None)
-        written = [
-            InboxFact(_stored(fact.row, facts), fact.stored and _stored(fact.stored, facts))
-            for fact in facts.inbox.values()
-        ]
+        written = [InboxFact(_stored(fact.row), fact.stored and _stored(fact.stored)) for fact in facts.inbox.values()]
         t.MESSAGE.add_new(conn, written)
         t.MESSAGE.store_changed(conn, written)
 
 
-def _stored(row: InboxRow, facts: Facts) -> InboxRow:
-    """A message as its row has it: without what its turn tells."""
-    if row.turn is None or row.state not in (InboxState.TAKEN, InboxState.DONE):
-        return row
-    session = facts.sessions.get(row.session)
-    alone = session is not None and session.row.key.startswith(ONCE)
-    return changed(row, state=ALONE if alone else InboxState.TAKEN)
+def _stored(row: InboxRow) -> InboxRow:
+    """A message without what its turn tells."""
+    told_by_turn = row.state is InboxState.DONE and row.turn is not None
+    return changed(row, state=InboxState.TAKEN) if told_by_turn else row

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, TurnFact
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
 from agent_core.store.inbox.sql import OF_TURN
+from agent_core.store.turns.rows import timed
 
 _last_row = select(t.journal.c.seq).where(t.rows_of_turn()).order_by(t.journal.c.id.desc()).limit(1)
 _last_seq = func.coalesce(_last_row.correlate(t.turns).scalar_subquery(), -1)
@@ -38,7 +40,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     for keys in padded(again):
         for row in direct.found(conn, _JOURNAL, keys):
             event = t.EVENT.make(row)
-            facts.journal[again[row[-1]], event.seq] = event
+            facts.journal[again[row[-1]], event.seq] = changed(event, body=timed(event.body, event.at))
     started = wanted.starts & facts.turns.keys()
     inputs: dict[str, set[int]] = {turn: set() for turn in started}
     for keys in padded(started):
