@@ -39,7 +39,6 @@ def _anew() -> None:
     columns = ", ".join(f'"{name}"' for name in COLUMNS)
     op.execute(f"CREATE TEMPORARY TABLE turns_before AS SELECT {columns} FROM turns")  # noqa: S608
     op.drop_table("turns")
-    later = {"nullable": False, "server_default": "0"}
     op.create_table(
         "turns",
         sa.Column("turn", sa.Text(), nullable=False),
@@ -50,10 +49,10 @@ def _anew() -> None:
         sa.Column("opened_at", Int, nullable=False),
         sa.Column("closed_at", Int, nullable=True),
         sa.Column("deadline", Int, nullable=False),
-        *(sa.Column(name, Int, **later) for name in ("undone", "input_tokens", "output_tokens", "suspicion")),
-        *(sa.Column(name, sa.Text(), nullable=False, server_default="") for name in ("people", "removed")),
-        *(sa.Column(name, Int, **later) for name in ("first_message", "last_message")),
-        *(sa.Column(name, sa.Text(), nullable=False, server_default="") for name in ("model", "key")),
+        *(_number(name) for name in ("undone", "input_tokens", "output_tokens", "suspicion")),
+        *(_text(name) for name in ("people", "removed")),
+        *(_number(name) for name in ("first_message", "last_message")),
+        *(_text(name) for name in ("model", "key")),
         sa.PrimaryKeyConstraint("turn", name="pk_turns"),
         sa.UniqueConstraint("session", "number", name="uq_turns_session_number"),
         sa.ForeignKeyConstraint(["session"], ["sessions.session"], name="fk_turns_session"),
@@ -62,6 +61,14 @@ def _anew() -> None:
     op.execute("DROP TABLE turns_before")
     for name, on, where, unique in INDEXES:
         op.create_index(name, "turns", on, unique=unique, sqlite_where=sa.text(where))
+
+
+def _number(name: str) -> sa.Column[int]:
+    return sa.Column(name, Int, nullable=False, server_default="0")
+
+
+def _text(name: str) -> sa.Column[str]:
+    return sa.Column(name, sa.Text(), nullable=False, server_default="")
 
 
 def downgrade() -> None:
