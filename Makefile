@@ -95,7 +95,7 @@ soak: $(VENV)/.test-ready $(VENV)/clients/.ready ## the long proofs: simulation,
 
 .PHONY: bench
 bench: $(VENV)/.test-ready ## measure speed and memory beside a reference and other gateways; writes docs/performance.md
-	@$(BIN)/python -m tests.bench.run --rounds 3 --peers build/peers --page
+	@$(BIN)/python -m tests.bench.run --rounds 3 --peers build/peers --large 1000000 --page
 
 .PHONY: docs
 docs: $(VENV)/.test-ready ## build the documentation as a site, into build/site

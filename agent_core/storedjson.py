@@ -27,7 +27,7 @@ def dumps(value: object) -> bytes:
 
 
 @functools.cache
-def _plan(kind: type) -> tuple[Callable[[object], Sequence[object]], tuple[tuple[str, object], ...]]:
+def plan(kind: type) -> tuple[Callable[[object], Sequence[object]], tuple[tuple[str, object], ...]]:
     """What takes the fields' values; and of each its key and the value that need not be written."""
     name = kind.__name__
     if not is_dataclass(kind):
@@ -46,7 +46,7 @@ def _default(field: Field[Any]) -> object:
 
 @functools.cache
 def _ends(kind: type) -> bool:
-    return issubclass(kind, Exit)
+    return Exit in kind.__mro__  # to ask whether it is a subclass goes through all of them
 
 
 def _fields(value: object) -> dict[str, object]:
@@ -59,7 +59,7 @@ def _fields(value: object) -> dict[str, object]:
 
 def facts(value: object) -> dict[str, object]:
     """The fields of a dataclass instance that are written, by their keys."""
-    take, fields_told = _plan(type(value))
+    take, fields_told = plan(type(value))
     written: dict[str, object] = {}
     for found, (key, default) in zip(take(value), fields_told, strict=True):
         if default is MISSING or found != default:

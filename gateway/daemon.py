@@ -201,7 +201,7 @@ async def serving(
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, stopping.hurry)
-        hub.keep(warmed(client))
+        hub.keep(warmed(client, store))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
         await stack.enter_async_context(quotas.running())

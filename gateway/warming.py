@@ -1,7 +1,7 @@
 """What the first turn would wait for is made once the port is open, beside the loop: then the first turn is as cheap as the second.
 
 A plain turn makes objects of some eighty records, whose methods are written when they are first used (`agent_core.records`): half a
-millisecond each. Which they are stands in `everyturn.txt`, printed by `python -m tests.gateway.test_first_turn`; of a line that names nothing
+millisecond each; some of them are stored as JSON, which is planned once. Which they are stands in `everyturn.txt`, printed by `python -m tests.gateway.test_first_turn`; of a line that names nothing
 any more, nothing is made.
 """
 
@@ -10,32 +10,44 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from agent_core import storedjson
 from agent_core.model.client import ModelClient
 from agent_core.rules.promises import read_ending
+from agent_core.store.store import Store
 from agent_core.text.patterns import compile_all
 
 WARM_SECONDS = 0.5
 """So long after the port is open: those who waited for it come first."""
 BREATH_SECONDS = 0.001
 """Between two of them, so that whoever else has work to do goes first."""
+STORED = "stored"
+"""In the place of a method: it is stored as JSON."""
 EVERY_TURN = Path(__file__).with_name("everyturn.txt")
 
 
-async def warmed(client: ModelClient) -> None:
+async def warmed(client: ModelClient, store: Store) -> None:
     """Load and make it."""
     await asyncio.sleep(WARM_SECONDS)
     with suppress(ImportError):  # the first call says so
         await client.warm()
-    await asyncio.to_thread(_make)
+    await asyncio.to_thread(_make, store.preparing())
 
 
-def _make() -> None:
+def _make(statements: Iterator[Callable[[], object]]) -> None:
     for line in EVERY_TURN.read_text("utf-8").splitlines():
-        module, record, method = line.split()
-        getattr(getattr(sys.modules.get(module), record, None), method, None)
+        module, name, method = line.split()
+        record = getattr(sys.modules.get(module), name, None)
+        if method != STORED:
+            getattr(record, method, None)
+        elif isinstance(record, type):
+            storedjson.plan(record)
+        time.sleep(BREATH_SECONDS)
+    for prepare in statements:
+        prepare()
         time.sleep(BREATH_SECONDS)
     compile_all()
     read_ending("That is done. Now I'll look at the rest:")  # the forms of languages, and English

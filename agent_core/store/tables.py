@@ -6,8 +6,8 @@ PostgreSQL's text cannot hold NUL; a session has at most one open turn (`one_ope
 but owner and epoch of the session, compared in the same transaction.
 
 On SQLite the choice of b-trees decides how much a turn writes, because a commit writes whole pages: small tables with a text
-key are kept without rowid (one tree instead of two); the journal is found by its rowid alone, in which a turn's rows lie together, and
-those of all turns are added at one end. A turn's messages are found by its session, from the first to the last.
+key are kept without rowid (one tree instead of two), unless their rows are longer than a fifth of a page (turns), for then each gets a page of
+its own; the journal is found by its rowid alone, in which a turn's rows lie together, and those of all turns are added at one end. A turn's messages are found by its session, from the first to the last.
 """
 
 from __future__ import annotations
@@ -136,7 +136,6 @@ TURN = mapped(
     UniqueConstraint("session", "number"),
     key=["turn"],
     foreign={"session": "sessions.session"},
-    rowid=False,
 )
 turns = TURN.table
 """`people`: who asked, as JSON. `removed`: why its journal is not there any more; empty if it is."""

@@ -22,7 +22,7 @@ from agent_core.journal.export import Head, dump, load
 from agent_core.journal.ordinary import NEWEST, ORDINARY, SAME_AS, filled, shortened
 from agent_core.journal.rows import decode, encode, row_of
 from agent_core.settings import GuardCounts, LadderCounts, Route, ToolFacts, TurnSettings
-from agent_core.store.turns.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow, timed
 from agent_core.tools.base import EffectClass, Reach
 from tests.agent_core.turns import opened
 from tests.serving import served
@@ -101,8 +101,8 @@ async def test_a_turn_of_a_gateway_without_a_configuration_is_ordinary(tmp_path:
             assert answer.status == 200, await answer.text()
     (file,) = tmp_path.rglob("*.db")
     with closing(sqlite3.connect(file)) as conn:
-        (body,) = conn.execute("SELECT body FROM journal WHERE kind = 'TurnOpened'").fetchone()
-    assert set(orjson.loads(body)["settings"]) == {SAME_AS, "routes"}
+        body, at = conn.execute("SELECT body, at FROM journal WHERE kind = 'TurnOpened'").fetchone()
+    assert set(orjson.loads(timed(body, at))["settings"]) == {SAME_AS, "routes"}
 
 
 def test_no_table_ever_changes() -> None:

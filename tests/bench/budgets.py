@@ -18,7 +18,7 @@ EXACT = ("statements", "commits")
 """The same in every run."""
 ANYWHERE = (*EXACT, "bytes")
 """The same with every Python."""
-WANDERS = {"start": 0.03, "tool": 0.03, "frame": 0.001}
+WANDERS = {"start": 0.03, "first turn": 0.05, "tool": 0.03, "frame": 0.001}
 """So much of a count of calls depends on which thread comes first; elsewhere `CALLS`. A start does several things at once; of a frame nothing
 waits, and one copy more is some ten instructions of eighteen hundred."""
 CALLS = 0.01

@@ -25,6 +25,7 @@ from sqlalchemy import text
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import open_store
+from tests.bench.cases import Figure
 from tests.bench.load import ask
 from tests.bench.machine import OTHER_CORE, Measured, process, settle
 from tests.bench.pour import poured
@@ -35,6 +36,7 @@ LIMIT = 1.2
 TIMES = 20
 TURNS, LOOKS, ACCEPTS = 40, 15, 100
 WARM = 5
+ROUNDS = 3
 
 
 class Seen:
@@ -155,8 +157,8 @@ def table(large: Seen, empty: Seen) -> list[str]:
     return lines
 
 
-async def measured(folder: Path, turns: int, rounds: int, server: str) -> list[str]:
-    """Make what is missing, then one after the other, and the other way round."""
+async def measured(folder: Path, turns: int, rounds: int, server: str = "") -> tuple[Seen, Seen]:
+    """Make what is missing, then one after the other, and the other way round: what was seen of the large one, and of the empty one."""
     full, empty = folder / "full", folder / "empty"
     for home in (full, empty):
         if not (home / "outspoken.db").exists():
@@ -171,7 +173,19 @@ async def measured(folder: Path, turns: int, rounds: int, server: str) -> list[s
                 await serve(home, urls[home], up, found[home])
                 await alone(home, urls[home], found[home])
             print(*table(found[full], found[empty]), "", sep="\n", flush=True)
-    return table(found[full], found[empty])
+    return found[full], found[empty]
+
+
+async def large(folder: Path, turns: int) -> list[Figure]:
+    """What each costs on the large store by what it costs on the empty one."""
+    seen, empty = await measured(folder / "large", turns, ROUNDS)
+    return [
+        Figure(
+            f"{turns:_} turns in the store: ".replace("_", " ") + f"{what}, by an empty one",
+            statistics.median(took) / statistics.median(empty.took[what]), "×", LIMIT,
+        )
+        for what, took in seen.took.items()
+    ]  # fmt: skip
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from tests.bench.crowd import crowd
 from tests.bench.explaining import explaining
 from tests.bench.isolation import isolation
 from tests.bench.kernel import kernel
+from tests.bench.large import large
 from tests.bench.machine import OTHER_CORE
 from tests.bench.page import FIGURES, PAGE, Run, digest, markdown
 from tests.bench.peers import beside
@@ -43,6 +44,13 @@ def table(found: list[Row]) -> str:
         lines.append(f"{row.name:52} {row.median:12.2f} {rounds:>17} {sign:>10} {reference:>10}  {row.unit:12} {mark}")
         lines += [f"{'  ' + peer:52} {value:12.2f}" for peer, value in row.peers.items()]
     return "\n".join(lines)
+
+
+async def measured_large(turns: int) -> list[Figure]:
+    """On a store of so many turns; made once for all rounds, as it takes minutes and gigabytes."""
+    os.sched_setaffinity(0, {OTHER_CORE})
+    with tempfile.TemporaryDirectory(prefix="outspoken-bench-large-") as name:
+        return await large(Path(name), turns)
 
 
 async def measure(only: set[str], seconds: float) -> list[Figure]:
@@ -83,6 +91,13 @@ def main() -> None:
     parser.add_argument(
         "--peers", type=Path, help="measure other gateways too; they are installed below this folder, once"
     )
+    parser.add_argument(
+        "--large",
+        type=int,
+        default=0,
+        metavar="TURNS",
+        help="measure on a store of so many turns, too (a million: 8 GiB)",
+    )
     parser.add_argument("--page", action="store_true", help="write docs/performance.md from this run")
     asked = parser.parse_args()
     if unknown := set(asked.case) - set(names):
@@ -91,6 +106,8 @@ def main() -> None:
         parser.error("the page is written from a run of all cases")
     load = os.getloadavg()[0]
     rounds = [asyncio.run(measure(set(asked.case), asked.seconds)) for _ in range(asked.rounds)]
+    if asked.large:
+        rounds[0] += asyncio.run(measured_large(asked.large))
     found = rows(rounds, _peers(asked.peers, asked.seconds) if asked.peers else {})
     print(table(found))
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"

@@ -13,6 +13,7 @@ import pytest
 from agent_core.journal.rows import opened_of
 from agent_core.messages import said_by_the_person
 from agent_core.rules.taint import FORWARDED
+from agent_core.store.turns.rows import timed
 from tests.chats.discord_harness import DiscordHarness, discord_harness
 from tests.chats.harness import Scene, answer, running
 from tests.chats.model import text_of
@@ -50,8 +51,9 @@ async def told(harness: Chats) -> str:
 def whose(harness: Scene) -> list[str]:
     """Whose words stand in what the first turn was asked, beside its person's."""
     with closing(sqlite3.connect(harness.folder / "outspoken.db")) as database:
-        kind, body = database.execute("SELECT kind, body FROM journal WHERE seq = 0 ORDER BY id LIMIT 1").fetchone()
-    opened = opened_of(kind, body)
+        query = "SELECT kind, body, at FROM journal WHERE seq = 0 ORDER BY id LIMIT 1"
+        kind, body, at = database.execute(query).fetchone()
+    opened = opened_of(kind, timed(body, at))
     assert opened is not None
     return [one.foreign for one in opened.input if one.foreign]
 

@@ -6,20 +6,21 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import is_dataclass
 from pathlib import Path
 
-from gateway.warming import EVERY_TURN
+from gateway.warming import EVERY_TURN, STORED
 
 ROOT = Path(__file__).parents[2]
 OURS = ("agent_core.", "adapters.", "gateway.")
 SOME = 8
 """So many may have come since the list was printed. More: print it anew."""
 SERVE = """
-import asyncio, sys
+import asyncio, functools, sys
 
 import aiohttp
 
-from agent_core import records
+from agent_core import records, storedjson
 
 made = []
 real = records._method
@@ -31,11 +32,21 @@ def method(cls, name, asked):
 
 
 records._method = method
+planned = storedjson.plan.__wrapped__
+
+
+def plan(kind):
+    made.append(f"{kind.__module__} {kind.__name__} stored")
+    return planned(kind)
+
+
+storedjson.plan = functools.cache(plan)
 
 
 async def run():
     import gateway.daemon as daemon
     import gateway.warming
+    from agent_core.store.database import direct
     from gateway.operate.context import configure_logs, load_all
 
     gateway.warming.WARM_SECONDS = 0
@@ -49,12 +60,15 @@ async def run():
             while any("warmed" in str(task.get_coro()) for task in asyncio.all_tasks()):
                 await asyncio.sleep(0.05)
         made.clear()
+        said = [kind.cache_info().misses for kind in (direct._question, direct._change)]
         before = set(sys.modules)
         body = {"model": loaded.config.model.name, "stream": True, "messages": [{"role": "user", "content": "hello"}]}
         async with aiohttp.ClientSession() as client, client.post(f"{up.url}/v1/chat/completions", json=body) as answer:
             assert answer.status == 200, await answer.text()
             assert b"[DONE]" in await answer.read()
         print("\\n".join(sorted(set(made))))
+        said = [kind.cache_info().misses - before for kind, before in zip((direct._question, direct._change), said)]
+        print("worded", sum(said))
         print(*("loaded " + name for name in sorted(set(sys.modules) - before)), sep="\\n")
 
 
@@ -62,8 +76,9 @@ asyncio.run(run())
 """
 
 
-def first_turn(folder: Path, *, bare: bool = False) -> tuple[list[str], list[str]]:
-    """Which methods of records the first turn of a gateway makes, and what it loads; `bare`: of one that has made none before."""
+def first_turn(folder: Path, *, bare: bool = False) -> tuple[list[str], list[str], int]:
+    """Which methods of records the first turn of a gateway makes, what it loads, and how many statements it puts into words; `bare`: of one that
+    has made none of these methods before."""
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("OUTSPOKEN_", "OPENAI_"))},
         "OUTSPOKEN_HOME": str(folder),
@@ -75,19 +90,23 @@ def first_turn(folder: Path, *, bare: bool = False) -> tuple[list[str], list[str
     lines = ran.stdout.splitlines()
     names = [line.split() for line in lines]
     made = [" ".join(one) for one in names if len(one) == 3 and one[0].startswith(OURS) and "rehearsal" not in one[0]]
-    return made, [line.split()[1] for line in lines if line.startswith("loaded ") and "rehearsal" not in line]
+    worded = next(int(line.split()[1]) for line in lines if line.startswith("worded "))
+    loaded = [line.split()[1] for line in lines if line.startswith("loaded ") and "rehearsal" not in line]
+    return made, loaded, worded
 
 
 def test_the_first_turn_makes_no_more_than_the_second_and_loads_nothing(tmp_path: Path) -> None:
-    made, loaded = first_turn(tmp_path)
+    made, loaded, worded = first_turn(tmp_path)
     assert len(made) <= SOME
     assert not loaded
+    assert not worded
 
 
 def test_each_line_names_a_method_that_is_there() -> None:
     for line in EVERY_TURN.read_text("utf-8").splitlines():
         module, record, method = line.split()
-        assert hasattr(getattr(__import__(module, fromlist=[record]), record), method), line
+        found = getattr(__import__(module, fromlist=[record]), record)
+        assert is_dataclass(found) if method == STORED else hasattr(found, method), line
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from agent_core.store.tables import row_id
+from agent_core.store.turns.rows import timed
 from gateway.setaside.takeup import SET_ASIDE, LeftKind
 from tests.chats.harness import answer, begun, process, quiet, running, taken_in, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -86,11 +87,11 @@ def opened_500(home: Path, many: int) -> None:
     with closing(sqlite3.connect(database(home))) as made, made:
         made.execute("UPDATE nodes SET ended_at = NULL")
         owner = made.execute("SELECT max(node) FROM nodes").fetchone()[0]
-        kind, event = made.execute("SELECT kind, body FROM journal WHERE seq = 0").fetchone()
+        kind, event, began = made.execute("SELECT kind, body, at FROM journal WHERE seq = 0").fetchone()
         message = made.execute("SELECT body FROM inbox").fetchone()[0]
         highest = made.execute("SELECT max(id) FROM inbox").fetchone()[0]
         now = int(time.time() * 1000)
-        opened = json.loads(event) | {"at": now}
+        opened = json.loads(timed(event, began)) | {"at": now}
         for number in range(many):
             session, turn, at = f"s_many{number:04}", f"t_many{number:04}", now + number
             inbox = number + highest + 1

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from agent_core.messages import GATEWAY_PREFIX
 from agent_core.rules.promises import ANSWERED
+from agent_core.store.turns.rows import timed
 from agent_core.tools.base import EffectClass
 from tests.gateway.rig import CountingTool, Rig, call_chunk, chunk, gateway
 from tests.journalrows import OF_TURN
@@ -53,7 +54,7 @@ async def _left_open(folder: Path) -> str:
 def _rows(folder: Path, turn: str) -> list[tuple[str, dict[str, Any], int]]:
     with closing(sqlite3.connect(folder / "db")) as made:
         found = made.execute(f"SELECT kind, body, at FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
-    return [(kind, json.loads(body), at) for kind, body, at in found]
+    return [(kind, json.loads(timed(body, at)), at) for kind, body, at in found]
 
 
 def _rewrite(folder: Path, turn: str, rows: Sequence[tuple[str, dict[str, Any], int]]) -> None:

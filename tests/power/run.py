@@ -23,7 +23,7 @@ import agent_core.store.database.lines as lines
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import Store, open_store
-from agent_core.store.turns.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow, timed
 from tests.power.cuts import cut
 from tests.power.recorder import Kind, NotRecordable, Op, Recorder
 from tests.sim.bodies import whole
@@ -111,9 +111,9 @@ def _losses(path: Path, promises: list[object]) -> list[str]:
             key: whole(database, body) for key, body in database.execute("SELECT platform_key, body FROM inbox")
         }
         journal: dict[tuple[str, int], tuple[str, bytes]] = {
-            (row[0], row[1]): (row[2], whole(database, row[3]))
+            (row[0], row[1]): (row[2], whole(database, timed(row[3], row[4])))
             for row in database.execute(
-                "SELECT t.turn, j.seq, j.kind, j.body FROM journal j JOIN turns t ON j.id / 1048576 = t.first_message"
+                "SELECT t.turn, j.seq, j.kind, j.body, j.at FROM journal j JOIN turns t ON j.id / 1048576 = t.first_message"
             )
         }
         exits = dict(database.execute("SELECT turn, exit FROM turns"))

@@ -17,7 +17,7 @@ from agent_core.journal.replaywords import difference_words
 from agent_core.journal.rows import decode, fold
 from agent_core.machine.turn import Turn
 from agent_core.settings import LadderCounts
-from agent_core.store.turns.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow, timed
 from agent_core.tools.base import EffectClass
 from agent_core.turn.events import Event, RemedyChosen, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.turn.state import Segment, ToolItem
@@ -114,14 +114,14 @@ def _of_the_order(database: sqlite3.Connection) -> Iterator[str]:
 
 def of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], result: Judged) -> Iterator[str]:
     """The laws that one turn breaks; folded, it is put into `turns`."""
-    rows = database.execute(f"SELECT seq, kind, body FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
+    rows = database.execute(f"SELECT seq, kind, body, at FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
     state, exit_code = database.execute("SELECT state, exit FROM turns WHERE turn = ?", (turn,)).fetchone()
     if state != "closed":
         yield f"turn {turn} is still {state}"
         return
     if [row[0] for row in rows] != list(range(len(rows))):
         yield f"turn {turn} has holes in its journal"
-    rows = [(seq, kind, whole(database, body)) for seq, kind, body in rows]
+    rows = [(seq, kind, whole(database, timed(body, at))) for seq, kind, body, at in rows]
     events = [decode(row[1], row[2]) for row in rows]
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) != 1 or events[-1] is not ends[0]:

@@ -18,9 +18,13 @@ from agent_core.store.budgets.sql import _POTS
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.trouble import Blame, blame
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxState
-from agent_core.store.inbox.sql import _BY_ID, _BY_KEY, _HIGHEST_ID
-from agent_core.store.turns.sql import _TURNS
+from agent_core.store.inbox.sql import _BY_KEY, BY_ID, HIGHEST_ID
+from agent_core.store.turns.rows import OpeningTurn
+from agent_core.store.turns.sql import TURNS
+from tests.store.support import message as new_message
+from tests.store.support import opened, row
 
 OTHER = t.inbox.alias("other")
 DONE = (
@@ -69,9 +73,9 @@ def test_what_is_stored_and_found_is_the_same_either_way(
         for keys in padded(data.draw(st.lists(st.sampled_from(names), min_size=1))):
             assert sorted(direct.found(conn, _BY_KEY, keys)) == sorted(plainly(conn, _BY_KEY, keys))
         for keys in padded(data.draw(st.lists(st.integers(0, 12), min_size=1))):
-            assert list(direct.found(conn, _BY_ID, keys)) == plainly(conn, _BY_ID, keys)
-        assert list(direct.found(conn, _HIGHEST_ID)) == plainly(conn, _HIGHEST_ID) == [(len(rows),)]
-        assert list(direct.found(conn, _TURNS, ["a", "b"])) == []
+            assert list(direct.found(conn, BY_ID, keys)) == plainly(conn, BY_ID, keys)
+        assert list(direct.found(conn, HIGHEST_ID)) == plainly(conn, HIGHEST_ID) == [(len(rows),)]
+        assert list(direct.found(conn, TURNS, ["a", "b"])) == []
         assert list(direct.found(conn, _POTS, [("a", 1), ("b", 2)])) == []
         now.rollback()
 
@@ -124,7 +128,7 @@ def test_an_error_is_sqlalchemys_with_the_drivers_inside_and_without_a_value(con
     full = create_engine(f"sqlite:///{tmp_path / 'full.db'}")
     with full.connect() as there, there.begin():
         with pytest.raises(OperationalError) as missing:
-            direct.found(there, _HIGHEST_ID)
+            direct.found(there, HIGHEST_ID)
         assert isinstance(missing.value.orig, sqlite3.OperationalError)
         t.metadata.create_all(there)
         pages = cast("int", there.exec_driver_sql("PRAGMA page_count").scalar_one())
@@ -133,3 +137,22 @@ def test_an_error_is_sqlalchemys_with_the_drivers_inside_and_without_a_value(con
             direct.do(there, t.MESSAGE.insert, [message(1, ("a", "k", b"x" * 100_000, None, 1))])
         assert blame(no_room.value) is Blame.STORAGE
     full.dispose()
+
+
+async def test_a_turn_finds_all_its_texts_made(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        for prepare in store.preparing():
+            prepare()
+        before = direct._question.cache_info().misses, direct._change.cache_info().misses
+        new = new_message("m", "chat1")
+        epoch = 1
+        begins = OpeningTurn(new.new_session_id, epoch, "t_1", (row(0),), 100, 200)
+        accepted = await store.inbox.accept(new, begins)
+        assert accepted.started
+        part = DeliveryRow("telegram/1/7", "t_1", "answer", 0, 1, b"text", "h", "t_1/0")
+        await store.turns.close(
+            accepted.session, epoch, "t_1", [row(1)], "answered", 9, [part], (3, 4), by=("model", "key")
+        )
+        later = await store.inbox.accept(new_message("n", "chat1"))
+        await store.turns.start(later.session, epoch, "t_2", [later.inbox_id], row(0), 90_000, 200)
+        assert (direct._question.cache_info().misses, direct._change.cache_info().misses) == before

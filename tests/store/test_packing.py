@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agent_core.messages import NO_LONGER_KEPT
 from agent_core.store.keeping.packing import LOOKED_AT_BYTES, MARK, Piece, missing, needed, pack, unpacked
+from agent_core.store.turns.rows import JournalRow, timed, untimed
 
 SMALL = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), st.text()
@@ -117,3 +118,23 @@ def test_a_body_nested_very_deep_is_left_alone() -> None:
     body = b"[" * 900 + b'"' + b"x" * 9000 + b'"' + b"]" * 900
     packed = pack(body)
     assert unpacked(packed.body, by_digest(packed.pieces)) == body
+
+
+@given(
+    st.integers(-5, 2**53),
+    st.integers(-5, 2**53),
+    st.binary(max_size=30) | st.sampled_from([b"", b",", b"}", b'"x"', b'"x":1}']),
+)
+def test_a_row_that_begins_with_its_time_is_stored_without_it_and_read_as_it_was(
+    at: int, said: int, rest: bytes
+) -> None:
+    for body in (
+        b'{"at":%d,%s' % (said, rest),
+        b'{"at":%d}' % said,
+        b'{"at":%d%s' % (said, rest),
+        b"{" + rest,
+        b'"' + rest,
+    ):
+        row = JournalRow(0, "kind", body, at)
+        assert timed(untimed(row).body, at) == body
+    assert len(untimed(JournalRow(0, "kind", b'{"at":%d,"x":1}' % at, at)).body) == len(b',"x":1}')

@@ -322,7 +322,7 @@ async def test_sessions_of_before_keep_what_is_theirs_and_a_name_is_still_one_se
             assert conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-BEFORE_0024 = (
+BEFORE_0025 = (
     "INSERT INTO sessions (session, key, epoch, created_at, last_at) VALUES ('s', 'chat', 1, 1, 1), ('plain', 'other', 1, 1, 1)",
     *(
         "INSERT INTO turns (turn, session, number, state, exit, opened_at, closed_at, deadline, undone) "
@@ -337,7 +337,7 @@ BEFORE_0024 = (
 async def test_what_was_said_after_turns_that_were_taken_back_follows_what_is_told(
     unprepared: str, migrating: None
 ) -> None:
-    await _at_revision(unprepared, "0023", BEFORE_0024)
+    await _at_revision(unprepared, "0023", BEFORE_0025)
     async with opened(unprepared) as store:
         assert [one.parent for one in await store.turns.places("s")] == [0, 1, 2, 1, 4, 5]
         assert [one.follows for one in await store.turns.places("plain")] == [-1, -1]

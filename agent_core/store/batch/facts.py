@@ -147,6 +147,8 @@ class Needs:
     session_keys: set[str] = field(default_factory=set[str])
     turns: set[str] = field(default_factory=set[str])
     messages: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    trusting: bool = False
+    """`messages` are taken for new, and not looked for."""
     rewordings: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     inbox: set[int] = field(default_factory=set[int])
     calls: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])

@@ -42,7 +42,7 @@ class Owned:
         """Give `facts` what is kept of what is `wanted`, which then is wanted no more."""
         named = {self._by_key[key] for key in wanted.session_keys if key in self._by_key}
         sessions, turns = (named | wanted.sessions) & self._sessions.keys(), wanted.turns & self._turns.keys()
-        if self._version is not None and not sessions and not turns:
+        if self._version is not None and not sessions and not turns and not wanted.messages:
             return
         version = _version(conn)
         if version != self._version:

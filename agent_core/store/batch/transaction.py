@@ -1,5 +1,7 @@
 """A batch in one transaction: read, decide, write, with a fixed number of statements, however many operations there are.
 
+Law (tests/store/test_owned.py): who trusts, and looks where that was wrong, gets the same answers and rows as who always looks.
+
 The functions take a synchronous SQLAlchemy `Connection` inside a transaction; on SQLite it is the writer's own, on PostgreSQL
 asyncpg behind `AsyncConnection.run_sync`.
 """
@@ -10,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op
@@ -36,16 +39,27 @@ _PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE, t.CURSOR, t.
 """In this order, so that two writers on PostgreSQL lock alike. Parts have a statement of their own."""
 
 
+class NotAllNew(Exception):
+    """A message that was taken for new may not be: nothing of the batch may be stored, and it is to be decided with a look at what there is."""
+
+
 def carry_out(
-    conn: Connection, ops: Sequence[tuple[Op[object], object]], who: Who, owned: Owned | None = None
+    conn: Connection,
+    ops: Sequence[tuple[Op[object], object]],
+    who: Who,
+    owned: Owned | None = None,
+    *,
+    trusting: bool = False,
 ) -> list[Outcome]:
     """Read the facts, decide each operation in order, write what they changed. One transaction is open on `conn`.
 
-    What `owned` has kept is not read; it notes what there is when this is committed.
+    What `owned` has kept is not read; it notes what there is when this is committed. Nearly every message is new, and the index of their keys
+    says if one is not: who is `trusting` asks nothing before, and raises `NotAllNew` where what is stored may decide.
     """
     wanted = Needs()
     for op, _ in ops:
         op.need(wanted)
+    wanted.trusting = trusting and bool(wanted.messages)
     facts = _load(conn, wanted, who, owned)
     facts.offered = {piece.digest: piece for op, _ in ops for piece in op.cut_out()}
     outcomes: list[Outcome] = []
@@ -53,8 +67,15 @@ def carry_out(
         try:
             outcomes.append((op.decide(facts, previous), None))
         except StoreError as refusal:
+            if wanted.trusting:
+                raise NotAllNew from refusal
             outcomes.append((None, refusal))
-    _store(conn, facts)
+    try:
+        _store(conn, facts)
+    except IntegrityError as error:
+        if wanted.trusting:
+            raise NotAllNew from error
+        raise
     if owned is not None:
         owned.note(facts)
     return outcomes

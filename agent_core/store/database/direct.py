@@ -62,6 +62,16 @@ def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list
         raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
 
 
+def prepare(statement: UpdateBase, names: tuple[str, ...], dialect: Dialect) -> None:
+    """Make the text with which `do` is going to say it for rows of these names. From any thread."""
+    _change(statement, names, dialect)
+
+
+def prepare_question(query: Select[*tuple[Any, ...]], keys: int, dialect: Dialect) -> None:
+    """The same of what `found` asks for so many keys, each of them one value."""
+    _question(query, keys, 0, dialect)
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A query as the driver takes it: its keys stand between values that are always the same."""

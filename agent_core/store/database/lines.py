@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.engine import Dialect
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
@@ -141,6 +142,10 @@ class SqliteLine:
     @property
     def shown(self) -> str:
         return self._place.shown
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._engine.dialect
 
     async def open(self) -> None:
         await self._run(self._open)

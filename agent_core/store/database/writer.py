@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
 import structlog
@@ -25,7 +26,7 @@ from agent_core.records import dataclass
 from agent_core.retry import STORAGE_REOPENED
 from agent_core.store.batch.facts import Op
 from agent_core.store.batch.owned import Owned
-from agent_core.store.batch.transaction import Outcome, carry_out
+from agent_core.store.batch.transaction import NotAllNew, Outcome, carry_out
 from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import Line
 from agent_core.store.database.ownership import Who
@@ -274,12 +275,19 @@ class Writer:
     async def _attempt(self, batch: Sequence[_Queued]) -> list[Outcome]:
         """Carry out and commit once. Before that the operations' `previous` answers are the ones to stand by."""
         outcomes: list[Outcome] = []
+        ops = [(item.op, item.previous) for item in batch]
 
-        def body(conn: Connection) -> None:
-            outcomes[:] = carry_out(conn, [(item.op, item.previous) for item in batch], self._who, self._owned)
+        def body(conn: Connection, *, trusting: bool = False) -> None:
+            outcomes[:] = carry_out(conn, ops, self._who, self._owned, trusting=trusting)
 
         try:
-            await self._line.transact(body)
+            try:
+                # Where others write, too, each looks; and what may have been stored by an earlier attempt is not new.
+                await self._line.transact(
+                    partial(body, trusting=self._owned is not None and all(said is None for _, said in ops))
+                )
+            except NotAllNew:
+                await self._line.transact(body)
         except Exception as error:
             self._forget()
             if blame(error) in (Blame.STORAGE, Blame.ROWS):

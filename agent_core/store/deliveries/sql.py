@@ -24,7 +24,7 @@ _PART = select(*(bindparam(column.name, type_=column.type) for column in _GIVEN)
 
 
 @cache
-def _put(dialect: str) -> Insert:
+def put(dialect: str) -> Insert:
     made = inserting(t.deliveries, dialect)
     made = made.from_select(_GIVEN, _PART, include_defaults=False)
     fixed = {*t.PART.identity, "id", "session", "suspicion"}
@@ -39,4 +39,4 @@ def _put(dialect: str) -> Insert:
 def store(conn: Connection, facts: Facts) -> None:
     """Parts as they are to be."""
     if parts := facts.puts.get(t.PART):
-        do(conn, _put(conn.dialect.name), [t.PART.values(one.row, **one.more) for one in parts.values()])
+        do(conn, put(conn.dialect.name), [t.PART.values(one.row, **one.more) for one in parts.values()])

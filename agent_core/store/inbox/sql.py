@@ -30,13 +30,13 @@ OF_TURN = and_(
     t.inbox.c.turn == t.turns.c.turn,
 )
 """A message and the turn that began with it."""
-_BY_ID = (
+BY_ID = (
     MESSAGES.where(t.inbox.c.id.in_(bindparam("keys", expanding=True)))
     .order_by(t.inbox.c.id)
     .with_for_update(key_share=True, of=t.inbox)
 )
 _BY_KEY = MESSAGES.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
-_HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
+HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
 _NEXT_IDS = text(
     "SELECT nextval(CAST(pg_get_serial_sequence('inbox', 'id') AS regclass)) FROM generate_series(1, :count)"
 )
@@ -45,8 +45,9 @@ _NEXT_IDS = text(
 
 def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Messages by their numbers and by their platforms' keys, and numbers for those that are new."""
-    by_id = ((_BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
-    by_key = ((_BY_KEY, list(keys)) for keys in padded(wanted.messages | wanted.rewordings))
+    by_id = ((BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
+    named = wanted.rewordings if wanted.trusting else wanted.messages | wanted.rewordings
+    by_key = ((_BY_KEY, list(keys)) for keys in padded(named))
     for statement, keys in (*by_id, *by_key):
         for row in direct.found(conn, statement, keys):
             found = t.MESSAGE.make(row)
@@ -63,7 +64,7 @@ def _free_ids(conn: Connection, count: int, highest: int | None) -> list[int]:
     if count == 0:
         return []
     if conn.dialect.name == "sqlite":
-        highest = int(direct.found(conn, _HIGHEST_ID)[0][0]) if highest is None else highest
+        highest = int(direct.found(conn, HIGHEST_ID)[0][0]) if highest is None else highest
         return list(range(highest + count, highest, -1))
     return sorted(conn.execute(_NEXT_IDS, {"count": count}).scalars(), reverse=True)
 

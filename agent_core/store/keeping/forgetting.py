@@ -23,7 +23,7 @@ from agent_core.store.keeping.retaining import drop_journals
 from agent_core.store.keeping.rows import ForgetRow
 from agent_core.store.memory.sql import of_scope
 from agent_core.store.people.rows import PersonState
-from agent_core.store.turns.rows import FORGOTTEN, TurnState
+from agent_core.store.turns.rows import FORGOTTEN, TurnState, timed
 
 Account = tuple[str, str]
 """(account, the person's id in it)"""
@@ -329,9 +329,9 @@ def blank_summaries(rows: Collection[int]) -> Callable[[Connection], int]:
 
     def body(conn: Connection) -> int:
         count = 0
-        query = select(_j.id, _j.body).where(_j.id.in_([*rows]))
-        for row, stored in conn.execute(query).all():
-            old = bytes(stored)
+        query = select(_j.id, _j.body, _j.at).where(_j.id.in_([*rows]))
+        for row, stored, at in conn.execute(query).all():
+            old = timed(bytes(stored), at)
             pieces.release(conn, [old])
             event = orjson.loads(old) if old.startswith(b"{") else {"at": 0, "kept_turns": 0}
             made = orjson.dumps(event | {"summary": SUMMARY})

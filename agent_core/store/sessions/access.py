@@ -16,7 +16,7 @@ from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions import upkeep
 from agent_core.store.sessions.ops import Claim, Respond
 from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionFigures, SessionRow
-from agent_core.store.turns.rows import ROWS_A_TURN, TurnState
+from agent_core.store.turns.rows import ROWS_A_TURN, TurnState, timed
 
 if TYPE_CHECKING:
     from agent_core.store.sessions.copies import SessionCopy
@@ -60,14 +60,14 @@ class SessionReads(StoreReading):
         )
         j = t.journal.c
         query = (
-            select(known.c.key, known.c.session, known.c.at, j.kind, j.body)
+            select(known.c.key, known.c.session, known.c.at, j.kind, j.body, j.at)
             .join(t.turns, and_(u.session == known.c.session, u.number == known.c.first))
             .join(t.journal, j.id == u.first_message * ROWS_A_TURN)
             .order_by(known.c.at.desc(), known.c.key)
             .limit(limit)
         )
         rows = await self._asks.all(query)
-        bodies = await self._asks.whole([bytes(row[4]) for row in rows])
+        bodies = await self._asks.whole([timed(bytes(row[4]), row[5]) for row in rows])
         return [ConversationRow(r[0], r[1], r[2], r[3], body) for r, body in zip(rows, bodies, strict=True)]
 
     async def named(

@@ -26,12 +26,12 @@ _last_number = (
     .scalar_subquery()
 )
 _SESSION = t.SESSION.query.add_columns(_last_number, _open_turn)
-_BY_ID = (
+BY_ID = (
     _SESSION.where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
     .order_by(t.sessions.c.session)
     .with_for_update(key_share=True, of=t.sessions)
 )
-_BY_KEY = _SESSION.where(t.NAMED, t.sessions.c.key.in_(bindparam("keys", expanding=True)))
+BY_KEY = _SESSION.where(t.NAMED, t.sessions.c.key.in_(bindparam("keys", expanding=True)))
 _TOUCH = (
     update(t.nodes)
     .where(t.nodes.c.node == bindparam("which"))
@@ -43,7 +43,7 @@ _TOUCH = (
 def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> None:
     """Sessions by their ids and by their keys, and which of their owners are dead where that matters."""
     named = {key for key in wanted.session_keys if not key.startswith(ONCE)}
-    for statement, names in ((_BY_ID, sorted(wanted.sessions)), (_BY_KEY, named)):
+    for statement, names in ((BY_ID, sorted(wanted.sessions)), (BY_KEY, named)):
         for keys in padded(names):
             for row in direct.found(conn, statement, keys):
                 # A session found both by its id and by its key must be one record.

@@ -27,6 +27,7 @@ from agent_core.store.turns.rows import (
     TurnRow,
     TurnState,
     Usage,
+    timed,
 )
 from agent_core.store.webhooks.rows import HookRow
 
@@ -46,7 +47,7 @@ class TurnReads(StoreReading):
             t.EVENT.query.select_from(t.turns.join(t.journal, t.rows_of_turn())).where(*mine).order_by(t.journal.c.id)
         )
         rows = await self._asks.made(query, t.EVENT.make)
-        bodies = await self._asks.whole([row.body for row in rows])
+        bodies = await self._asks.whole([timed(row.body, row.at) for row in rows])
         return [replace(row, body=body) for row, body in zip(rows, bodies, strict=True)]
 
     async def one(self, turn: str) -> TurnRow | None:
@@ -83,9 +84,9 @@ class TurnReads(StoreReading):
         j = t.journal.c
         first = t.turns.join(t.journal, j.id == t.turns.c.first_message * ROWS_A_TURN)
         rows = await self._asks.all(
-            select(t.turns.c.turn, j.kind, j.body).select_from(first).where(t.turns.c.turn.in_(turns))
+            select(t.turns.c.turn, j.kind, j.body, j.at).select_from(first).where(t.turns.c.turn.in_(turns))
         )
-        bodies = await self._asks.whole([bytes(row[2]) for row in rows])
+        bodies = await self._asks.whole([timed(bytes(row[2]), row[3]) for row in rows])
         return {str(row[0]): (str(row[1]), body) for row, body in zip(rows, bodies, strict=True)}
 
     async def calls(self, turn: str) -> list[ToolCallRow]:
@@ -145,11 +146,11 @@ class TurnReads(StoreReading):
         j = t.journal.c
         for first in range(0, len(turns), TURNS_A_QUERY):
             mine = t.turns.c.turn.in_(turns[first : first + TURNS_A_QUERY])
-            told = select(t.turns.c.turn, j.kind, j.body).select_from(t.turns.join(t.journal, t.rows_of_turn()))
+            told = select(t.turns.c.turn, j.kind, j.body, j.at).select_from(t.turns.join(t.journal, t.rows_of_turn()))
             query = told.where(mine).order_by(t.turns.c.turn, j.seq)
             rows = await self._asks.all(query)
-            bodies = await self._asks.whole([bytes(row[2]) for row in rows])
-            for (turn, kind, _), body in zip(rows, bodies, strict=True):
+            bodies = await self._asks.whole([timed(bytes(row[2]), row[3]) for row in rows])
+            for (turn, kind, _, _), body in zip(rows, bodies, strict=True):
                 found.setdefault(turn, []).append((kind, body))
         return found
 

@@ -40,6 +40,7 @@ from agent_core.store.turns.rows import (
     ToolCallRow,
     TurnRow,
     TurnState,
+    untimed,
 )
 from agent_core.store.webhooks.ops import hooks_bytes, tell
 from agent_core.store.webhooks.rows import HookRow
@@ -297,7 +298,7 @@ def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> lis
 
 def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
     for row in rows:
-        facts.add(t.EVENT, row, id=t.row_id(turn.row.first_message, row.seq), epoch=epoch)
+        facts.add(t.EVENT, untimed(row), id=t.row_id(turn.row.first_message, row.seq), epoch=epoch)
         facts.journal[turn.row.turn, row.seq] = row
         turn.last_seq = row.seq
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, TurnFact
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
 from agent_core.store.inbox.sql import OF_TURN
+from agent_core.store.turns.rows import timed
 
 _last_row = select(t.journal.c.seq).where(t.rows_of_turn()).order_by(t.journal.c.id.desc()).limit(1)
 _last_seq = func.coalesce(_last_row.correlate(t.turns).scalar_subquery(), -1)
-_TURNS = t.TURN.query.add_columns(_last_seq).where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
+TURNS = t.TURN.query.add_columns(_last_seq).where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
 _CALLS = t.CALL.query.where(among((t.tool_calls.c.turn, t.tool_calls.c.call), bindparam("keys", expanding=True)))
 _JOURNAL = t.EVENT.query.add_columns(t.journal.c.id).where(t.journal.c.id.in_(bindparam("keys", expanding=True)))
 _INPUTS = (
@@ -26,7 +28,7 @@ _INPUTS = (
 def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Turns and calls; of journals and inputs only what is stored and is brought again: only that needs its content compared."""
     for keys in padded(wanted.turns):
-        for row in direct.found(conn, _TURNS, keys):
+        for row in direct.found(conn, TURNS, keys):
             found = t.TURN.make(row)
             facts.turns[found.turn] = TurnFact(found, found, row[-1])
     for keys in padded(wanted.calls):
@@ -38,7 +40,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     for keys in padded(again):
         for row in direct.found(conn, _JOURNAL, keys):
             event = t.EVENT.make(row)
-            facts.journal[again[row[-1]], event.seq] = event
+            facts.journal[again[row[-1]], event.seq] = changed(event, body=timed(event.body, event.at))
     started = wanted.starts & facts.turns.keys()
     inputs: dict[str, set[int]] = {turn: set() for turn in started}
     for keys in padded(started):
