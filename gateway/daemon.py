@@ -53,6 +53,7 @@ from gateway.later.followups import FollowUpsHere
 from gateway.later.parts import Later
 from gateway.later.reminders import time_tools
 from gateway.later.tasks import TaskLimits, Tasks
+from gateway.laws.watch import LawWatch
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
@@ -188,15 +189,16 @@ async def serving(
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
-        alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, hooks)
+        laws = LawWatch(config.storage.url or paths.database, config.audit, clock)
+        alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, laws, hooks)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
         metrics.read_from(
             GatewayParts(
-                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
+                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, laws, hooks
             )
         )  # fmt: skip
-        others = (keeper.aside, soundness, hooks, servers, shell)
+        others = (keeper.aside, soundness, laws, hooks, servers, shell)
         look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
@@ -207,6 +209,7 @@ async def serving(
         await stack.enter_async_context(quotas.running())
         await stack.enter_async_context(alerter.running())
         await stack.enter_async_context(soundness.running())
+        await stack.enter_async_context(laws.running())
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 
@@ -543,6 +546,7 @@ def _alerter(
     keeper: Keeper,
     quotas: Quotas,
     soundness: SoundnessWatch,
+    laws: LawWatch,
     hooks: HookSender | None,
 ) -> Alerter:
     operators, rules = config.operators, config.budgets.rules()
@@ -561,6 +565,7 @@ def _alerter(
         hub.slots.oldest_seconds,
         soundness.words,
         quotas.words,
+        laws.words,
         hooks.troubles if hooks is not None else tuple,
         hooks.alerted if hooks is not None else None,
     )

@@ -22,6 +22,8 @@ from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState
 
+AROUND = 1_000
+"""So far from those that a turn says it began with, messages are looked for that say the same of it."""
 OPEN_MOST = 500
 """So many open turns, and so many waiting messages, are looked at in one pass."""
 
@@ -131,8 +133,8 @@ class EvidenceReads(StoreReading):
 
     async def known(self, turns: Sequence[str]) -> frozenset[str]:
         """Those of these turns that are there."""
-        found = await self._asks.all(select(_u.turn).where(_u.turn.in_(sorted(set(turns))))) if turns else []
-        return frozenset(str(row[0]) for row in found)
+        query = select(_u.turn).where(_u.turn.in_(sorted(set(turns))))
+        return frozenset(str(row[0]) for row in await self._asks.all(query))
 
     async def of_turn(self, turn: TurnRow) -> TurnEvidence:
         """All that is stored of a turn. A journal that cannot be read is told as such."""
@@ -144,9 +146,17 @@ class EvidenceReads(StoreReading):
             journal = await self._journal(turn)
         except Damaged as error:
             unreadable = str(error)
-        taken = t.MESSAGE.query.where(_i.session == turn.session, _i.turn == turn.turn)
-        between = t.MESSAGE.query.where(_i.id.in_([turn.first_message, turn.last_message]))
-        rows = await self._asks.made(taken.union(between).limit(OPEN_MOST), t.MESSAGE.make)
+        # By their numbers: who looks for a turn's name among the messages of a long conversation reads them all.
+        rows = await self._asks.made(
+            t.MESSAGE.query.where(
+                _i.id.in_([turn.first_message, turn.last_message])
+                | and_(
+                    _i.session == turn.session, _i.turn == turn.turn,
+                    _i.id >= turn.first_message - AROUND, _i.id <= max(turn.last_message, turn.first_message) + AROUND,
+                )
+            ).limit(OPEN_MOST),
+            t.MESSAGE.make,
+        )  # fmt: skip
         calls = await self._asks.made(t.CALL.query.where(t.tool_calls.c.turn == turn.turn), t.CALL.make)
         return TurnEvidence(
             turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
@@ -237,12 +247,15 @@ class EvidenceReads(StoreReading):
         query = t.SCHEDULE.query.where(c.state == ScheduleState.ACTIVE.value, c.next_at < before)
         return await self._asks.made(query.order_by(c.next_at).limit(OPEN_MOST), t.SCHEDULE.make)
 
-    async def last_at(self) -> int:
-        """The latest time that is stored of messages and turns, ms."""
-        heard = select(_i.received_at).order_by(_i.id.desc()).limit(1)
-        closed = select(func.max(_u.closed_at)).where(_u.state == TurnState.CLOSED.value)
-        found = [row[0] for query in (heard, closed) for row in await self._asks.all(query)]
-        return max((int(one) for one in found if one is not None), default=0)
+    async def numbers_before(self, at: int) -> tuple[int, int]:
+        """The numbers of the last message and of the last part that were there at a time, as far as the newest thousand tell."""
+        heard = select(_i.id, _i.received_at).order_by(_i.id.desc()).limit(1_000).subquery()
+        shown = select(_d.id, _d.at).order_by(_d.id.desc()).limit(1_000).subquery()
+        found: list[int] = []
+        for newest, when in ((heard, heard.c.received_at), (shown, shown.c.at)):
+            least = select(func.coalesce(func.min(newest.c.id), 1) - 1).where(when >= at)
+            found.append(int((await self._asks.all(least))[0][0]))
+        return found[0], found[1]
 
 
 def _answers(inbox: int) -> list[str]:

@@ -20,6 +20,7 @@ from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow
 from gateway.chats.platforms import Platforms
 from gateway.config.model import REHEARSAL_LABEL
+from gateway.laws.watch import LawWatch
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
 from gateway.observe.health import Health
@@ -53,6 +54,7 @@ class Look:
     """Whom turns ask, in order."""
     asides: PutAside
     soundness: SoundnessWatch
+    laws: LawWatch
     webhooks: HookSender | None = None
     servers: McpServers | None = None
     shell: ShellTools | None = None
@@ -106,6 +108,7 @@ class Look:
                 {"schedule": name, "words": words} for name, words in self.asides.schedules.items()
             ],
             "soundness": self.soundness.status(),
+            "audit": self.laws.status(),
             "cannot_be_set_aside": {**self.asides.stuck},
             "mcp": self.servers.status() if self.servers is not None else [],
             "shell": self.shell.status() if self.shell is not None else None,

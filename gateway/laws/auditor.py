@@ -164,7 +164,7 @@ class Auditor:
         beside = [one for one in page if one.row.origin not in known]  # those of turns are looked at with their turns
         found = [*doubled(page, others), *of_files(beside, _on_disk)]
         for one in beside:
-            found += [*of_part(one, self.moment), *waits(one, one.row.at, self.moment)]
+            found += [*of_part(one), *waits(one, one.row.at, self.moment)]
             found += orphan(one) if one.row.origin.startswith(TURNS) else ()
         return found
 

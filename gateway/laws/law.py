@@ -171,3 +171,9 @@ class Moment:
         if newest is None or node is None:
             return 0
         return newest.started_at if node != newest.node else (newest.ended_at or newest.started_at)
+
+
+MENDS = frozenset({
+    Law.STRANDED, Law.UNCLAIMED, Law.OVERDUE, Law.UNDELIVERED, Law.NO_FILE, Law.NOT_FIRED, Law.SPENT, Law.HELD, Law.OVERTAKEN,
+})  # fmt: skip
+"""What is over when a later look does not find it: it is of what is open, and that is looked at each time."""

@@ -70,9 +70,11 @@ def _taken(seen: MessageEvidence) -> Iterator[Breach]:
     if turn is None:
         whose = f"turn {message.turn}, which is not there" if message.turn else "a turn, and does not say which"
         yield _of(seen, Law.LOST, f"Message {message.id} is taken by {whose}.")
-    elif turn.session != message.session or not turn.first_message <= message.id <= turn.last_message:
-        if turn.first_message > 0 and turn.last_message > 0:  # earlier versions did not say which was the last
-            yield _of(seen, Law.LOST, f"Message {message.id} is taken by turn {turn.turn}, which does not know it.")
+        return
+    known = turn.session == message.session and turn.first_message <= message.id <= turn.last_message
+    # Earlier versions did not say which message was the last.
+    if not known and turn.first_message > 0 and turn.last_message > 0:
+        yield _of(seen, Law.LOST, f"Message {message.id} is taken by turn {turn.turn}, which does not know it.")
 
 
 def _done(seen: MessageEvidence, moment: Moment) -> Iterator[Breach]:
@@ -96,7 +98,9 @@ def _dropped(seen: MessageEvidence) -> Iterator[Breach]:
         return
     try:
         if chat_of(message.body) is not None:
-            yield _of(seen, Law.UNTOLD, f"Message {message.id} was given up ({message.reason}), and its chat was not told.")
+            yield _of(
+                seen, Law.UNTOLD, f"Message {message.id} was given up ({message.reason}), and its chat was not told."
+            )
     except UnreadableMessage:
         return
 
@@ -141,11 +145,12 @@ def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str 
 
 
 def of_times(overdue: Collection[ScheduleRow], moment: Moment) -> Iterator[Breach]:
-    """What is due is claimed, by a gateway that runs."""
+    """What is due is claimed soon after, or after the start of the gateway that runs."""
     newest = moment.newest
-    up_since = newest.started_at if newest is not None and newest.ended_at is None and moment.runs is not False else moment.now
+    runs = newest is not None and newest.ended_at is None and moment.runs is not False
+    up_since = newest.started_at if newest is not None and runs else 0
     for one in overdue:
         due = max(one.next_at or 0, up_since)
         if moment.now - due > moment.late:
-            words = f"What was due in schedule {one.schedule} {(moment.now - (one.next_at or 0)) // 60_000} min ago has not happened."
+            words = f"What was due in schedule {one.schedule} {(moment.now - (one.next_at or 0)) // 60_000} min ago has not happened.{moment.idle}"
             yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.next_at or 0)

@@ -35,11 +35,17 @@ _WORDS = (ContentKind.TEXT, ContentKind.NOTICE)
 _COMPARED = (*TEXTS, BubbleKind.NOTICE, BubbleKind.NOTE)
 
 
-def of_part(part: KeptPart, moment: Moment, chat: str = "") -> Iterator[Breach]:
+def of_part(part: KeptPart, chat: str = "") -> Iterator[Breach]:
     """The laws that one part breaks, whatever it belongs to."""
     row, where = part.row, part.row.key
     if want_hash(row.want) != row.want_hash:
-        yield Breach(Law.CHANGED, f"The content of part {where} is not the one that was stored with its fingerprint.", where, chat, row.at)
+        yield Breach(
+            Law.CHANGED,
+            f"The content of part {where} is not the one that was stored with its fingerprint.",
+            where,
+            chat,
+            row.at,
+        )
     receipt = row.platform_id or ""
     if row.state is DeliveryState.SENT and not row.gone and row.final and (not receipt or receipt.startswith(GROWS)):
         words = "has no receipt" if not receipt else "has the receipt of one that was not finished"
@@ -83,13 +89,15 @@ def orphan(part: KeptPart) -> Iterator[Breach]:
 def of_shown(seen: TurnEvidence, moment: Moment) -> list[Breach]:
     """The laws that a closed turn breaks by what its chat shows."""
     turn, chat = seen.turn, seen.session.key if seen.session is not None else ""
-    found = [one for part in seen.parts for one in of_part(part, moment, chat)]
+    found = [one for part in seen.parts for one in of_part(part, chat)]
     if turn.state is not TurnState.CLOSED or turn.closed_at is None:
         return found
     found += [one for part in seen.parts for one in waits(part, turn.closed_at, moment, chat)]
     if turn.removed == FORGOTTEN or moment.now - turn.closed_at > KEPT_MS:
         return found
-    unfinished = [one for one in seen.parts if not one.row.final and not one.row.gone and one.row.state is DeliveryState.SENT]
+    unfinished = [
+        one for one in seen.parts if not one.row.final and not one.row.gone and one.row.state is DeliveryState.SENT
+    ]
     if unfinished and moment.now - turn.closed_at > moment.late:
         words = f"Part {unfinished[0].row.key} is recorded as delivered on its way, and its turn has ended."
         found.append(breach(seen, Law.UNDELIVERED, words))
@@ -192,9 +200,13 @@ def _same_words(
         words = f"Of {bubble} of turn {turn}, part {missing[0]} of {len(wanted)} is not there."
         yield breach(seen, Law.GAP, words)
     elif sorted(said) == sorted(shows):
-        yield breach(seen, Law.MISPLACED, f"The parts of {bubble} of turn {turn} are in another order than the turn said them.")
+        yield breach(
+            seen, Law.MISPLACED, f"The parts of {bubble} of turn {turn} are in another order than the turn said them."
+        )
     else:
-        words = f"{bubble} of turn {turn} is shown in other words than the turn said: {len(shows)} words for {len(said)}."
+        words = (
+            f"{bubble} of turn {turn} is shown in other words than the turn said: {len(shows)} words for {len(said)}."
+        )
         yield breach(seen, Law.OTHER_WORDS, words)
 
 
@@ -203,12 +215,14 @@ def _said(contents: Sequence[Content]) -> list[str]:
     return [word for one in contents for word in _WORD.findall(one.body.text + " " + one.file_text)]
 
 
-def _in_order(
-    seen: TurnEvidence, wanted: Sequence[str], there: Mapping[str, Sequence[KeptPart]]
-) -> Iterator[Breach]:
+def _in_order(seen: TurnEvidence, wanted: Sequence[str], there: Mapping[str, Sequence[KeptPart]]) -> Iterator[Breach]:
     """What stands there has its places in the order in which it was wanted."""
     standing = [(bubble, [one for one in there.get(bubble, ()) if _stands(one)]) for bubble in wanted]
-    placed = [(bubble, max(one.row.place for one in parts), min(one.row.place for one in parts)) for bubble, parts in standing if parts]
+    placed = [
+        (bubble, max(one.row.place for one in parts), min(one.row.place for one in parts))
+        for bubble, parts in standing
+        if parts
+    ]
     for (one, last, _), (other, _, first) in pairwise(placed):
         if first < last:
             words = f"{other} of turn {seen.turn.turn} has its place before {one}, which was said first."

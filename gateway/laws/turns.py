@@ -58,14 +58,20 @@ def _messages(seen: TurnEvidence, moment: Moment) -> Iterator[Breach]:
             yield breach(seen, Law.LOST, f"The message {number} with which turn {turn.turn} began is not there.")
         elif message.turn != turn.turn:
             whose = message.turn or "no turn"
-            yield breach(seen, Law.LOST, f"Turn {turn.turn} began with message {number}, which says that {whose} has it.")
+            yield breach(
+                seen, Law.LOST, f"Turn {turn.turn} began with message {number}, which says that {whose} has it."
+            )
     for message in seen.messages:
         if message.session != turn.session:
             yield breach(seen, Law.LOST, f"Message {message.id} of turn {turn.turn} is of another conversation.")
         if message.turn == turn.turn and not turn.first_message <= message.id <= turn.last_message:
-            yield breach(seen, Law.LOST, f"Message {message.id} says that turn {turn.turn} has it, which does not know it.")
+            yield breach(
+                seen, Law.LOST, f"Message {message.id} says that turn {turn.turn} has it, which does not know it."
+            )
         if message.turn == turn.turn and message.state.value not in ("taken", "done"):
-            yield breach(seen, Law.LOST, f"Message {message.id} of turn {turn.turn} is marked as {message.state.value}.")
+            yield breach(
+                seen, Law.LOST, f"Message {message.id} of turn {turn.turn} is marked as {message.state.value}."
+            )
 
 
 def _place(seen: TurnEvidence) -> Iterator[Breach]:
@@ -127,7 +133,9 @@ def _journal(seen: TurnEvidence) -> Iterator[Breach]:
     turn, rows = seen.turn, seen.journal
     if turn.removed:
         if turn.removed == FORGOTTEN and rows:
-            yield breach(seen, Law.UNREADABLE, f"Turn {turn.turn} is forgotten, and {len(rows)} rows of its journal are there.")
+            yield breach(
+                seen, Law.UNREADABLE, f"Turn {turn.turn} is forgotten, and {len(rows)} rows of its journal are there."
+            )
         return
     if seen.unreadable:
         yield breach(seen, Law.UNREADABLE, f"The journal of turn {turn.turn} cannot be read: {seen.unreadable}")
@@ -136,7 +144,9 @@ def _journal(seen: TurnEvidence) -> Iterator[Breach]:
         yield breach(seen, Law.HOLE, f"Turn {turn.turn} has no journal.")
         return
     if (hole := _hole(turn, rows)) is not None:
-        yield breach(seen, Law.HOLE, f"Row {hole} of the journal of turn {turn.turn} is not there, or not in its place.")
+        yield breach(
+            seen, Law.HOLE, f"Row {hole} of the journal of turn {turn.turn} is not there, or not in its place."
+        )
         return
     try:
         events = [decode(one.row.kind, one.row.body) for one in rows]

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from agent_core.store.store import Store
     from gateway.chats.supervisor import Supervisor
     from gateway.delivery.outbox import Outbox
+    from gateway.laws.watch import LawWatch
     from gateway.limits.quotas import Quotas
     from gateway.observe.alerting import Alerter
     from gateway.observe.health import Health
@@ -82,6 +83,7 @@ class GatewayParts:
     soundness: SoundnessWatch
     quotas: Quotas
     loop: LoopWatch
+    laws: LawWatch
     webhooks: HookSender | None = None
 
 
@@ -389,6 +391,11 @@ OURS: tuple[Metric, ...] = (
     _gauge("outspoken_storage_damaged",
            "What is damaged of the database: complaints of the last look through it, and conversations that were set aside within a day as not readable.",
            lambda p: [(p.soundness.places() + p.keeper.aside.recent(),)]),
+    _gauge("outspoken_audit_findings",
+           "At how many places what is stored breaks a law, as of the auditor's last look (docs/audit.md).",
+           lambda p: [(count, law.value) for law, count in p.laws.counts().items()], "law"),
+    _gauge("outspoken_audit_looked_timestamp_seconds", "When the auditor has ended its last look; 0 if there was none yet.",
+           lambda p: [(p.laws.at / 1000,)], unwatched=True),
     _gauge("outspoken_unclaimed", "What an earlier process left and nobody has taken up yet.",
            lambda p: [(p.keeper.unclaimed()[kind], kind.value) for kind in Left], "left", unwatched=True),
     _gauge("outspoken_unclaimed_late", "The same, for longer than 30 s.",

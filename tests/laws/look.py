@@ -11,7 +11,7 @@ from gateway.laws.law import LATE_MS, Breach, Moment
 from gateway.version import program_version
 
 
-async def audited(where: str | Path, *, late_ms: int = LATE_MS, now: int = 0, runs: bool | None = None) -> Audited:
+async def audited(where: str | Path, *, late_ms: int = LATE_MS, now: int = 0, runs: bool | None = False) -> Audited:
     """A look at the whole database, without a second one at what is broken: nobody else is at work."""
     async with open_reads(where) as reads:
         nodes = tuple(await reads.evidence.nodes())
