@@ -53,7 +53,6 @@ from gateway.later.followups import FollowUpsHere
 from gateway.later.parts import Later
 from gateway.later.reminders import time_tools
 from gateway.later.tasks import TaskLimits, Tasks
-from gateway.laws.watch import LawWatch
 from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
@@ -61,6 +60,7 @@ from gateway.limits.rates import Doors, KeyMeters
 from gateway.limits.standing import Standings
 from gateway.observe.alerting import Alerter, Announcements
 from gateway.observe.health import Health, LifePhase, ModelWatch, Vitals
+from gateway.observe.lawwatch import LawWatch
 from gateway.observe.lifesign import signs_of_life
 from gateway.observe.metrics import Metrics
 from gateway.observe.metricscatalogue import GatewayParts, KnownAtStart
@@ -206,10 +206,8 @@ async def serving(
         hub.keep(warmed(client))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
-        await stack.enter_async_context(quotas.running())
-        await stack.enter_async_context(alerter.running())
-        await stack.enter_async_context(soundness.running())
-        await stack.enter_async_context(laws.running())
+        for one in (quotas, alerter, soundness, laws):
+            await stack.enter_async_context(one.running())
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 

@@ -10,7 +10,6 @@ from agent_core.store.apikeys.access import ApiKeyReads
 from agent_core.store.budgets.access import BudgetReads
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.deliveries.access import DeliveryReads
-from agent_core.store.evidence import EvidenceReads
 from agent_core.store.inbox.access import InboxReads
 from agent_core.store.inbox.unread import UnreadReads
 from agent_core.store.keeping.forgetting import Forgotten
@@ -49,8 +48,6 @@ class Reads:
     """Conversations that were set aside, because they cannot be read."""
     overview: Overview
     """What the operators' console shows: the latest of everything."""
-    evidence: EvidenceReads
-    """The rows themselves, for who audits them."""
     retaining: Retaining
     """What may be removed."""
     forgotten: Forgotten
@@ -81,7 +78,6 @@ def reads_of(asks: StoreAsks) -> Reads:
         left=LeftBehind(asks),
         asides=AsideReads(asks),
         overview=Overview(asks),
-        evidence=EvidenceReads(asks),
         retaining=Retaining(asks),
         forgotten=Forgotten(asks),
         hooks=HookReads(asks),

@@ -51,7 +51,6 @@ from agent_core.store.errors import (
     StorageUnavailable,
     StoreError,
 )
-from agent_core.store.evidence import EvidenceReads
 from agent_core.store.inbox.access import Inbox
 from agent_core.store.inbox.unread import UnreadStore
 from agent_core.store.keeping.forgetting import Forgotten
@@ -215,7 +214,6 @@ def store_of(asks: StoreAsks, node: Node) -> Store:
         asides=Asides(asks, node),
         keeping=Keeping(asks, node),
         overview=Overview(asks),
-        evidence=EvidenceReads(asks),
         retaining=Retaining(asks),
         forgotten=Forgotten(asks),
         hooks=Hooks(asks, node),

@@ -214,5 +214,5 @@ class Audit(Section):
     """Seconds between two looks at what has happened since."""
     late_seconds: int = Field(default=300, ge=10, le=86_400)
     """Seconds for which a message may wait for its turn, and a part of an answer for its delivery, before that is told."""
-    hours: int = Field(default=24, ge=0, le=10_000)
+    hours: Annotated[int, Unit("hours")] = Field(default=24, ge=0, le=10_000)
     """Hours before a start that its first look goes back. The whole database: outspoken audit."""

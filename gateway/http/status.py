@@ -20,10 +20,10 @@ from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow
 from gateway.chats.platforms import Platforms
 from gateway.config.model import REHEARSAL_LABEL
-from gateway.laws.watch import LawWatch
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
 from gateway.observe.health import Health
+from gateway.observe.lawwatch import LawWatch
 from gateway.queues.queue import Running
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from agent_core.store.store import Store
     from gateway.chats.supervisor import Supervisor
     from gateway.delivery.outbox import Outbox
-    from gateway.laws.watch import LawWatch
     from gateway.limits.quotas import Quotas
     from gateway.observe.alerting import Alerter
     from gateway.observe.health import Health
+    from gateway.observe.lawwatch import LawWatch
     from gateway.observe.looplag import LoopWatch
     from gateway.recovery.keeper import Keeper
     from gateway.sessions.hub import Hub
@@ -205,6 +205,7 @@ LABELS: Mapping[str, str] = {
     "http_status": "of the answer; 401 and 403 are those of callers who may not",
     "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed, webhook, damage",
     "lane": "`normal`, `command` or `refused`",
+    "law": "the law that is broken, by its name in docs/audit.md",
     "left": "what was left: `conversation` (an open turn, or messages that wait), `command`, `delivery`",
     "measure": "`tokens` or `money`",
     "model": "the model's name",

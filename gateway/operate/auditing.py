@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from agent_core.ports import Clock
+from agent_core.store.evidence import EvidenceReads
 from agent_core.store.reading import open_reads
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
@@ -18,8 +19,9 @@ async def audited(config: Config, paths: Paths, clock: Clock, late_seconds: floa
     """Look at everything. Raises CannotOpen, StorageUnavailable: then nothing can be said."""
     holder = await asyncio.to_thread(holder_of_database, config, paths)
     async with open_reads(config.storage.url or paths.database) as reads:
-        nodes = await reads.evidence.nodes()
+        evidence = EvidenceReads(reads.asks)
+        nodes = await evidence.nodes()
         runs = None if holder is None else holder != 0
         late = round((config.audit.late_seconds if late_seconds is None else late_seconds) * 1000)
         moment = Moment(clock.now_ms(), tuple(nodes), late, program_version(), runs)
-        return await Auditor(reads.evidence, moment).run(Watermark())
+        return await Auditor(evidence, moment).run(Watermark())

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from agent_core.ports import SystemClock
+from agent_core.store.evidence import EvidenceReads
 from agent_core.store.reading import open_reads
 from gateway.config.limits import Audit
 from gateway.laws import words
 from gateway.laws.auditor import PAGE, Auditor, Watermark
 from gateway.laws.law import MENDS, Breach, Law, Moment
-from gateway.laws.watch import LawWatch
+from gateway.observe.lawwatch import LawWatch
 from gateway.version import program_version
 from tests.store.support import FakeClock, message, opened, started
 
@@ -53,7 +54,7 @@ async def test_only_what_is_broken_twice_is_told(tmp_path: Path) -> None:
                     db.execute("UPDATE inbox SET arrival = id")
                 return found
 
-        found = await Mended(reads.evidence, moment, again_seconds=0.0).run(Watermark())
+        found = await Mended(EvidenceReads(reads.asks), moment, again_seconds=0.0).run(Watermark())
     assert looks == 2
     assert Law.MISPLACED not in {one.law for one in found.breaches}
 
@@ -68,10 +69,10 @@ async def test_it_rests_between_its_pages_and_goes_on_where_it_was(tmp_path: Pat
 
     async with open_reads(where) as reads:
         moment = Moment(FakeClock().now, (), 10**12)
-        first = await Auditor(reads.evidence, moment, rest, again_seconds=0.0).run(Watermark())
+        first = await Auditor(EvidenceReads(reads.asks), moment, rest, again_seconds=0.0).run(Watermark())
         assert max(rests) == PAGE
         assert first.messages == PAGE + 5
-        again = await Auditor(reads.evidence, moment, rest, again_seconds=0.0).run(first.mark)
+        again = await Auditor(EvidenceReads(reads.asks), moment, rest, again_seconds=0.0).run(first.mark)
         assert again.messages == 0
 
 
@@ -117,13 +118,13 @@ async def test_one_that_is_switched_off_does_not_look(tmp_path: Path) -> None:
 async def test_it_cannot_write_and_holds_no_writer_up(where: str) -> None:
     async with opened(where) as store, open_reads(where) as reads:
         accepted = await store.inbox.accept(message("m1"))
-        moment = Moment(FakeClock().now, tuple(await reads.evidence.nodes()), 10**12, program_version())
+        moment = Moment(FakeClock().now, tuple(await EvidenceReads(reads.asks).nodes()), 10**12, program_version())
 
         async def rest(count: int) -> None:
             del count
             await store.inbox.accept(message("between", "chat2"))  # a writer gets through between its pages
 
-        found = await Auditor(reads.evidence, moment, rest, again_seconds=0.0).run(Watermark())
+        found = await Auditor(EvidenceReads(reads.asks), moment, rest, again_seconds=0.0).run(Watermark())
         assert found.messages >= 1
         with pytest.raises(Exception, match=r"(?i)read.?only|attempt to write"):
             await reads.asks.readers.run(
@@ -145,7 +146,9 @@ def test_its_exit_status_and_its_words_say_what_was_found(tmp_path: Path) -> Non
     done = outspoken(home, "audit")
     assert (done.returncode, "No law is broken" in done.stdout) == (0, True), done
     with closing(sqlite3.connect(home / "outspoken.db")) as db, db:
-        db.execute("INSERT INTO sessions (session, key, epoch, created_at, last_at) VALUES ('s_1', 'telegram/1/2//', 1, 0, 0)")
+        db.execute(
+            "INSERT INTO sessions (session, key, epoch, created_at, last_at) VALUES ('s_1', 'telegram/1/2//', 1, 0, 0)"
+        )
         db.execute(
             "INSERT INTO inbox (id, account, platform_key, session, arrival, lane, body, state, received_at) "
             "VALUES (1, 'telegram/1', 'k', 's_1', 1, 'normal', x'7b7d', 'new', 1000)"

@@ -21,11 +21,11 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.store.errors import CannotOpen, StorageUnavailable
 from gateway.config.limits import Audit
-from gateway.laws.law import MENDS, Breach, Law, Moment
 from gateway.version import program_version
 
 if TYPE_CHECKING:
     from gateway.laws.auditor import Watermark
+    from gateway.laws.law import Breach, Law
 
 log = structlog.get_logger("audit")
 
@@ -54,6 +54,8 @@ class LawWatch:
 
     def counts(self) -> Mapping[Law, int]:
         """How often each law is known to be broken."""
+        from gateway.laws.law import Law
+
         counted = Counter(one.law for one in self.known)
         return {law: counted[law] for law in Law}
 
@@ -98,17 +100,20 @@ class LawWatch:
 
     async def look(self) -> None:
         """One pass."""
+        from agent_core.store.evidence import EvidenceReads
         from agent_core.store.reading import open_reads
         from gateway.laws.auditor import Auditor, Watermark
+        from gateway.laws.law import MENDS, Moment
 
         async with open_reads(self._where) as reads:
-            now, nodes = self._clock.now_ms(), await reads.evidence.nodes()
+            evidence = EvidenceReads(reads.asks)
+            now, nodes = self._clock.now_ms(), await evidence.nodes()
             moment = Moment(now, tuple(nodes), self._rules.late_seconds * 1000, program_version(), runs=True)
             since = self._mark or Watermark(
                 (now - self._rules.hours * HOUR_MS, ""),
-                *await reads.evidence.numbers_before(now - self._rules.hours * HOUR_MS),
+                *await evidence.numbers_before(now - self._rules.hours * HOUR_MS),
             )
-            found = await Auditor(reads.evidence, moment, self._rest).run(since)
+            found = await Auditor(evidence, moment, self._rest).run(since)
         before = {one.key for one in self.known}
         kept = [one for one in self.known if one.law not in MENDS]
         fresh = [one for one in found.breaches if one.key not in {kept_one.key for kept_one in kept}]
