@@ -20,7 +20,7 @@ from agent_core.records import dataclass
 from agent_core.store.evidence import Cursor, EvidenceReads, KeptPart
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
-from gateway.laws.law import Breach, Moment
+from gateway.laws.law import Breach, Viewpoint
 from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_times
 from gateway.laws.shown import OPEN, doubled, of_part, of_shown, orphan, waits
 from gateway.laws.turns import of_turn
@@ -78,7 +78,7 @@ class Auditor:
     """One for each pass: the rows are looked at as of one moment."""
 
     reads: EvidenceReads
-    moment: Moment
+    moment: Viewpoint
     rest: Rest = no_rest
     again_seconds: float = AGAIN_SECONDS
 

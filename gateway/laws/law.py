@@ -132,7 +132,7 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Viewpoint:
     """When, and beside whom, the rows are looked at."""
 
     now: int

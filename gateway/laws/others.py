@@ -10,7 +10,7 @@ from agent_core.store.budgets.rows import ReservationState
 from agent_core.store.evidence import KeptPart, LedgerEvidence, MessageEvidence
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.schedules.rows import ScheduleRow
-from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Moment
+from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.laws.shown import OPEN
 from gateway.queues.inbox import NORMAL_LANE, NOT_OPENED, REFUSED_LANE, UnreadableMessage, chat_of
 from gateway.setaside.takeup import SET_ASIDE
@@ -19,7 +19,7 @@ MUST_BE_TOLD = (NOT_OPENED, SET_ASIDE)
 """Why messages are given up by the gateway itself, and not because somebody wanted it."""
 
 
-def of_message(seen: MessageEvidence, moment: Moment) -> Iterator[Breach]:
+def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """The laws that a message breaks."""
     message = seen.message
     if message.arrival != message.id:
@@ -46,7 +46,7 @@ def _of(seen: MessageEvidence, law: Law, what: str) -> Breach:
     return Breach(law, what, str(seen.message.id), chat, seen.message.received_at)
 
 
-def _waits(seen: MessageEvidence, moment: Moment) -> Iterator[Breach]:
+def _waits(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     message, session = seen.message, seen.session
     if message.turn is not None:
         words = f"Message {message.id} waits for a turn, and says that turn {message.turn} has it."
@@ -77,7 +77,7 @@ def _taken(seen: MessageEvidence) -> Iterator[Breach]:
         yield _of(seen, Law.LOST, f"Message {message.id} is taken by turn {turn.turn}, which does not know it.")
 
 
-def _done(seen: MessageEvidence, moment: Moment) -> Iterator[Breach]:
+def _done(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """Somebody's words are done by a turn that took them, by one that heard them, or by what a chat was told."""
     message = seen.message
     if message.turn is not None:
@@ -105,7 +105,7 @@ def _dropped(seen: MessageEvidence) -> Iterator[Breach]:
         return
 
 
-def of_ledger(seen: LedgerEvidence, moment: Moment) -> Iterator[Breach]:
+def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What is held is held for calls, and what calls used was spent."""
     held: Counter[tuple[str, int]] = Counter()
     spent: Counter[tuple[str, int]] = Counter()
@@ -144,7 +144,7 @@ def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str 
             yield Breach(Law.NO_FILE, words, one.row.key, chat, one.row.at)
 
 
-def of_times(overdue: Collection[ScheduleRow], moment: Moment) -> Iterator[Breach]:
+def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Breach]:
     """What is due is claimed soon after, or after the start of the gateway that runs."""
     newest = moment.newest
     runs = newest is not None and newest.ended_at is None and moment.runs is not False

@@ -23,7 +23,7 @@ from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
 from agent_core.store.evidence import KeptPart, TurnEvidence
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
 from agent_core.turn.view import TEXTS, BubbleKind, View, view
-from gateway.laws.law import KEPT_MS, Breach, Law, Moment
+from gateway.laws.law import KEPT_MS, Breach, Law, Viewpoint
 from gateway.laws.turns import breach, folded
 from gateway.queues.inbox import UnreadableMessage, chat_of
 
@@ -58,7 +58,7 @@ def of_part(part: KeptPart, chat: str = "") -> Iterator[Breach]:
         yield Breach(Law.GIVEN_UP, f"Part {where} was left out, and nobody wrote down why.", where, chat, row.at)
 
 
-def waits(part: KeptPart, since: int, moment: Moment, chat: str = "") -> Iterator[Breach]:
+def waits(part: KeptPart, since: int, moment: Viewpoint, chat: str = "") -> Iterator[Breach]:
     """The law of what is still to be delivered."""
     row = part.row
     if row.state in OPEN and moment.now - max(since, 0) > moment.late and not row.gone:
@@ -86,7 +86,7 @@ def orphan(part: KeptPart) -> Iterator[Breach]:
     yield Breach(Law.LOST, words, part.row.key, "", part.row.at)
 
 
-def of_shown(seen: TurnEvidence, moment: Moment) -> list[Breach]:
+def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
     """The laws that a closed turn breaks by what its chat shows."""
     turn, chat = seen.turn, seen.session.key if seen.session is not None else ""
     found = [one for part in seen.parts for one in of_part(part, chat)]
@@ -115,7 +115,7 @@ def in_chat(seen: TurnEvidence) -> bool:
         return False
 
 
-def _compared(seen: TurnEvidence, moment: Moment) -> Iterator[Breach]:
+def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What the journal comes to, against the parts."""
     turn, told = seen.turn, folded(seen)
     if told is None or told.exit is None or turn.undone or not in_chat(seen):

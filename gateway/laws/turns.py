@@ -13,12 +13,12 @@ from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import FORGOTTEN, TurnRow, TurnState
 from agent_core.turn.events import ToolStarted, TurnEnded, TurnOpened
 from agent_core.turn.invariants import ending_problems
-from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Moment
+from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 
 ENDED, OPENED = TurnEnded.kind(), TurnOpened.kind()
 
 
-def of_turn(seen: TurnEvidence, moment: Moment) -> list[Breach]:
+def of_turn(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
     """The laws that a turn breaks, but for what its chat shows."""
     return [
         *_messages(seen, moment),
@@ -46,7 +46,7 @@ def folded(seen: TurnEvidence) -> Turn | None:
         return None
 
 
-def _messages(seen: TurnEvidence, moment: Moment) -> Iterator[Breach]:
+def _messages(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """The messages with which it began are its own, and no others are."""
     turn = seen.turn
     if turn.first_message <= 0 or turn.last_message <= 0 or turn.removed or moment.now - turn.opened_at > KEPT_MS:
@@ -93,7 +93,7 @@ def _turns(count: int) -> str:
     return "one turn is" if count == 1 else f"{count} turns are"
 
 
-def _owner(seen: TurnEvidence, moment: Moment) -> Iterator[Breach]:
+def _owner(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """An open turn has an owner that lives, and ends in time; nothing was written by anybody else."""
     turn, session = seen.turn, seen.session
     if session is None:

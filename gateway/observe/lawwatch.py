@@ -103,12 +103,12 @@ class LawWatch:
         from agent_core.store.evidence import EvidenceReads
         from agent_core.store.reading import open_reads
         from gateway.laws.auditor import Auditor, Watermark
-        from gateway.laws.law import MENDS, Moment
+        from gateway.laws.law import MENDS, Viewpoint
 
         async with open_reads(self._where) as reads:
             evidence = EvidenceReads(reads.asks)
             now, nodes = self._clock.now_ms(), await evidence.nodes()
-            moment = Moment(now, tuple(nodes), self._rules.late_seconds * 1000, program_version(), runs=True)
+            moment = Viewpoint(now, tuple(nodes), self._rules.late_seconds * 1000, program_version(), runs=True)
             since = self._mark or Watermark(
                 (now - self._rules.hours * HOUR_MS, ""),
                 *await evidence.numbers_before(now - self._rules.hours * HOUR_MS),

@@ -10,7 +10,7 @@ from agent_core.store.reading import open_reads
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.laws.auditor import Audited, Auditor, Watermark
-from gateway.laws.law import Moment
+from gateway.laws.law import Viewpoint
 from gateway.operate.context import holder_of_database
 from gateway.version import program_version
 
@@ -23,5 +23,5 @@ async def audited(config: Config, paths: Paths, clock: Clock, late_seconds: floa
         nodes = await evidence.nodes()
         runs = None if holder is None else holder != 0
         late = round((config.audit.late_seconds if late_seconds is None else late_seconds) * 1000)
-        moment = Moment(clock.now_ms(), tuple(nodes), late, program_version(), runs)
+        moment = Viewpoint(clock.now_ms(), tuple(nodes), late, program_version(), runs)
         return await Auditor(evidence, moment).run(Watermark())

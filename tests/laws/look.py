@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_core.store.evidence import EvidenceReads
 from agent_core.store.reading import open_reads
 from gateway.laws.auditor import Audited, Auditor, Watermark
-from gateway.laws.law import LATE_MS, Breach, Moment
+from gateway.laws.law import LATE_MS, Breach, Viewpoint
 from gateway.version import program_version
 
 
@@ -17,7 +17,7 @@ async def audited(where: str | Path, *, late_ms: int = LATE_MS, now: int = 0, ru
     async with open_reads(where) as reads:
         evidence = EvidenceReads(reads.asks)
         nodes = tuple(await evidence.nodes())
-        moment = Moment(now or time.time_ns() // 1_000_000, nodes, late_ms, program_version(), runs)
+        moment = Viewpoint(now or time.time_ns() // 1_000_000, nodes, late_ms, program_version(), runs)
         return await Auditor(evidence, moment, again_seconds=0.0).run(Watermark())
 
 

@@ -19,7 +19,7 @@ from agent_core.store.reading import open_reads
 from gateway.config.limits import Audit
 from gateway.laws import words
 from gateway.laws.auditor import PAGE, Auditor, Watermark
-from gateway.laws.law import MENDS, Breach, Law, Moment
+from gateway.laws.law import MENDS, Breach, Law, Viewpoint
 from gateway.observe.lawwatch import LawWatch
 from gateway.version import program_version
 from tests.store.support import FakeClock, message, opened, started
@@ -42,7 +42,7 @@ async def test_only_what_is_broken_twice_is_told(tmp_path: Path) -> None:
     with closing(sqlite3.connect(where)) as db, db:
         db.execute("UPDATE inbox SET arrival = 9")
     async with open_reads(where) as reads:
-        moment = Moment(FakeClock().now, (), 10**12, runs=None)
+        moment = Viewpoint(FakeClock().now, (), 10**12, runs=None)
         looks = 0
 
         class Mended(Auditor):
@@ -68,7 +68,7 @@ async def test_it_rests_between_its_pages_and_goes_on_where_it_was(tmp_path: Pat
         rests.append(count)
 
     async with open_reads(where) as reads:
-        moment = Moment(FakeClock().now, (), 10**12)
+        moment = Viewpoint(FakeClock().now, (), 10**12)
         first = await Auditor(EvidenceReads(reads.asks), moment, rest, again_seconds=0.0).run(Watermark())
         assert max(rests) == PAGE
         assert first.messages == PAGE + 5
@@ -118,7 +118,7 @@ async def test_one_that_is_switched_off_does_not_look(tmp_path: Path) -> None:
 async def test_it_cannot_write_and_holds_no_writer_up(where: str) -> None:
     async with opened(where) as store, open_reads(where) as reads:
         accepted = await store.inbox.accept(message("m1"))
-        moment = Moment(FakeClock().now, tuple(await EvidenceReads(reads.asks).nodes()), 10**12, program_version())
+        moment = Viewpoint(FakeClock().now, tuple(await EvidenceReads(reads.asks).nodes()), 10**12, program_version())
 
         async def rest(count: int) -> None:
             del count

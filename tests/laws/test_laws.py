@@ -19,14 +19,14 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
-from gateway.laws.law import UNCLAIMED_MS, Law, Moment
+from gateway.laws.law import UNCLAIMED_MS, Law, Viewpoint
 from gateway.laws.others import of_ledger, of_message
 from gateway.laws.shown import doubled, of_part, of_shown, waits
 from gateway.laws.turns import of_turn
 
 NOW = 1_800_000_000_000
 NODE = NodeRow(3, "n_3", NOW - 10 * 3_600_000, "0", "boot")
-ALIVE = Moment(NOW, (NODE,), runs=True)
+ALIVE = Viewpoint(NOW, (NODE,), runs=True)
 SESSION = SessionRow("s_1", "telegram/1/2//", 3, 4)
 words, small = st.text(max_size=8), st.integers(-2, 9)
 times = st.integers(0, NOW + 1_000_000)
@@ -52,7 +52,7 @@ part_rows = st.builds(
 )  # fmt: skip
 kept_parts = st.builds(KeptPart, small, words, small, part_rows)
 moments = st.builds(
-    Moment, times, st.lists(st.just(NODE)).map(tuple), st.integers(0, 10_000), words, st.none() | st.booleans()
+    Viewpoint, times, st.lists(st.just(NODE)).map(tuple), st.integers(0, 10_000), words, st.none() | st.booleans()
 )
 turns_seen = st.builds(
     TurnEvidence, turn_rows, st.none() | session_rows, st.none() | turn_rows, st.lists(kept_rows, max_size=4).map(tuple), words,
@@ -61,7 +61,7 @@ turns_seen = st.builds(
 
 
 @given(turns_seen, moments)
-def test_whatever_is_stored_of_a_turn_the_laws_answer(seen: TurnEvidence, moment: Moment) -> None:
+def test_whatever_is_stored_of_a_turn_the_laws_answer(seen: TurnEvidence, moment: Viewpoint) -> None:
     for one in (*of_turn(seen, moment), *of_shown(seen, moment)):
         assert one.what.endswith((".", "!")) or ": " in one.what
         assert one.law.advice
@@ -73,7 +73,7 @@ def test_whatever_is_stored_of_a_turn_the_laws_answer(seen: TurnEvidence, moment
     ),
     moments,
 )
-def test_whatever_is_stored_of_a_message_the_laws_answer(seen: MessageEvidence, moment: Moment) -> None:
+def test_whatever_is_stored_of_a_message_the_laws_answer(seen: MessageEvidence, moment: Viewpoint) -> None:
     assert all(one.law.advice for one in of_message(seen, moment))
 
 
@@ -86,7 +86,7 @@ def open_turn(**more: object) -> TurnEvidence:
     return replace(TurnEvidence(turn, SESSION, None, rows, messages=(message,)), **more)
 
 
-def laws(seen: TurnEvidence, moment: Moment = ALIVE) -> set[Law]:
+def laws(seen: TurnEvidence, moment: Viewpoint = ALIVE) -> set[Law]:
     return {one.law for one in of_turn(seen, moment)} - {Law.UNREADABLE}  # its one row says nothing
 
 
@@ -108,7 +108,7 @@ def test_an_open_turn_is_unclaimed_exactly_when_its_owner_is_gone_for_too_long(
     seen = open_turn(session=replace(SESSION, owner=owner))
     seen = replace(seen, turn=replace(seen.turn, opened_at=NOW - 3_600_000))
     gone = owner != node.node or ended or not runs
-    assert (Law.UNCLAIMED in laws(seen, Moment(NOW, (node,), runs=runs))) == (gone and ago > UNCLAIMED_MS)
+    assert (Law.UNCLAIMED in laws(seen, Viewpoint(NOW, (node,), runs=runs))) == (gone and ago > UNCLAIMED_MS)
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
