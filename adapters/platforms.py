@@ -27,7 +27,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 RESERVED = frozenset({
     "api", "web", "terminal", "key", "page", "once",
     "model", "server", "session", "tools", "budgets", "quota", "storage", "retention", "log", "people", "schedule", "guardrails",
-    "recovery", "incidents", "operators", "telemetry",
+    "recovery", "incidents", "operators", "telemetry", "audit",
 })  # fmt: skip
 """Surfaces and sections of our own."""
 

@@ -60,6 +60,7 @@ from gateway.limits.rates import Doors, KeyMeters
 from gateway.limits.standing import Standings
 from gateway.observe.alerting import Alerter, Announcements
 from gateway.observe.health import Health, LifePhase, ModelWatch, Vitals
+from gateway.observe.lawwatch import LawWatch
 from gateway.observe.lifesign import signs_of_life
 from gateway.observe.metrics import Metrics
 from gateway.observe.metricscatalogue import GatewayParts, KnownAtStart
@@ -188,15 +189,16 @@ async def serving(
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
-        alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, hooks)
+        laws = LawWatch(config.storage.url or paths.database, config.audit, clock)
+        alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, laws, hooks)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
         metrics.read_from(
             GatewayParts(
-                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
+                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, laws, hooks
             )
         )  # fmt: skip
-        others = (keeper.aside, soundness, hooks, servers, shell)
+        others = (keeper.aside, soundness, laws, hooks, servers, shell)
         look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
@@ -204,9 +206,8 @@ async def serving(
         hub.keep(warmed(client, store))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
-        await stack.enter_async_context(quotas.running())
-        await stack.enter_async_context(alerter.running())
-        await stack.enter_async_context(soundness.running())
+        for one in (quotas, alerter, soundness, laws):
+            await stack.enter_async_context(one.running())
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 
@@ -548,6 +549,7 @@ def _alerter(
     keeper: Keeper,
     quotas: Quotas,
     soundness: SoundnessWatch,
+    laws: LawWatch,
     hooks: HookSender | None,
 ) -> Alerter:
     operators, rules = config.operators, config.budgets.rules()
@@ -566,6 +568,7 @@ def _alerter(
         hub.slots.oldest_seconds,
         soundness.words,
         quotas.words,
+        laws.words,
         hooks.troubles if hooks is not None else tuple,
         hooks.alerted if hooks is not None else None,
     )

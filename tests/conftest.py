@@ -90,6 +90,7 @@ TOGETHER = (
     ("tests/browser/test_hostile_page",),
     ("tests/browser/test_page",),
     ("tests/packaging",),
+    ("tests/laws/test_sabotaged",),
     ("tests/test_expressions",),
     ("tests/agent_core/test_turn_table",),
 )

@@ -68,6 +68,7 @@ WORDS: Mapping[str, str] = {
     "Hub": "gateway.sessions.hub.Hub",
     "Ids": "agent_core.ports.Ids",
     "Inbox row": "agent_core.store.inbox.rows.InboxRow",
+    "Inbox state": "agent_core.store.inbox.rows.InboxState",
     "Incident": "agent_core.store.troubles.rows.IncidentRow",
     "Journal row": "agent_core.store.turns.rows.JournalRow",
     "Not accepted": "adapters.contract.notaccepted.NotAccepted",

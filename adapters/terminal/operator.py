@@ -122,6 +122,15 @@ def _here(words: str) -> str:
     return words.removesuffix(": outspoken status.") + "." * words.endswith(": outspoken status.")
 
 
+def _audit(value: Json) -> list[str]:
+    """What the auditor has looked at. What it found is an alert, and said as one."""
+    if not isinstance(value, dict) or not value.get("looked_at"):
+        return []
+    count = value.get("count")
+    found = "every law is kept" if not count else f"laws are broken at {count} place(s): outspoken audit"
+    return [f"Audited: {value.get('looked')} turns, messages and parts since the start; {found}."]
+
+
 def status_lines(body: Table) -> list[str]:
     problems = body.get("problems")
     lines = [_head(body), _models(body)]
@@ -147,6 +156,7 @@ def status_lines(body: Table) -> list[str]:
         f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"
     )
     lines += [f"Running turns with {words}: {count}" for words, count in _sorted(body.get("running_for"))]
+    lines += _audit(body.get("audit"))
     lines += [_spend(one) for one in tables(body.get("spend"))]
     lines += _kept(body.get("quota"))
     lines += _removed(body.get("retention"))

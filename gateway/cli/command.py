@@ -19,6 +19,7 @@ import click
 
 from adapters.terminal.screen import put_up
 from gateway.cli.approvals import approvals
+from gateway.cli.audit import audit
 from gateway.cli.db import db
 from gateway.cli.examples import with_examples
 from gateway.cli.first import doctor, setup
@@ -298,6 +299,7 @@ def config_template() -> None:
 cli.add_command(setup)
 cli.add_command(doctor)
 cli.add_command(db)
+cli.add_command(audit)
 cli.add_command(keys)
 cli.add_command(explain)
 cli.add_command(bundle)

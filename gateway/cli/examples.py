@@ -37,6 +37,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "config template": ("outspoken config template > outspoken.toml",),
     "setup": ("outspoken setup", "outspoken setup discord"),
     "doctor": ("outspoken doctor", "outspoken doctor --json"),
+    "audit": ("outspoken audit", "outspoken audit --late 60 --json"),
     "db": ("outspoken db check", "outspoken db backup /backups/outspoken-monday.db"),
     "db check": ("outspoken db check", "outspoken db check --quick"),
     "db backup": ("outspoken db backup /backups/outspoken-monday.db",),

@@ -203,3 +203,16 @@ class Retention(Section):
     def keep(self) -> Keep:
         """As the upkeep takes it."""
         return Keep(**self.model_dump())
+
+
+class Audit(Section):
+    """The auditor, which reads what is stored and tells where a law is broken (docs/audit.md)."""
+
+    per_second: Annotated[int, Unit("turns, messages or parts")] = Field(default=20, ge=0, le=10_000)
+    """So many turns, messages and parts are looked at in a second at most, in the running gateway; 0: it does not look."""
+    every_seconds: int = Field(default=300, ge=1, le=86_400)
+    """Seconds between two looks at what has happened since."""
+    late_seconds: int = Field(default=300, ge=10, le=86_400)
+    """Seconds for which a message may wait for its turn, and a part of an answer for its delivery, before that is told."""
+    hours: Annotated[int, Unit("hours")] = Field(default=24, ge=0, le=10_000)
+    """Hours before a start that its first look goes back. The whole database: outspoken audit."""

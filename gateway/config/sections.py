@@ -26,7 +26,7 @@ from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import RESULT_CHARS, WhenTainted
 from gateway.config.agents import Agents
 from gateway.config.later import Send, TasksSection
-from gateway.config.limits import BudgetsSection, Quota, Retention
+from gateway.config.limits import Audit, BudgetsSection, Quota, Retention
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
@@ -322,6 +322,7 @@ class Config(_First):
     recovery: Recovery = Field(default_factory=Recovery)
     incidents: Incidents = Field(default_factory=Incidents)
     operators: Operators = Field(default_factory=Operators)
+    audit: Audit = Field(default_factory=Audit)
     telemetry: Telemetry = Field(default_factory=Telemetry)
 
     @override

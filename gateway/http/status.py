@@ -23,6 +23,7 @@ from gateway.config.model import REHEARSAL_LABEL
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
 from gateway.observe.health import Health
+from gateway.observe.lawwatch import LawWatch
 from gateway.queues.queue import Running
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
@@ -53,6 +54,7 @@ class Look:
     """Whom turns ask, in order."""
     asides: PutAside
     soundness: SoundnessWatch
+    laws: LawWatch
     webhooks: HookSender | None = None
     servers: McpServers | None = None
     shell: ShellTools | None = None
@@ -106,6 +108,7 @@ class Look:
                 {"schedule": name, "words": words} for name, words in self.asides.schedules.items()
             ],
             "soundness": self.soundness.status(),
+            "audit": self.laws.status(),
             "cannot_be_set_aside": {**self.asides.stuck},
             "mcp": self.servers.status() if self.servers is not None else [],
             "shell": self.shell.status() if self.shell is not None else None,

@@ -41,6 +41,8 @@ class AlertKind(StrEnum):
     """Another program is not told what it should be."""
     DAMAGE = "damage"
     """Something that is stored cannot be read."""
+    LAW = "law"
+    """What is stored breaks a law."""
 
 
 @dataclass(frozen=True, slots=True)

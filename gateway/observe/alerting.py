@@ -74,6 +74,8 @@ class Sights:
     """What an earlier process left and nobody could take up yet, in words."""
     quota: str = ""
     """That what may be kept in all is nearly used up, in words."""
+    laws: str = ""
+    """Which laws what is stored breaks, in words."""
     webhooks: Sequence[tuple[str, str, str]] = ()
     """Receivers that take nothing: (key, what is wrong, what is said when it is over)."""
 
@@ -103,6 +105,9 @@ def conditions(sights: Sights, limits: AlertLimits, rules: BudgetRules | None, n
     if sights.damage:
         over = "The last look through the database found nothing damaged."
         found.append(Condition("damage", AlertKind.DAMAGE, sights.damage, over))
+    if sights.laws:
+        over = "What is stored breaks no law any more."
+        found.append(Condition("laws", AlertKind.LAW, sights.laws, over))
     if sights.unclaimed:
         over = "Everything that an earlier process left is taken up."
         found.append(Condition("unclaimed", AlertKind.UNCLAIMED, sights.unclaimed, over))
@@ -192,6 +197,8 @@ class Alerter:
     damage_words: Callable[[], str] = str
     quota_words: Callable[[], str] = str
     """That what may be kept is nearly used up."""
+    laws_words: Callable[[], str] = str
+    """Which laws what is stored breaks."""
     webhook_troubles: Callable[[], Sequence[tuple[str, str, str]]] = tuple
     """Of receivers of webhooks: (key, what is wrong, what is said when it is over)."""
     hooks: Callable[[Message], Awaitable[None]] | None = None
@@ -221,6 +228,7 @@ class Alerter:
             self.damage_words(),
             self.unclaimed(),
             self.quota_words(),
+            self.laws_words(),
             self.webhook_troubles(),
         )
         return conditions(sights, self.limits, self.budgets, now)

@@ -128,6 +128,7 @@ def _said(alert: Condition, vitals: Vitals) -> bool:
             | AlertKind.QUEUE
             | AlertKind.SPEND
             | AlertKind.WEBHOOK
+            | AlertKind.LAW
         ):
             return False
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from gateway.limits.quotas import Quotas
     from gateway.observe.alerting import Alerter
     from gateway.observe.health import Health
+    from gateway.observe.lawwatch import LawWatch
     from gateway.observe.looplag import LoopWatch
     from gateway.recovery.keeper import Keeper
     from gateway.sessions.hub import Hub
@@ -82,6 +83,7 @@ class GatewayParts:
     soundness: SoundnessWatch
     quotas: Quotas
     loop: LoopWatch
+    laws: LawWatch
     webhooks: HookSender | None = None
 
 
@@ -203,6 +205,7 @@ LABELS: Mapping[str, str] = {
     "http_status": "of the answer; 401 and 403 are those of callers who may not",
     "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed, webhook, damage",
     "lane": "`normal`, `command` or `refused`",
+    "law": "the law that is broken, by its name in docs/audit.md",
     "left": "what was left: `conversation` (an open turn, or messages that wait), `command`, `delivery`",
     "measure": "`tokens` or `money`",
     "model": "the model's name",
@@ -389,6 +392,11 @@ OURS: tuple[Metric, ...] = (
     _gauge("outspoken_storage_damaged",
            "What is damaged of the database: complaints of the last look through it, and conversations that were set aside within a day as not readable.",
            lambda p: [(p.soundness.places() + p.keeper.aside.recent(),)]),
+    _gauge("outspoken_audit_findings",
+           "At how many places what is stored breaks a law, as of the auditor's last look (docs/audit.md).",
+           lambda p: [(count, law.value) for law, count in p.laws.counts().items()], "law"),
+    _gauge("outspoken_audit_looked_timestamp_seconds", "When the auditor has ended its last look; 0 if there was none yet.",
+           lambda p: [(p.laws.at / 1000,)], unwatched=True),
     _gauge("outspoken_unclaimed", "What an earlier process left and nobody has taken up yet.",
            lambda p: [(p.keeper.unclaimed()[kind], kind.value) for kind in Left], "left", unwatched=True),
     _gauge("outspoken_unclaimed_late", "The same, for longer than 30 s.",

@@ -25,6 +25,7 @@ from tests.chats.harness import Harness, Process, process
 from tests.chats.stories import Fate, Said, judged
 from tests.chats.storms import PLATFORMS, Storm, storm_of
 from tests.fakes.common import LoseAnswer
+from tests.laws.look import breaches
 
 REORDERED = 4
 """So many messages of different chats are now and then delivered in another order."""
@@ -162,6 +163,7 @@ class Soak:
             f"{one.lie} {one.surface} {one.origin} {one.bubble}" for one in await lies(self.harness.folder, QUIET)
         ]
         await running.kill()
+        self.lying += [f"{one.law.value} {one.what}" for one in await breaches(self.harness.folder / "outspoken.db")]
 
     async def _killed(self, running: Process) -> Process:
         """Dead, and alive again; people go on talking meanwhile."""

@@ -30,6 +30,7 @@ from agent_core.signals import (
     TurnedAway,
 )
 from gateway.daemon import Serving
+from gateway.laws.law import Law
 from gateway.limits.patience import CutOff
 from gateway.setaside.takeup import LeftKind
 from tests.chats.harness import running, starting
@@ -107,6 +108,7 @@ REACHED: Mapping[str, tuple[Callable[[Series], Series], int]] = {
         lambda s: with_value(s, "outspoken_quota_used_bytes", 0.9 * 16 * 2**30, what="whole"),
         3,
     ),
+    "OutspokenAuditFindings": (lambda s: with_value(s, "outspoken_audit_findings", 1, law=Law.UNSEEN.value), 1),
     "OutspokenStorageDamaged": (lambda s: with_value(s, "outspoken_storage_damaged", 1), 1),
     "OutspokenUnclaimed": (lambda s: with_value(s, "outspoken_unclaimed_late", 1, left=LeftKind.SESSION.value), 1),
 }

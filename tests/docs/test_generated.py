@@ -16,6 +16,7 @@ from tests.bench import page as performancepage
 from tests.printed import configuration as configpage
 from tests.printed import exits as exitpage
 from tests.printed import families as familypage
+from tests.printed import laws as lawspage
 from tests.printed import logs as logpage
 from tests.printed import metrics as metricpage
 from tests.printed import openapi, pageevents
@@ -40,6 +41,10 @@ PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
 def test_a_page_is_as_it_is_printed(page: str) -> None:
     module, markdown = PRINTED[page]
     assert (DOCS / page).read_text("utf-8") == markdown(), f"run: python -m {module} > docs/{page}"
+
+
+def test_the_laws_of_the_audit_are_as_they_are_printed() -> None:
+    assert (DOCS / "audit.md").read_text("utf-8") == lawspage.page(), "run: python -m tests.printed.laws"
 
 
 def rows(page: str) -> list[list[str]]:

@@ -23,6 +23,7 @@ NOTHING_PROMISED = {
     "README.md": {"What the agent can do", "Development"},
     "docs/index.md": {"Installation"},
     "docs/adapters.md": {"The conformance suite"},
+    "docs/audit.md": {"What it cannot see"},
     "docs/budgets.md": {"What budgets do not do"},
     "docs/injection.md": {"What is not"},
     "docs/shell.md": {"What it is no protection against"},

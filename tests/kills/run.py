@@ -31,6 +31,7 @@ from gateway.daemon import run_daemon
 from gateway.operate.context import configure_logs
 from gateway.sessions import atonce
 from tests.kills.model import STEPS, appended
+from tests.laws.look import breaches
 from tests.ports import free_port
 
 SESSIONS = 4
@@ -176,6 +177,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
         model.terminate()
         model.wait(10)
     _compare(outcome, home, kills)
+    outcome.broken += [f"{one.law.value}: {one.what}" for one in asyncio.run(breaches(home / "outspoken.db"))]
     return outcome
 
 

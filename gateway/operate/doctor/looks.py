@@ -156,6 +156,10 @@ def judged_status(body: Mapping[str, Json]) -> list[Finding]:
 
     findings = [_adapter(one) for one in tables(body.get("adapters"))]
     findings += [found for one in tables(body.get("webhooks")) if (found := _receiver(one)) is not None]
+    audit = body.get("audit")
+    if isinstance(audit, dict) and audit.get("count"):
+        what = f"What the gateway has stored breaks a law, at {audit.get('count')} place(s)."
+        findings.append(problem("gateway.audit", what, "outspoken audit says what, where, and what to do about each."))
     waiting, oldest = body.get("unsent_parts"), body.get("oldest_unsent_seconds")
     if isinstance(oldest, int | float) and oldest > OLD_SECONDS:
         what = f"{waiting} parts wait for their delivery, the oldest for {oldest:.0f} s."

@@ -1,0 +1,267 @@
+"""What an auditor reads: the rows themselves, page by page, without what the store makes of them for others.
+
+Law: each page is a few questions that steps in an index answer, and has at most as many rows as were asked for; between two pages the
+database belongs to others. Nothing is joined that could be missing: what an auditor looks for is a row that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, func, select, text, tuple_
+
+from agent_core.records import dataclass
+from agent_core.store import tables as t
+from agent_core.store.budgets.rows import DAILY, PotRow, ReservationRow
+from agent_core.store.database.asks import StoreReading
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.errors import Damaged
+from agent_core.store.inbox.rows import InboxRow
+from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
+from agent_core.store.sessions.rows import NodeRow, SessionRow
+from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState
+
+AROUND = 1_000
+"""So far from those that a turn says it began with, messages are looked for that say the same of it."""
+OPEN_MOST = 500
+"""So many open turns, and so many waiting messages, are looked at in one pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRow:
+    """A row of a journal as it is kept: with the epoch of its writer."""
+
+    id: int
+    epoch: int
+    row: JournalRow
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPart:
+    """A part as it is kept."""
+
+    id: int
+    session: str
+    epoch: int
+    row: DeliveryRow
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvidence:
+    """A turn with all that is stored of it."""
+
+    turn: TurnRow
+    session: SessionRow | None
+    before: TurnRow | None
+    """The turn with the next lower number of its session that is still there."""
+    journal: tuple[KeptRow, ...] = ()
+    unreadable: str = ""
+    """Why its journal cannot be read; empty if it can."""
+    messages: tuple[InboxRow, ...] = ()
+    parts: tuple[KeptPart, ...] = ()
+    calls: tuple[ToolCallRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEvidence:
+    """A message, its session, and the turn that has taken it, or may have heard it."""
+
+    message: InboxRow
+    session: SessionRow | None
+    turn: TurnRow | None
+    """Which has taken it; None if it names none, or one that is not there."""
+    open_turn: TurnRow | None = None
+    """Of its session."""
+    passed: int = 0
+    """The number of a later message of its session that a turn has taken; 0 if there is none."""
+    around: tuple[TurnRow, ...] = ()
+    """Turns of its session that may have been open when it came; only of a message that is done without one."""
+    heard: bool = False
+    """The journal of one of them has it."""
+    told: bool = False
+    """Something was shown in a chat because of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEvidence:
+    """Pots, and the calls that something is, or was, held for in them."""
+
+    pots: tuple[PotRow, ...]
+    calls: tuple[ReservationRow, ...]
+    steady: bool
+    """Nobody changed anything while they were read."""
+
+
+Cursor = tuple[int, str]
+"""(when a turn was closed, its id): behind this the next page begins."""
+
+_u, _i, _d, _j, _n = t.turns.c, t.inbox.c, t.deliveries.c, t.journal.c, t.nodes.c
+
+
+class EvidenceReads(StoreReading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def nodes(self) -> list[NodeRow]:
+        """The processes that have opened the store, the newest first; a hundred at most."""
+        return await self._asks.made(t.NODE.query.order_by(_n.node.desc()).limit(100), t.NODE.make)
+
+    async def closed_turns(self, after: Cursor, limit: int) -> list[TurnRow]:
+        """Turns that are closed, in the order of their closing, behind `after`."""
+        behind = tuple_(_u.closed_at, _u.turn) > tuple_(*after)
+        query = t.TURN.query.where(_u.state == TurnState.CLOSED.value, behind).order_by(_u.closed_at, _u.turn)
+        return await self._asks.made(query.limit(limit), t.TURN.make)
+
+    async def undelivered(self) -> list[TurnRow]:
+        """Closed turns with a part that is still to be sent or changed."""
+        origins = select(_d.origin).where(t.OPEN_PARTS).distinct().limit(OPEN_MOST)
+        query = t.TURN.query.where(_u.turn.in_(origins), _u.state == TurnState.CLOSED.value)
+        return await self._asks.made(query, t.TURN.make)
+
+    async def open_turns(self) -> list[TurnRow]:
+        """Open turns, those that were opened first."""
+        query = t.TURN.query.where(text("turns.state = 'open'")).order_by(_u.opened_at, _u.turn).limit(OPEN_MOST)
+        return await self._asks.made(query, t.TURN.make)
+
+    async def turn(self, turn: str) -> TurnRow | None:
+        """One turn as it is now."""
+        return await self._asks.first(t.TURN.query.where(_u.turn == turn), t.TURN.make)
+
+    async def message(self, number: int) -> InboxRow | None:
+        """One message as it is now."""
+        return await self._asks.first(t.MESSAGE.query.where(_i.id == number), t.MESSAGE.make)
+
+    async def known(self, turns: Sequence[str]) -> frozenset[str]:
+        """Those of these turns that are there."""
+        query = select(_u.turn).where(_u.turn.in_(sorted(set(turns))))
+        return frozenset(str(row[0]) for row in await self._asks.all(query))
+
+    async def of_turn(self, turn: TurnRow) -> TurnEvidence:
+        """All that is stored of a turn. A journal that cannot be read is told as such."""
+        sessions = await self._asks.made(t.SESSION.query.where(t.sessions.c.session == turn.session), t.SESSION.make)
+        mine = t.TURN.query.where(_u.session == turn.session, _u.number < turn.number)
+        before = await self._asks.made(mine.order_by(_u.number.desc()).limit(1), t.TURN.make)
+        unreadable, journal = "", tuple[KeptRow, ...]()
+        try:
+            journal = await self._journal(turn)
+        except Damaged as error:
+            unreadable = str(error)
+        # By their numbers: who looks for a turn's name among the messages of a long conversation reads them all.
+        rows = await self._asks.made(
+            t.MESSAGE.query.where(
+                _i.id.in_([turn.first_message, turn.last_message])
+                | and_(
+                    _i.session == turn.session, _i.turn == turn.turn,
+                    _i.id >= turn.first_message - AROUND, _i.id <= max(turn.last_message, turn.first_message) + AROUND,
+                )
+            ).limit(OPEN_MOST),
+            t.MESSAGE.make,
+        )  # fmt: skip
+        calls = await self._asks.made(t.CALL.query.where(t.tool_calls.c.turn == turn.turn), t.CALL.make)
+        return TurnEvidence(
+            turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
+            tuple(sorted(rows, key=lambda one: one.id)), await self.parts_of(turn.turn), tuple(calls),
+        )  # fmt: skip
+
+    async def _journal(self, turn: TurnRow) -> tuple[KeptRow, ...]:
+        first = turn.first_message * ROWS_A_TURN
+        query = t.EVENT.query.add_columns(_j.id, _j.epoch).where(_j.id >= first, _j.id < first + ROWS_A_TURN)
+        rows = await self._asks.all(query.order_by(_j.id))
+        with self._asks.sense():
+            made = [t.EVENT.make(row) for row in rows]
+        bodies = await self._asks.whole([one.body for one in made])
+        whole = [JournalRow(one.seq, one.kind, body, one.at) for one, body in zip(made, bodies, strict=True)]
+        return tuple(KeptRow(int(row[-2]), int(row[-1]), one) for row, one in zip(rows, whole, strict=True))
+
+    async def parts_of(self, origin: str) -> tuple[KeptPart, ...]:
+        """All parts of a turn, or of what is said beside turns."""
+        return await self._parts(_d.origin == origin, OPEN_MOST)
+
+    async def same_receipts(self, parts: Sequence[KeptPart]) -> tuple[KeptPart, ...]:
+        """Parts of any origin whose message the platform calls as that of one of these."""
+        ids = sorted({one.row.platform_id for one in parts if one.row.platform_id})
+        if not ids:
+            return ()
+        return await self._parts(and_(text("platform_id is not null"), _d.platform_id.in_(ids)), OPEN_MOST)
+
+    async def parts(self, after: int, limit: int) -> tuple[KeptPart, ...]:
+        """Parts behind a number."""
+        return await self._parts(_d.id > after, limit)
+
+    async def _parts(self, which: ColumnElement[bool], limit: int) -> tuple[KeptPart, ...]:
+        query = t.PART.query.add_columns(_d.id, _d.session, _d.epoch).where(which).order_by(_d.id).limit(limit)
+        return tuple(await self._asks.made(query, _kept_part))
+
+    async def messages(self, after: int, limit: int) -> list[InboxRow]:
+        """Messages behind a number, as they are stored."""
+        return await self._asks.made(t.MESSAGE.query.where(_i.id > after).order_by(_i.id).limit(limit), t.MESSAGE.make)
+
+    async def waiting(self) -> list[InboxRow]:
+        """Messages that no turn has taken."""
+        query = t.MESSAGE.query.where(text("inbox.state = 'new'")).order_by(_i.id).limit(OPEN_MOST)
+        return await self._asks.made(query, t.MESSAGE.make)
+
+    async def of_message(self, message: InboxRow, *, look_around: bool) -> MessageEvidence:
+        """What became of a message. `look_around` if it is done and no turn has it: whether one has heard it."""
+        sessions = await self._asks.made(t.SESSION.query.where(t.sessions.c.session == message.session), t.SESSION.make)
+        turns = t.TURN.query.where(_u.session == message.session)
+        taken = await self._asks.made(t.TURN.query.where(_u.turn == (message.turn or "")), t.TURN.make)
+        opened = await self._asks.made(turns.where(_u.state == TurnState.OPEN.value).limit(1), t.TURN.make)
+        later = select(_i.id).where(_i.session == message.session, _i.id > message.id, _i.turn.is_not(None))
+        passed = await self._asks.all(later.order_by(_i.id).limit(1))
+        around, heard = tuple[TurnRow, ...](), False
+        if look_around:
+            found = turns.where(_u.first_message < message.id).order_by(_u.number.desc()).limit(3)
+            around = tuple(await self._asks.made(found, t.TURN.make))
+            heard = await self._heard(message.id, around)
+        told = await self._asks.all(select(_d.id).where(_d.origin.in_(_answers(message.id))).limit(1))
+        return MessageEvidence(
+            message, next(iter(sessions), None), next(iter(taken), None), next(iter(opened), None),
+            int(passed[0][0]) if passed else 0, around, heard, bool(told),
+        )  # fmt: skip
+
+    async def _heard(self, inbox: int, turns: Sequence[TurnRow]) -> bool:
+        """Whether a message stands in one of these journals as having come into its turn."""
+        for turn in turns:
+            first = turn.first_message * ROWS_A_TURN
+            query = select(_j.body).where(_j.id >= first, _j.id < first + ROWS_A_TURN, _j.kind == "Steered")
+            bodies = await self._asks.whole([bytes(row[0]) for row in await self._asks.all(query)])
+            if any(f'"inbox":{inbox}'.encode() in body for body in bodies):
+                return True
+        return False
+
+    async def ledger(self) -> LedgerEvidence:
+        """The pots of model calls, and their calls."""
+        before = await self._pots()
+        calls = await self._asks.made(t.RESERVATION.query.order_by(t.reservations.c.call), t.RESERVATION.make)
+        return LedgerEvidence(tuple(before), tuple(calls), before == await self._pots())
+
+    async def _pots(self) -> list[PotRow]:
+        b = t.budgets.c
+        query = t.POT.query.where(~self._asks.begins(b.scope, DAILY)).order_by(b.scope, b.window)
+        return await self._asks.made(query, t.POT.make)
+
+    async def overdue(self, before: int) -> list[ScheduleRow]:
+        """Schedules with an occurrence that was due before a time and was not claimed."""
+        c = t.schedules.c
+        query = t.SCHEDULE.query.where(c.state == ScheduleState.ACTIVE.value, c.next_at < before)
+        return await self._asks.made(query.order_by(c.next_at).limit(OPEN_MOST), t.SCHEDULE.make)
+
+    async def numbers_before(self, at: int) -> tuple[int, int]:
+        """The numbers of the last message and of the last part that were there at a time, as far as the newest thousand tell."""
+        heard = select(_i.id, _i.received_at).order_by(_i.id.desc()).limit(1_000).subquery()
+        shown = select(_d.id, _d.at).order_by(_d.id.desc()).limit(1_000).subquery()
+        found: list[int] = []
+        for newest, when in ((heard, heard.c.received_at), (shown, shown.c.at)):
+            least = select(func.coalesce(func.min(newest.c.id), 1) - 1).where(when >= at)
+            found.append(int((await self._asks.all(least))[0][0]))
+        return found[0], found[1]
+
+
+def _answers(inbox: int) -> list[str]:
+    """Under which origins a chat was shown something because of a message that is no turn's."""
+    return [f"{kind}:{inbox}" for kind in ("inbox", "queue", "forget", "reword")]
+
+
+def _kept_part(row: Row[*tuple[Any, ...]]) -> KeptPart:
+    return KeptPart(int(row[-3]), str(row[-2]), int(row[-1]), t.PART.make(row))

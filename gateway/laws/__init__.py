@@ -1,0 +1,1 @@
+"""What must be true of everything that is stored, read by somebody who stored none of it."""

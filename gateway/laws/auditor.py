@@ -1,0 +1,187 @@
+"""Looks at everything that is stored, page by page, and says which laws are broken where. It reads, and writes nothing.
+
+A pass has two halves: what is open (messages that wait, open turns, budgets, times), which is little and looked at whole each time; and what
+has ended since the last pass, which is gone through in the order of its ending, up to a moment ago. So a gateway that is looked at for ever has
+each turn looked at once, and a look at a whole database is the same pass from the beginning.
+
+Laws (tests/gateway/test_auditor.py). A breach is told only if it is still there when it is looked at once more: rows are read one after
+the other, and who reads meanwhile what somebody writes sees half of it. Between two pages the auditor rests for as long as it is told to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from agent_core.records import dataclass
+from agent_core.store.evidence import Cursor, EvidenceReads, KeptPart
+from agent_core.store.inbox.rows import InboxRow
+from agent_core.store.turns.rows import TurnRow
+from gateway.laws.law import Breach, Viewpoint
+from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_times
+from gateway.laws.shown import OPEN, doubled, of_part, of_shown, orphan, waits
+from gateway.laws.turns import of_turn
+
+PAGE = 20
+"""So many turns, messages or parts are read at a time."""
+SETTLES_MS = 10_000
+"""What ended only just now is looked at once more in the next pass: others that are stored behind it may have ended before it."""
+BEHIND = 500
+"""So many parts are looked at again at most, for one among them that was under way."""
+AGAIN_SECONDS = 0.5
+"""So much later a breach is looked at once more."""
+MOST = 1_000
+"""Breaches that one pass remembers."""
+
+TURNS = "t_"
+"""How the ids of turns begin."""
+T = TypeVar("T")
+
+Rest = Callable[[int], Awaitable[None]]
+"""Waits for as long as so many things that were looked at are to take."""
+
+
+async def no_rest(count: int) -> None:
+    """For those who wait for the result."""
+    del count
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """How far everything that has ended was looked at."""
+
+    turns: Cursor = (-1, "")
+    messages: int = 0
+    parts: int = 0
+
+
+@dataclass(slots=True)
+class Audited:
+    """What a pass has looked at, and found."""
+
+    breaches: list[Breach] = field(default_factory=list[Breach])
+    turns: int = 0
+    messages: int = 0
+    parts: int = 0
+    mark: Watermark = field(default_factory=Watermark)
+
+    @property
+    def seen(self) -> int:
+        return self.turns + self.messages + self.parts
+
+
+@dataclass(frozen=True, slots=True)
+class Auditor:
+    """One for each pass: the rows are looked at as of one moment."""
+
+    reads: EvidenceReads
+    moment: Viewpoint
+    rest: Rest = no_rest
+    again_seconds: float = AGAIN_SECONDS
+
+    async def run(self, since: Watermark) -> Audited:
+        """Everything that is open, and what ended behind `since`. Raises `StorageUnavailable`."""
+        found = Audited(mark=since)
+        await self._confirmed(found, self._others)
+        for turn in await self.reads.open_turns():
+            await self._confirmed(found, lambda turn=turn: self._turn(turn))
+            found.turns += 1
+            await self.rest(1)
+        for message in await self.reads.waiting():
+            await self._confirmed(found, lambda message=message: self._message(message))
+            found.messages += 1
+            await self.rest(1)
+        for turn in await self.reads.undelivered():
+            await self._confirmed(found, lambda turn=turn: self._turn(turn))
+            await self.rest(1)
+        await self._ended_turns(found)
+        await self._messages(found)
+        await self._parts(found)
+        return found
+
+    async def _ended_turns(self, found: Audited) -> None:
+        async for page in _pages(lambda: self.reads.closed_turns(found.mark.turns, PAGE)):
+            for turn in page:
+                await self._confirmed(found, lambda turn=turn: self._turn(turn))
+            found.turns += len(page)
+            found.mark = replace(found.mark, turns=(page[-1].closed_at or 0, page[-1].turn))
+            await self.rest(len(page))
+        found.mark = replace(found.mark, turns=min(found.mark.turns, (self.moment.now - SETTLES_MS, "")))
+
+    async def _messages(self, found: Audited) -> None:
+        async for page in _pages(lambda: self.reads.messages(found.mark.messages, PAGE)):
+            for message in page:
+                if message.state.value != "new":
+                    await self._confirmed(found, lambda message=message: self._message(message))
+            found.messages += len(page)
+            found.mark = replace(found.mark, messages=page[-1].id)
+            await self.rest(len(page))
+
+    async def _parts(self, found: Audited) -> None:
+        open_from = None
+        async for page in _pages(lambda: self.reads.parts(found.mark.parts, PAGE)):
+            await self._confirmed(found, lambda page=page: self._page_of_parts(page))
+            found.parts += len(page)
+            found.mark = replace(found.mark, parts=page[-1].id)
+            open_from = open_from or next((one.id for one in page if one.row.state in OPEN), None)
+            await self.rest(len(page))
+        if open_from is not None:  # what is under way is looked at again when it has arrived
+            found.mark = replace(found.mark, parts=max(open_from - 1, found.mark.parts - BEHIND))
+
+    async def _confirmed(self, found: Audited, look: Callable[[], Awaitable[Iterable[Breach]]]) -> None:
+        """What is broken now, and a moment later still."""
+        first = list(await look())
+        if not first or len(found.breaches) >= MOST:
+            return
+        await asyncio.sleep(self.again_seconds)
+        again = {(one.law, one.where) for one in await look()}
+        known = {one.key for one in found.breaches}
+        found.breaches += [one for one in first if (one.law, one.where) in again and one.key not in known]
+
+    # ------------------------------------------------------------------ one look each
+
+    async def _turn(self, turn: TurnRow) -> list[Breach]:
+        seen = await self.reads.of_turn(turn)
+        now = await self.reads.turn(turn.turn)
+        if now is None or now.state is not turn.state:
+            return []  # it has ended meanwhile, and is looked at as one that has
+        files = of_files(seen.parts, _on_disk, seen.session.key if seen.session is not None else "")
+        return [*of_turn(seen, self.moment), *of_shown(seen, self.moment), *files]
+
+    async def _message(self, message: InboxRow) -> list[Breach]:
+        now = await self.reads.message(message.id)
+        if now is None or now.state is not message.state:
+            return []
+        around = looks_around(now.state, now.turn, now.lane)
+        return list(of_message(await self.reads.of_message(now, look_around=around), self.moment))
+
+    async def _page_of_parts(self, page: list[KeptPart]) -> list[Breach]:
+        others = await self.reads.same_receipts(page)
+        known = await self.reads.known([one.row.origin for one in page if one.row.origin.startswith(TURNS)])
+        beside = [one for one in page if one.row.origin not in known]  # those of turns are looked at with their turns
+        found = [*doubled(page, others), *of_files(beside, _on_disk)]
+        for one in beside:
+            found += [*of_part(one), *waits(one, one.row.at, self.moment)]
+            found += orphan(one) if one.row.origin.startswith(TURNS) else ()
+        return found
+
+    async def _others(self) -> list[Breach]:
+        ledger = of_ledger(await self.reads.ledger(), self.moment)
+        return [*ledger, *of_times(await self.reads.overdue(self.moment.now - self.moment.late), self.moment)]
+
+
+def _on_disk(file: str) -> bool:
+    return Path(file).exists()
+
+
+async def _pages(read: Callable[[], Awaitable[Iterable[T]]]) -> AsyncGenerator[list[T]]:
+    """Page after page, until one is not full."""
+    while True:
+        page = list(await read())
+        if page:
+            yield page
+        if len(page) < PAGE:
+            return

@@ -1,0 +1,156 @@
+"""The laws of messages, budgets, files and times. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from adapters.contract.contents import decode
+from agent_core.store.budgets.rows import ReservationState
+from agent_core.store.evidence import KeptPart, LedgerEvidence, MessageEvidence
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.schedules.rows import ScheduleRow
+from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
+from gateway.laws.shown import OPEN
+from gateway.queues.inbox import NORMAL_LANE, NOT_OPENED, REFUSED_LANE, UnreadableMessage, chat_of
+from gateway.setaside.takeup import SET_ASIDE
+
+MUST_BE_TOLD = (NOT_OPENED, SET_ASIDE)
+"""Why messages are given up by the gateway itself, and not because somebody wanted it."""
+
+
+def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    """The laws that a message breaks."""
+    message = seen.message
+    if message.arrival != message.id:
+        words = f"Message {message.id} came as number {message.arrival} of its conversation, which is another place."
+        yield _of(seen, Law.MISPLACED, words)
+    match message.state:
+        case InboxState.NEW:
+            yield from _waits(seen, moment)
+        case InboxState.TAKEN:
+            yield from _taken(seen)
+        case InboxState.DONE:
+            yield from _done(seen, moment)
+        case InboxState.DROPPED:
+            yield from _dropped(seen)
+
+
+def looks_around(seen_state: InboxState, turn: str | None, lane: str) -> bool:
+    """Whether it has to be found out if a running turn has heard the message."""
+    return seen_state is InboxState.DONE and turn is None and lane == NORMAL_LANE
+
+
+def _of(seen: MessageEvidence, law: Law, what: str) -> Breach:
+    chat = seen.session.key if seen.session is not None else ""
+    return Breach(law, what, str(seen.message.id), chat, seen.message.received_at)
+
+
+def _waits(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    message, session = seen.message, seen.session
+    if message.turn is not None:
+        words = f"Message {message.id} waits for a turn, and says that turn {message.turn} has it."
+        yield _of(seen, Law.LOST, words)
+    if session is not None and session.quarantined is not None:
+        return
+    if seen.passed and message.lane == NORMAL_LANE:
+        words = f"Message {message.id} waits, and message {seen.passed}, which came later, has its turn."
+        yield _of(seen, Law.OVERTAKEN, words)
+        return
+    waited = moment.now - message.received_at
+    if seen.open_turn is not None and message.lane == NORMAL_LANE:
+        waited = min(waited, moment.now - seen.open_turn.deadline)  # it waits for that
+    if waited > moment.late:
+        words = f"Message {message.id} was accepted {(moment.now - message.received_at) // 60_000} min ago, and no turn has taken it.{moment.idle}"
+        yield _of(seen, Law.STRANDED, words)
+
+
+def _taken(seen: MessageEvidence) -> Iterator[Breach]:
+    message, turn = seen.message, seen.turn
+    if turn is None:
+        whose = f"turn {message.turn}, which is not there" if message.turn else "a turn, and does not say which"
+        yield _of(seen, Law.LOST, f"Message {message.id} is taken by {whose}.")
+        return
+    known = turn.session == message.session and turn.first_message <= message.id <= turn.last_message
+    # Earlier versions did not say which message was the last.
+    if not known and turn.first_message > 0 and turn.last_message > 0:
+        yield _of(seen, Law.LOST, f"Message {message.id} is taken by turn {turn.turn}, which does not know it.")
+
+
+def _done(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    """Somebody's words are done by a turn that took them, by one that heard them, or by what a chat was told."""
+    message = seen.message
+    if message.turn is not None:
+        yield from _taken(seen)
+        return
+    if message.lane != NORMAL_LANE or seen.heard or seen.told or moment.now - message.received_at > KEPT_MS:
+        return
+    if any(turn.removed for turn in seen.around):
+        return  # who may have heard it is not kept
+    yield _of(seen, Law.LOST, f"Message {message.id} is marked as done, and no turn took or heard it.")
+
+
+def _dropped(seen: MessageEvidence) -> Iterator[Breach]:
+    message = seen.message
+    if not message.reason:
+        yield _of(seen, Law.UNTOLD, f"Message {message.id} was given up, and nobody wrote down why.")
+    if message.reason not in MUST_BE_TOLD or message.lane == REFUSED_LANE or seen.told:
+        return
+    try:
+        if chat_of(message.body) is not None:
+            yield _of(
+                seen, Law.UNTOLD, f"Message {message.id} was given up ({message.reason}), and its chat was not told."
+            )
+    except UnreadableMessage:
+        return
+
+
+def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    """What is held is held for calls, and what calls used was spent."""
+    held: Counter[tuple[str, int]] = Counter()
+    spent: Counter[tuple[str, int]] = Counter()
+    for call in seen.calls:
+        for key in call.keys:
+            if call.state is ReservationState.OPEN:
+                held[key] += call.held_tokens
+            else:
+                spent[key] += call.used_tokens
+        if call.state is ReservationState.OPEN and not moment.alive(call.node):
+            since = moment.dead_since(call.node)
+            if moment.now - since > UNCLAIMED_MS:
+                words = f"{call.held_tokens} tokens are held for model call {call.call}, whose process is over."
+                yield Breach(Law.HELD, words, call.call.partition(":")[0], "", call.at)
+    if not seen.steady:
+        return
+    known = {(pot.scope, pot.window): pot for pot in seen.pots}
+    for key, pot in known.items():
+        if pot.held_tokens != held[key]:
+            words = f"Budget {pot.scope} says that {pot.held_tokens} tokens are held; its open calls hold {held[key]}."
+            yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
+        whole = pot.window > 0 and moment.now - pot.window < KEPT_MS  # none of its calls can be pruned yet
+        if spent[key] > pot.spent_tokens or (whole and spent[key] < pot.spent_tokens):
+            words = f"Budget {pot.scope} says that {pot.spent_tokens} tokens are spent; its calls used {spent[key]}."
+            yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
+    for key in sorted(held.keys() - known.keys()):
+        if held[key]:
+            yield Breach(Law.SPENT, f"Calls hold {held[key]} tokens in budget {key[0]}, which is not there.", key[0])
+
+
+def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str = "") -> Iterator[Breach]:
+    """A file that is still to be sent is on the disk."""
+    for one in parts:
+        if one.row.state in OPEN and not one.row.gone and (file := decode(one.row.want).file) and not there(file):
+            words = f"Part {one.row.key} is to send a file that is not on the disk any more."
+            yield Breach(Law.NO_FILE, words, one.row.key, chat, one.row.at)
+
+
+def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Breach]:
+    """What is due is claimed soon after, or after the start of the gateway that runs."""
+    newest = moment.newest
+    runs = newest is not None and newest.ended_at is None and moment.runs is not False
+    up_since = newest.started_at if newest is not None and runs else 0
+    for one in overdue:
+        due = max(one.next_at or 0, up_since)
+        if moment.now - due > moment.late:
+            words = f"What was due in schedule {one.schedule} {(moment.now - (one.next_at or 0)) // 60_000} min ago has not happened.{moment.idle}"
+            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.next_at or 0)

@@ -1,0 +1,229 @@
+"""The laws of what chats show: all that a turn ended with is there, as it was wanted, once, in order, with its receipt. Pure.
+
+Theory. What a chat should show follows from the turn's journal (`view`, `picture`), and what it does show is recorded in its parts. So the
+journal is folded once more, and compared. Compared are words: letters and digits in their order, bubble by bubble, however they were cut
+and styled. What was refused in its form and went in another one (`instead:`) is not compared; it says itself that it is something else.
+
+Known to be weak: of turns that an earlier version of this program wrote, its own sentences are not compared, only the model's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from adapters.contract.chat import Content, ContentKind, Piece, Traits
+from adapters.contract.contents import decode
+from adapters.delivery.parts import WantedPart, picture
+from adapters.delivery.reconcile import want_hash
+from adapters.platforms import platform_of
+from adapters.text.styled import Styled
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
+from agent_core.store.evidence import KeptPart, TurnEvidence
+from agent_core.store.turns.rows import FORGOTTEN, TurnState
+from agent_core.turn.view import TEXTS, BubbleKind, View, view
+from gateway.laws.law import KEPT_MS, Breach, Law, Viewpoint
+from gateway.laws.turns import breach, folded
+from gateway.queues.inbox import UnreadableMessage, chat_of
+
+OPEN = (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)
+GROWS = "grows:"
+_WORD = re.compile(r"[^\W_]+")
+_TOP = re.compile(r"(?:>\d+)+\Z")
+_WORDS = (ContentKind.TEXT, ContentKind.NOTICE)
+_COMPARED = (*TEXTS, BubbleKind.NOTICE, BubbleKind.NOTE)
+
+
+def of_part(part: KeptPart, chat: str = "") -> Iterator[Breach]:
+    """The laws that one part breaks, whatever it belongs to."""
+    row, where = part.row, part.row.key
+    if want_hash(row.want) != row.want_hash:
+        yield Breach(
+            Law.CHANGED,
+            f"The content of part {where} is not the one that was stored with its fingerprint.",
+            where,
+            chat,
+            row.at,
+        )
+    receipt = row.platform_id or ""
+    if row.state is DeliveryState.SENT and not row.gone and row.final and (not receipt or receipt.startswith(GROWS)):
+        words = "has no receipt" if not receipt else "has the receipt of one that was not finished"
+        yield Breach(Law.NO_RECEIPT, f"Part {where} is recorded as delivered, and {words}.", where, chat, row.at)
+    if row.state is DeliveryState.SENT and row.gone:
+        yield Breach(Law.TWICE, f"Part {where} should be gone, and is recorded as delivered.", where, chat, row.at)
+    if row.state is DeliveryState.FAILED and not row.cause:
+        yield Breach(Law.GIVEN_UP, f"Part {where} has failed, and nobody wrote down why.", where, chat, row.at)
+    if row.state is DeliveryState.SKIPPED and not row.gone and not row.cause:
+        yield Breach(Law.GIVEN_UP, f"Part {where} was left out, and nobody wrote down why.", where, chat, row.at)
+
+
+def waits(part: KeptPart, since: int, moment: Viewpoint, chat: str = "") -> Iterator[Breach]:
+    """The law of what is still to be delivered."""
+    row = part.row
+    if row.state in OPEN and moment.now - max(since, 0) > moment.late and not row.gone:
+        why = f": {row.cause}" if row.cause else ""
+        words = f"Part {row.key} is to be delivered for {(moment.now - since) // 60_000} min{why}.{moment.idle}"
+        yield Breach(Law.UNDELIVERED, words, row.key, chat, since)
+
+
+def doubled(parts: Sequence[KeptPart], others: Sequence[KeptPart]) -> Iterator[Breach]:
+    """No two parts of one chat have one message."""
+    seen: dict[tuple[str, str], KeptPart] = {}
+    for one in sorted({one.id: one for one in (*parts, *others)}.values(), key=lambda one: one.id):
+        row = one.row
+        if row.platform_id is None or row.gone or row.state is not DeliveryState.SENT:
+            continue
+        first = seen.setdefault((row.surface, row.platform_id), one)
+        if first is not one:
+            words = f"Parts {first.row.key} and {row.key} have the same receipt ({row.platform_id})."
+            yield Breach(Law.TWICE, words, row.key, "", row.at)
+
+
+def orphan(part: KeptPart) -> Iterator[Breach]:
+    """The law of a part whose turn is not there."""
+    words = f"Part {part.row.key} was shown for turn {part.row.origin}, which is not there."
+    yield Breach(Law.LOST, words, part.row.key, "", part.row.at)
+
+
+def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
+    """The laws that a closed turn breaks by what its chat shows."""
+    turn, chat = seen.turn, seen.session.key if seen.session is not None else ""
+    found = [one for part in seen.parts for one in of_part(part, chat)]
+    if turn.state is not TurnState.CLOSED or turn.closed_at is None:
+        return found
+    found += [one for part in seen.parts for one in waits(part, turn.closed_at, moment, chat)]
+    if turn.removed == FORGOTTEN or moment.now - turn.closed_at > KEPT_MS:
+        return found
+    unfinished = [
+        one for one in seen.parts if not one.row.final and not one.row.gone and one.row.state is DeliveryState.SENT
+    ]
+    if unfinished and moment.now - turn.closed_at > moment.late:
+        words = f"Part {unfinished[0].row.key} is recorded as delivered on its way, and its turn has ended."
+        found.append(breach(seen, Law.UNDELIVERED, words))
+    return [*found, *_compared(seen, moment)]
+
+
+def in_chat(seen: TurnEvidence) -> bool:
+    """Whether the turn answers a message that came from a chat."""
+    first = next((one for one in seen.messages if one.id == seen.turn.first_message), None)
+    if first is None:
+        return False
+    try:
+        return chat_of(first.body) is not None
+    except UnreadableMessage:
+        return False
+
+
+def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    """What the journal comes to, against the parts."""
+    turn, told = seen.turn, folded(seen)
+    if told is None or told.exit is None or turn.undone or not in_chat(seen):
+        return
+    # A chat is shown in another conversation what became of one that was set aside.
+    if seen.session is None or seen.session.quarantined is not None:
+        return
+    shown = view(told, turn.closed_at or 0)
+    ours = (turn.closed_at or 0) >= moment.ours_since
+    wanted = _wanted(seen, shown)
+    there = _by_bubble(seen.parts, wanted)
+    kinds = {bubble.key: bubble.kind for bubble in shown.bubbles}
+    last = _last(shown)
+    compared = {bubble for bubble in wanted if kinds.get(bubble) in _COMPARED}
+    for bubble in compared:
+        kind, mine = kinds[bubble], [one for one in there.get(bubble, ()) if _stands(one)]
+        if not mine:
+            law = Law.UNSEEN if bubble == last else Law.GAP
+            what = "its notice" if kind is BubbleKind.NOTICE else "its answer" if bubble == last else f"{bubble} of it"
+            words = f"Turn {turn.turn} ended with {turn.exit}, and {what} is not among the parts of its chat."
+            yield breach(seen, law, words)
+        elif ours or kind in TEXTS:
+            yield from _same_words(seen, bubble, wanted[bubble], mine)
+    for bubble, mine in there.items():
+        extra = [one for one in mine if _stands(one) and decode(one.row.want).kind in _WORDS]
+        if bubble not in wanted and extra:
+            words = f"Part {extra[0].row.key} stands in the chat of turn {turn.turn}, which did not want it."
+            yield breach(seen, Law.TWICE, words, extra[0].row.at)
+    yield from _in_order(seen, [one for one in wanted if one in compared], there)
+
+
+def _last(shown: View) -> str:
+    """The bubble with which a turn ends: its notice, or its answer."""
+    ends = [one for one in shown.bubbles if one.kind in (BubbleKind.NOTICE, BubbleKind.ANSWER)]
+    return ends[-1].key if ends else ""
+
+
+def _wanted(seen: TurnEvidence, shown: View) -> Mapping[str, list[WantedPart]]:
+    """What the chat is to show of a turn that is over, by bubble."""
+    platform = platform_of(seen.session.key.partition("/")[0]) if seen.session is not None else None
+    pieces = platform.pieces() if platform is not None else None
+
+    def parts(markdown: str, growing: bool) -> tuple[Piece, ...]:
+        return pieces(markdown, growing=growing) if pieces is not None else (Styled(markdown),)
+
+    traits = Traits(drafts=False, cards=platform is not None and platform.cards)
+    found: dict[str, list[WantedPart]] = {}
+    for one in picture(shown, seen.turn.turn, parts, traits=traits, reply_to="").wanted:
+        found.setdefault(one.bubble, []).append(one)
+    return found
+
+
+def _by_bubble(parts: Sequence[KeptPart], wanted: Mapping[str, object]) -> dict[str, list[KeptPart]]:
+    """The parts of each bubble, with what came in their place, in their order."""
+    found: dict[str, list[KeptPart]] = {}
+    for one in sorted(parts, key=lambda one: (one.row.place, len(one.row.bubble), one.row.part)):
+        bubble = _TOP.sub("", one.row.bubble)
+        above, _, kind = bubble.rpartition(".")
+        known = bubble not in wanted and above in wanted and kind in list(ContentKind)
+        found.setdefault(above if known else bubble, []).append(one)
+    return found
+
+
+def _stands(one: KeptPart) -> bool:
+    """It is to be seen."""
+    return not one.row.gone
+
+
+def _same_words(
+    seen: TurnEvidence, bubble: str, wanted: Sequence[WantedPart], mine: Sequence[KeptPart]
+) -> Iterator[Breach]:
+    """What stands there says the same, and in as many parts."""
+    if any(one.row.state is DeliveryState.SKIPPED or one.row.cause.startswith(INSTEAD) for one in mine):
+        return  # it says itself that it is shown otherwise
+    numbers = [one.row.part for one in mine if one.row.bubble == _TOP.sub("", one.row.bubble)]
+    missing = sorted({one.part for one in wanted} - set(numbers))
+    said, shows = _said([one.content for one in wanted]), _said([decode(one.row.want) for one in mine])
+    if said == shows:
+        return
+    turn = seen.turn.turn
+    if missing and len(shows) < len(said):
+        words = f"Of {bubble} of turn {turn}, part {missing[0]} of {len(wanted)} is not there."
+        yield breach(seen, Law.GAP, words)
+    elif sorted(said) == sorted(shows):
+        yield breach(
+            seen, Law.MISPLACED, f"The parts of {bubble} of turn {turn} are in another order than the turn said them."
+        )
+    else:
+        words = (
+            f"{bubble} of turn {turn} is shown in other words than the turn said: {len(shows)} words for {len(said)}."
+        )
+        yield breach(seen, Law.OTHER_WORDS, words)
+
+
+def _said(contents: Sequence[Content]) -> list[str]:
+    """The words of contents, in their order."""
+    return [word for one in contents for word in _WORD.findall(one.body.text + " " + one.file_text)]
+
+
+def _in_order(seen: TurnEvidence, wanted: Sequence[str], there: Mapping[str, Sequence[KeptPart]]) -> Iterator[Breach]:
+    """What stands there has its places in the order in which it was wanted."""
+    standing = [(bubble, [one for one in there.get(bubble, ()) if _stands(one)]) for bubble in wanted]
+    placed = [
+        (bubble, max(one.row.place for one in parts), min(one.row.place for one in parts))
+        for bubble, parts in standing
+        if parts
+    ]
+    for (one, last, _), (other, _, first) in pairwise(placed):
+        if first < last:
+            words = f"{other} of turn {seen.turn.turn} has its place before {one}, which was said first."
+            yield breach(seen, Law.MISPLACED, words)

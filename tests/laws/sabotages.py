@@ -1,0 +1,356 @@
+"""What somebody, or a mistake, can do to a database, and the law that is broken by it. Each is done to a copy that breaks none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from adapters.contract.contents import decode, encode
+from adapters.delivery.reconcile import want_hash
+from adapters.text.styled import Styled
+from agent_core.store import tables as t
+from agent_core.store.turns.rows import ROWS_A_TURN
+from gateway.laws.law import Law
+
+_u, _d, _i, _j, _s = t.turns.c, t.deliveries.c, t.inbox.c, t.journal.c, t.sessions.c
+DAY_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True)
+class Sabotage:
+    """One of them."""
+
+    law: Law
+    do: Callable[[Connection], object]
+    story: str = "rest"
+    later_ms: int = 0
+    """So much later it is looked at."""
+
+    @property
+    def name(self) -> str:
+        return self.do.__name__
+
+
+def one(conn: Connection, query: Any) -> Any:
+    """The first row; there has to be one."""
+    row = conn.execute(query).first()
+    assert row is not None, str(query)
+    return row
+
+
+def long_turn(conn: Connection) -> str:
+    """The turn whose answer has several parts."""
+    counted = select(_d.origin).where(_d.origin.like("t_%"), _d.bubble == "text0").group_by(_d.origin)
+    return str(one(conn, counted.having(func.count() > 2))[0])
+
+
+def noticed(conn: Connection) -> str:
+    """The turn that ended with a notice."""
+    return str(one(conn, select(_u.turn).where(_u.exit.not_in(["answered"])))[0])
+
+
+def a_part(conn: Connection) -> Any:
+    """A part of the long answer that was sent."""
+    return one(conn, select(_d.id, _d.want, _d.platform_id).where(_d.origin == long_turn(conn), _d.part == 1))
+
+
+def other_words(want: bytes, old: str, new: str) -> bytes:
+    content = decode(want)
+    assert old in content.body.text, content.body.text[:200]
+    return encode(replace(content, body=Styled(content.body.text.replace(old, new, 1))))
+
+
+# ---------------------------------------------------------------------- of parts
+
+
+def the_text_of_a_part_is_another(conn: Connection) -> None:
+    row = a_part(conn)
+    conn.execute(update(t.deliveries).where(_d.id == row[0]).values(want=other_words(row[1], "word", "lord")))
+
+
+def the_text_of_a_part_is_another_and_its_fingerprint_too(conn: Connection) -> None:
+    row = a_part(conn)
+    made = other_words(row[1], "word", "lord")
+    conn.execute(update(t.deliveries).where(_d.id == row[0]).values(want=made, want_hash=want_hash(made)))
+
+
+def a_part_in_the_middle_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.deliveries).where(_d.id == a_part(conn)[0]))
+
+
+def the_last_part_is_not_there(conn: Connection) -> None:
+    turn = long_turn(conn)
+    last = one(conn, select(func.max(_d.part)).where(_d.origin == turn, _d.bubble == "text0"))[0]
+    conn.execute(delete(t.deliveries).where(_d.origin == turn, _d.bubble == "text0", _d.part == last))
+
+
+def an_answer_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.deliveries).where(_d.origin == long_turn(conn)))
+
+
+def a_notice_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.deliveries).where(_d.origin == noticed(conn), _d.bubble == "notice"))
+
+
+def a_notice_was_taken_back(conn: Connection) -> None:
+    which = (_d.origin == noticed(conn), _d.bubble == "notice")
+    conn.execute(update(t.deliveries).where(*which).values(gone=1, state="skipped"))
+
+
+def a_notice_says_something_else(conn: Connection) -> None:
+    row = one(conn, select(_d.id, _d.want).where(_d.origin == noticed(conn), _d.bubble == "notice"))
+    content = decode(row[1])
+    made = encode(replace(content, body=Styled("⚠️ All is well.")))
+    conn.execute(update(t.deliveries).where(_d.id == row[0]).values(want=made, want_hash=want_hash(made)))
+
+
+def a_receipt_is_not_there(conn: Connection) -> None:
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(platform_id=None))
+
+
+def two_parts_have_one_receipt(conn: Connection) -> None:
+    turn = long_turn(conn)
+    first = one(conn, select(_d.platform_id).where(_d.origin == turn, _d.part == 0))[0]
+    conn.execute(update(t.deliveries).where(_d.origin == turn, _d.part == 1).values(platform_id=first))
+
+
+def a_part_is_there_twice(conn: Connection) -> None:
+    row = one(conn, select(t.deliveries).where(_d.origin == long_turn(conn), _d.part == 1))
+    twin = {**row._mapping, "bubble": "text9", "key": f"{row.key}-twin", "platform_id": "987654", "id": row.id + 10_000}
+    conn.execute(insert(t.deliveries).values(**twin))
+
+
+def two_parts_have_changed_their_places(conn: Connection) -> None:
+    turn = long_turn(conn)
+    rows = conn.execute(select(_d.id, _d.place).where(_d.origin == turn).order_by(_d.part).limit(2)).all()
+    for row, other in (rows, rows[::-1]):
+        conn.execute(update(t.deliveries).where(_d.id == row[0]).values(place=other[1]))
+
+
+def two_parts_have_changed_their_texts(conn: Connection) -> None:
+    turn = long_turn(conn)
+    rows = conn.execute(select(_d.id, _d.want).where(_d.origin == turn).order_by(_d.part).limit(2)).all()
+    for row, other in (rows, rows[::-1]):
+        made = {"want": other[1], "want_hash": want_hash(bytes(other[1]))}
+        conn.execute(update(t.deliveries).where(_d.id == row[0]).values(**made))
+
+
+def a_part_was_never_sent(conn: Connection) -> None:
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(state="wanted", platform_id=None))
+
+
+def a_part_failed_and_nobody_says_why(conn: Connection) -> None:
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(state="failed", cause=""))
+
+
+def a_part_is_of_a_turn_that_is_not_there(conn: Connection) -> None:
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(origin="t_nobody"))
+
+
+def a_part_was_written_in_an_epoch_to_come(conn: Connection) -> None:
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(epoch=7))
+
+
+def a_file_that_is_to_be_sent_is_not_there(conn: Connection) -> None:
+    rows = conn.execute(select(_d.id, _d.want)).all()
+    which, want = next((row[0], row[1]) for row in rows if decode(bytes(row[1])).file)
+    made = encode(replace(decode(bytes(want)), file="/nowhere/notes.txt"))
+    values = {"want": made, "want_hash": want_hash(made), "state": "wanted", "platform_id": None}
+    conn.execute(update(t.deliveries).where(_d.id == which).values(**values))
+
+
+# ---------------------------------------------------------------------- of turns
+
+
+def _rows(first: int) -> Any:
+    return (_j.id >= first * ROWS_A_TURN, _j.id < (first + 1) * ROWS_A_TURN)
+
+
+def _first(conn: Connection, turn: str) -> int:
+    return int(one(conn, select(_u.first_message).where(_u.turn == turn))[0])
+
+
+def a_row_of_a_journal_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.journal).where(*_rows(_first(conn, long_turn(conn))), _j.seq == 1))
+
+
+def a_journal_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.journal).where(*_rows(_first(conn, long_turn(conn)))))
+
+
+def an_exit_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.journal).where(*_rows(_first(conn, long_turn(conn))), _j.kind == "TurnEnded"))
+
+
+def an_exit_is_there_twice(conn: Connection) -> None:
+    row = one(conn, select(t.journal).where(*_rows(_first(conn, long_turn(conn))), _j.kind == "TurnEnded"))
+    conn.execute(insert(t.journal).values(**{**row._mapping, "id": row.id + 1, "seq": row.seq + 1}))
+
+
+def a_turn_is_open_again(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == noticed(conn)).values(state="open", exit=None, closed_at=None))
+
+
+def a_turn_has_another_exit(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == noticed(conn)).values(exit="answered"))
+
+
+def the_epochs_of_a_journal_go_backwards(conn: Connection) -> None:
+    first = _first(conn, long_turn(conn))
+    conn.execute(update(t.journal).where(*_rows(first), _j.seq == 0).values(epoch=2))
+
+
+def a_conversation_has_an_earlier_epoch(conn: Connection) -> None:
+    session = one(conn, select(_u.session).where(_u.turn == long_turn(conn)))[0]
+    conn.execute(update(t.sessions).where(_s.session == session).values(epoch=0))
+
+
+def a_turn_is_not_there(conn: Connection) -> None:
+    turn = long_turn(conn)
+    for table in (t.tool_calls, t.troubles):
+        conn.execute(delete(table).where(table.c.turn == turn))
+    conn.execute(delete(t.turns).where(_u.turn == turn))
+
+
+def two_turns_have_changed_their_numbers(conn: Connection) -> None:
+    session = one(conn, select(_u.session).where(_u.turn == long_turn(conn)))[0]
+    rows = conn.execute(select(_u.turn, _u.number).where(_u.session == session).order_by(_u.number).limit(2)).all()
+    conn.execute(update(t.turns).where(_u.turn == rows[0][0]).values(number=1_000_000))
+    conn.execute(update(t.turns).where(_u.turn == rows[1][0]).values(number=rows[0][1]))
+    conn.execute(update(t.turns).where(_u.turn == rows[0][0]).values(number=rows[1][1]))
+
+
+def a_turn_used_less_than_its_journal_says(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(input_tokens=1))
+
+
+def a_tool_call_is_not_recorded(conn: Connection) -> None:
+    conn.execute(delete(t.tool_calls).where(t.tool_calls.c.turn == one(conn, select(t.tool_calls.c.turn))[0]))
+
+
+def an_open_turn_is_nobodys(conn: Connection) -> None:
+    session = one(conn, select(_u.session).where(_u.state == "open"))[0]
+    conn.execute(update(t.sessions).where(_s.session == session).values(owner=None))
+
+
+def an_open_turn_is_left_for_long(conn: Connection) -> None:
+    one(conn, select(_u.turn).where(_u.state == "open"))
+
+
+# ---------------------------------------------------------------------- of messages
+
+
+def a_message_is_new_again(conn: Connection) -> None:
+    conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(state="new", turn=None))
+
+
+def a_message_of_a_turn_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.inbox).where(_i.turn == long_turn(conn)))
+
+
+def a_message_is_taken_by_nobody(conn: Connection) -> None:
+    last = one(conn, select(func.max(_i.id)).where(_i.turn.is_not(None)))[0]
+    conn.execute(update(t.inbox).where(_i.id == last).values(turn="t_nobody"))
+
+
+def a_message_waits_and_nobody_takes_it(conn: Connection) -> None:
+    row = one(conn, select(t.inbox).where(_i.turn.is_not(None)).order_by(_i.id.desc()))
+    number = one(conn, select(func.max(_i.id)))[0] + 1
+    new = {"id": number, "arrival": number, "platform_key": "again", "state": "new", "turn": None}
+    conn.execute(insert(t.inbox).values(**{**row._mapping, **new}))
+
+
+def what_was_said_into_a_running_turn_was_not_heard(conn: Connection) -> None:
+    """As if the message had been marked without having been put before the model."""
+    row = one(conn, select(t.inbox).where(_i.turn.is_not(None)).order_by(_i.id.desc()))
+    number = one(conn, select(func.max(_i.id)))[0] + 1
+    new = {"id": number, "arrival": number, "platform_key": "again", "state": "done", "turn": None}
+    conn.execute(insert(t.inbox).values(**{**row._mapping, **new}))
+
+
+def a_message_was_given_up_without_a_word(conn: Connection) -> None:
+    row = one(conn, select(t.inbox).where(_i.turn.is_not(None)).order_by(_i.id.desc()))
+    number = one(conn, select(func.max(_i.id)))[0] + 1
+    new = {"id": number, "arrival": number, "platform_key": "again", "state": "dropped", "turn": None}
+    conn.execute(insert(t.inbox).values(**{**row._mapping, **new, "reason": "its turn could not be opened"}))
+
+
+def a_message_has_another_place(conn: Connection) -> None:
+    conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(arrival=999))
+
+
+# ---------------------------------------------------------------------- of budgets and times
+
+
+def a_budget_forgot_what_was_spent(conn: Connection) -> None:
+    conn.execute(update(t.budgets).where(t.budgets.c.scope.not_like("daily:%")).values(spent_tokens=1))
+
+
+def a_budget_holds_something_for_nobody(conn: Connection) -> None:
+    conn.execute(update(t.budgets).where(t.budgets.c.scope.not_like("daily:%")).values(held_tokens=500))
+
+
+def a_call_is_open_for_ever(conn: Connection) -> None:
+    r = t.reservations.c
+    conn.execute(update(t.reservations).where(r.call == one(conn, select(r.call))[0]).values(state="open"))
+
+
+def something_due_did_not_happen(conn: Connection) -> None:
+    due = {
+        "schedule": "x_1", "kind": "say", "session_key": "telegram/1/2//", "surface": "telegram/1/2/", "number": 1, "rule": "once",
+        "body": b"{}", "next_at": 1_000, "done_to": 0, "state": "active", "rev": 1, "at": 0,
+    }  # fmt: skip
+    conn.execute(insert(t.schedules).values(**due))
+
+
+ALL = (
+    Sabotage(Law.CHANGED, the_text_of_a_part_is_another),
+    Sabotage(Law.OTHER_WORDS, the_text_of_a_part_is_another_and_its_fingerprint_too),
+    Sabotage(Law.GAP, a_part_in_the_middle_is_not_there),
+    Sabotage(Law.GAP, the_last_part_is_not_there),
+    Sabotage(Law.UNSEEN, an_answer_is_not_there),
+    Sabotage(Law.UNSEEN, a_notice_is_not_there),
+    Sabotage(Law.UNSEEN, a_notice_was_taken_back),
+    Sabotage(Law.OTHER_WORDS, a_notice_says_something_else),
+    Sabotage(Law.NO_RECEIPT, a_receipt_is_not_there),
+    Sabotage(Law.TWICE, two_parts_have_one_receipt),
+    Sabotage(Law.TWICE, a_part_is_there_twice),
+    Sabotage(Law.MISPLACED, two_parts_have_changed_their_places),
+    Sabotage(Law.MISPLACED, two_parts_have_changed_their_texts),
+    Sabotage(Law.UNDELIVERED, a_part_was_never_sent, later_ms=400_000),
+    Sabotage(Law.GIVEN_UP, a_part_failed_and_nobody_says_why),
+    Sabotage(Law.LOST, a_part_is_of_a_turn_that_is_not_there),
+    Sabotage(Law.EPOCH, a_part_was_written_in_an_epoch_to_come),
+    Sabotage(Law.NO_FILE, a_file_that_is_to_be_sent_is_not_there),
+    Sabotage(Law.HOLE, a_row_of_a_journal_is_not_there),
+    Sabotage(Law.HOLE, a_journal_is_not_there),
+    Sabotage(Law.UNENDED, an_exit_is_not_there),
+    Sabotage(Law.UNENDED, an_exit_is_there_twice),
+    Sabotage(Law.UNENDED, a_turn_is_open_again),
+    Sabotage(Law.OTHER_EXIT, a_turn_has_another_exit),
+    Sabotage(Law.EPOCH, the_epochs_of_a_journal_go_backwards),
+    Sabotage(Law.EPOCH, a_conversation_has_an_earlier_epoch),
+    Sabotage(Law.LOST, a_turn_is_not_there),
+    Sabotage(Law.MISPLACED, two_turns_have_changed_their_numbers),
+    Sabotage(Law.SPENT, a_turn_used_less_than_its_journal_says),
+    Sabotage(Law.LOST, a_tool_call_is_not_recorded),
+    Sabotage(Law.UNCLAIMED, an_open_turn_is_nobodys, "middle"),
+    Sabotage(Law.UNCLAIMED, an_open_turn_is_left_for_long, "middle", DAY_MS // 24),
+    Sabotage(Law.OVERDUE, an_open_turn_is_left_for_long, "middle", DAY_MS // 2),
+    Sabotage(Law.STRANDED, an_open_turn_is_left_for_long, "middle", DAY_MS // 2),
+    Sabotage(Law.LOST, a_message_is_new_again),
+    Sabotage(Law.OVERTAKEN, a_message_is_new_again),
+    Sabotage(Law.LOST, a_message_of_a_turn_is_not_there),
+    Sabotage(Law.LOST, a_message_is_taken_by_nobody),
+    Sabotage(Law.STRANDED, a_message_waits_and_nobody_takes_it, later_ms=400_000),
+    Sabotage(Law.LOST, what_was_said_into_a_running_turn_was_not_heard),
+    Sabotage(Law.UNTOLD, a_message_was_given_up_without_a_word),
+    Sabotage(Law.MISPLACED, a_message_has_another_place),
+    Sabotage(Law.SPENT, a_budget_forgot_what_was_spent),
+    Sabotage(Law.SPENT, a_budget_holds_something_for_nobody),
+    Sabotage(Law.HELD, a_call_is_open_for_ever, later_ms=400_000),
+    Sabotage(Law.NOT_FIRED, something_due_did_not_happen, "middle", later_ms=400_000),
+)

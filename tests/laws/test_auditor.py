@@ -1,0 +1,171 @@
+"""The auditor at work: beside a gateway, as a command, and in the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent_core.ports import SystemClock
+from agent_core.store.evidence import EvidenceReads
+from agent_core.store.reading import open_reads
+from gateway.config.limits import Audit
+from gateway.laws import words
+from gateway.laws.auditor import PAGE, Auditor, Watermark
+from gateway.laws.law import MENDS, Breach, Law, Viewpoint
+from gateway.observe.lawwatch import LawWatch
+from gateway.version import program_version
+from tests.store.support import FakeClock, message, opened, started
+
+LATER = 1_000_000
+
+
+async def filled(where: str, count: int) -> None:
+    """Turns that ended as they had to, stored by the store itself; their journals say nothing that could be read."""
+    async with opened(where) as store:
+        for number in range(count):
+            accepted = await store.inbox.accept(message(f"m{number}", f"chat{number}"))
+            epoch = accepted.epoch or await store.sessions.claim(accepted.session)
+            await started(store, accepted, epoch)
+
+
+async def test_only_what_is_broken_twice_is_told(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    await filled(where, 1)
+    with closing(sqlite3.connect(where)) as db, db:
+        db.execute("UPDATE inbox SET arrival = 9")
+    async with open_reads(where) as reads:
+        moment = Viewpoint(FakeClock().now, (), 10**12, runs=None)
+        looks = 0
+
+        class Mended(Auditor):
+            async def _message(self, message):  # type: ignore[no-untyped-def, override]
+                nonlocal looks
+                looks += 1
+                found = await super()._message(message)
+                with closing(sqlite3.connect(where)) as db, db:
+                    db.execute("UPDATE inbox SET arrival = id")
+                return found
+
+        found = await Mended(EvidenceReads(reads.asks), moment, again_seconds=0.0).run(Watermark())
+    assert looks == 2
+    assert Law.MISPLACED not in {one.law for one in found.breaches}
+
+
+async def test_it_rests_between_its_pages_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    await filled(where, PAGE + 5)
+    rests: list[int] = []
+
+    async def rest(count: int) -> None:
+        rests.append(count)
+
+    async with open_reads(where) as reads:
+        moment = Viewpoint(FakeClock().now, (), 10**12)
+        first = await Auditor(EvidenceReads(reads.asks), moment, rest, again_seconds=0.0).run(Watermark())
+        assert max(rests) == PAGE
+        assert first.messages == PAGE + 5
+        again = await Auditor(EvidenceReads(reads.asks), moment, rest, again_seconds=0.0).run(first.mark)
+        assert again.messages == 0
+
+
+async def test_what_is_found_is_told_once_and_is_over_when_it_is_mended(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    async with opened(where) as store:
+        await store.inbox.accept(message("m1"))
+    clock = FakeClock()
+    clock.now += LATER
+    watch = LawWatch(where, Audit(per_second=1_000, late_seconds=10), clock)
+    await watch.look()
+    assert watch.counts()[Law.STRANDED] == 1
+    assert "no turn has taken it" in watch.words()
+    assert watch.status()["count"] == 1
+    with closing(sqlite3.connect(where)) as db, db:
+        db.execute("UPDATE inbox SET state = 'dropped', reason = 'withdrawn by the person'")
+    await watch.look()
+    assert watch.words() == ""
+    assert sum(watch.counts().values()) == 0
+
+
+async def test_what_happened_wrongly_stays_known(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    async with opened(where) as store:
+        accepted = await store.inbox.accept(message("m1"))
+        await store.inbox.drop(accepted.inbox_id, "withdrawn by the person")
+    with closing(sqlite3.connect(where)) as db, db:
+        db.execute("UPDATE inbox SET reason = ''")
+    watch = LawWatch(where, Audit(per_second=1_000), FakeClock())
+    for _ in range(3):
+        await watch.look()
+        assert watch.counts()[Law.UNTOLD] == 1
+    assert Law.UNTOLD not in MENDS
+
+
+async def test_one_that_is_switched_off_does_not_look(tmp_path: Path) -> None:
+    watch = LawWatch(tmp_path / "nothing.db", Audit(per_second=0), SystemClock())
+    before = len(asyncio.all_tasks())
+    async with watch.running():
+        assert len(asyncio.all_tasks()) == before
+
+
+async def test_it_cannot_write_and_holds_no_writer_up(where: str) -> None:
+    async with opened(where) as store, open_reads(where) as reads:
+        accepted = await store.inbox.accept(message("m1"))
+        moment = Viewpoint(FakeClock().now, tuple(await EvidenceReads(reads.asks).nodes()), 10**12, program_version())
+
+        async def rest(count: int) -> None:
+            del count
+            await store.inbox.accept(message("between", "chat2"))  # a writer gets through between its pages
+
+        found = await Auditor(EvidenceReads(reads.asks), moment, rest, again_seconds=0.0).run(Watermark())
+        assert found.messages >= 1
+        with pytest.raises(Exception, match=r"(?i)read.?only|attempt to write"):
+            await reads.asks.readers.run(
+                lambda conn: conn.exec_driver_sql(f"DELETE FROM inbox WHERE id = {accepted.inbox_id}")
+            )
+
+
+def outspoken(home: Path, *given: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "OUTSPOKEN_HOME": str(home)}
+    command = [sys.executable, "-m", "gateway", *given]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_its_exit_status_and_its_words_say_what_was_found(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    assert outspoken(home, "audit").returncode not in (0, 1)  # it could not look
+    asyncio.run(filled(str(home / "outspoken.db"), 0))
+    done = outspoken(home, "audit")
+    assert (done.returncode, "No law is broken" in done.stdout) == (0, True), done
+    with closing(sqlite3.connect(home / "outspoken.db")) as db, db:
+        db.execute(
+            "INSERT INTO sessions (session, key, epoch, created_at, last_at) VALUES ('s_1', 'telegram/1/2//', 1, 0, 0)"
+        )
+        db.execute(
+            "INSERT INTO inbox (id, account, platform_key, session, arrival, lane, body, state, received_at) "
+            "VALUES (1, 'telegram/1', 'k', 's_1', 1, 'normal', x'7b7d', 'new', 1000)"
+        )
+    done = outspoken(home, "audit", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [one["law"] for one in told["breaches"]] == ["stranded"]
+    assert told["breaches"][0]["chat"] == "telegram/1/2//"
+    done = outspoken(home, "audit")
+    assert "since 1970-01-01 00:00:01 UTC" in done.stdout
+    assert "1 law is broken" in done.stdout
+
+
+def test_many_breaches_are_counted_and_not_all_printed() -> None:
+    from gateway.laws.auditor import Audited
+
+    found = Audited([Breach(Law.LOST, "Gone.", str(n)) for n in range(words.SHOWN + 7)])
+    assert "… and 7 more" in "\n".join(words.lines(found))
+    assert len(words.report(found)["breaches"]) == words.SHOWN + 7  # type: ignore[arg-type]

@@ -1,0 +1,174 @@
+"""The laws themselves, as functions of rows: whatever is stored, they answer; what is in order breaks none; and what is hurt breaks one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.contract.chat import Content, ContentKind
+from adapters.contract.contents import encode
+from adapters.delivery.parts import WantedPart
+from adapters.delivery.reconcile import new_part, want_hash
+from adapters.text.styled import Styled
+from agent_core.store.budgets.rows import PotRow, ReservationRow, ReservationState
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store.evidence import KeptPart, KeptRow, LedgerEvidence, MessageEvidence, TurnEvidence
+from agent_core.store.inbox.rows import InboxRow, InboxState
+from agent_core.store.sessions.rows import NodeRow, SessionRow
+from agent_core.store.tables import row_id
+from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
+from gateway.laws.law import UNCLAIMED_MS, Law, Viewpoint
+from gateway.laws.others import of_ledger, of_message
+from gateway.laws.shown import doubled, of_part, of_shown, waits
+from gateway.laws.turns import of_turn
+
+NOW = 1_800_000_000_000
+NODE = NodeRow(3, "n_3", NOW - 10 * 3_600_000, "0", "boot")
+ALIVE = Viewpoint(NOW, (NODE,), runs=True)
+SESSION = SessionRow("s_1", "telegram/1/2//", 3, 4)
+words, small = st.text(max_size=8), st.integers(-2, 9)
+times = st.integers(0, NOW + 1_000_000)
+maybe = st.none() | words
+
+turn_rows = st.builds(
+    TurnRow, turn=words, session=words, number=small, state=st.sampled_from(TurnState), exit=maybe, opened_at=times,
+    closed_at=st.none() | times, deadline=times, removed=words, first_message=small, last_message=small, model=words,
+)  # fmt: skip
+inbox_rows = st.builds(
+    InboxRow, id=small, account=words, platform_key=words, session=words, arrival=small,
+    lane=st.sampled_from(["normal", "command", "refused"]), body=st.binary(max_size=8), state=st.sampled_from(InboxState),
+    reason=maybe, received_at=times, suspicion=small, person=words, turn=maybe,
+)  # fmt: skip
+session_rows = st.builds(SessionRow, session=words, key=words, owner=st.none() | small, epoch=small, quarantined=maybe)
+kinds = st.sampled_from(["TurnOpened", "TextArrived", "TurnEnded", "ToolStarted", "Nonsense"])
+kept_rows = st.builds(
+    KeptRow, small, small, st.builds(JournalRow, seq=small, kind=kinds, body=st.binary(max_size=8), at=times)
+)
+part_rows = st.builds(
+    DeliveryRow, surface=words, origin=words, bubble=words, part=small, place=small, want=st.binary(max_size=8), want_hash=words,
+    key=words, state=st.sampled_from(DeliveryState), final=st.booleans(), gone=st.booleans(), platform_id=maybe, cause=words, at=times,
+)  # fmt: skip
+kept_parts = st.builds(KeptPart, small, words, small, part_rows)
+moments = st.builds(
+    Viewpoint, times, st.lists(st.just(NODE)).map(tuple), st.integers(0, 10_000), words, st.none() | st.booleans()
+)
+turns_seen = st.builds(
+    TurnEvidence, turn_rows, st.none() | session_rows, st.none() | turn_rows, st.lists(kept_rows, max_size=4).map(tuple), words,
+    st.lists(inbox_rows, max_size=3).map(tuple), st.lists(kept_parts, max_size=3).map(tuple),
+)  # fmt: skip
+
+
+@given(turns_seen, moments)
+def test_whatever_is_stored_of_a_turn_the_laws_answer(seen: TurnEvidence, moment: Viewpoint) -> None:
+    for one in (*of_turn(seen, moment), *of_shown(seen, moment)):
+        assert one.what.endswith((".", "!")) or ": " in one.what
+        assert one.law.advice
+
+
+@given(
+    st.builds(
+        MessageEvidence, inbox_rows, st.none() | session_rows, st.none() | turn_rows, st.none() | turn_rows, small
+    ),
+    moments,
+)
+def test_whatever_is_stored_of_a_message_the_laws_answer(seen: MessageEvidence, moment: Viewpoint) -> None:
+    assert all(one.law.advice for one in of_message(seen, moment))
+
+
+def open_turn(**more: object) -> TurnEvidence:
+    turn = TurnRow(
+        "t_1", "s_1", 1, TurnState.OPEN, None, NOW - 5_000, None, NOW + 60_000, first_message=1, last_message=1
+    )
+    message = InboxRow(1, "telegram/1", "k", "s_1", 1, "normal", b"{}", InboxState.TAKEN, None, NOW - 5_000, turn="t_1")
+    rows = tuple(KeptRow(row_id(1, n), 4, JournalRow(n, "TurnOpened", b"{}", NOW)) for n in range(1))
+    return replace(TurnEvidence(turn, SESSION, None, rows, messages=(message,)), **more)
+
+
+def laws(seen: TurnEvidence, moment: Viewpoint = ALIVE) -> set[Law]:
+    return {one.law for one in of_turn(seen, moment)} - {Law.UNREADABLE}  # its one row says nothing
+
+
+def test_an_open_turn_that_somebody_works_on_breaks_none() -> None:
+    assert laws(open_turn()) == set()
+
+
+@given(st.integers(-1_000_000, 1_000_000))
+def test_an_open_turn_is_overdue_exactly_when_its_time_was_over_for_too_long(ms: int) -> None:
+    moment = replace(ALIVE, now=NOW + 60_000 + ALIVE.late + ms)
+    assert (Law.OVERDUE in laws(open_turn(), moment)) == (ms > 0)
+
+
+@given(st.integers(1, 5), st.booleans(), st.booleans(), st.integers(0, 10 * UNCLAIMED_MS))
+def test_an_open_turn_is_unclaimed_exactly_when_its_owner_is_gone_for_too_long(
+    owner: int, ended: bool, runs: bool, ago: int
+) -> None:
+    node = replace(NODE, started_at=NOW - ago, ended_at=NOW - ago if ended else None)
+    seen = open_turn(session=replace(SESSION, owner=owner))
+    seen = replace(seen, turn=replace(seen.turn, opened_at=NOW - 3_600_000))
+    gone = owner != node.node or ended or not runs
+    assert (Law.UNCLAIMED in laws(seen, Viewpoint(NOW, (node,), runs=runs))) == (gone and ago > UNCLAIMED_MS)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
+def test_epochs_of_a_journal_only_rise_and_never_beyond_the_conversations(epochs: list[int]) -> None:
+    rows = tuple(
+        KeptRow(row_id(1, n), epoch, JournalRow(n, "TurnOpened", b"{}", NOW)) for n, epoch in enumerate(epochs)
+    )
+    broken = Law.EPOCH in laws(open_turn(journal=rows))
+    assert broken == (epochs != sorted(epochs) or max(epochs) > SESSION.epoch)
+
+
+@given(st.permutations(range(5)), st.integers(0, 4))
+def test_a_journal_without_a_row_or_with_two_in_each_others_place_has_a_hole(order: list[int], missing: int) -> None:
+    rows = [KeptRow(row_id(1, n), 4, JournalRow(n, "TurnOpened", b"{}", NOW)) for n in order if n != missing]
+    assert (Law.HOLE in laws(open_turn(journal=tuple(rows)))) == ([n for n in order if n != missing] != [0, 1, 2, 3])
+
+
+def sent(number: int = 0, text: str = "hello", **more: object) -> KeptPart:
+    content = Content(ContentKind.TEXT, Styled(text))
+    part = new_part(WantedPart("text0", number, content, final=True), "telegram/1/2/", "t_1", number)
+    row = replace(part.row, state=DeliveryState.SENT, platform_id=str(100 + number), at=NOW)
+    return KeptPart(number + 1, "s_1", 4, replace(row, **more))
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_a_part_is_changed_exactly_when_content_and_fingerprint_part(text: str, other: str) -> None:
+    want = encode(Content(ContentKind.TEXT, Styled(other)))
+    part = sent(text=text, want=want)
+    assert bool([*of_part(part)]) == (want_hash(want) != part.row.want_hash)
+
+
+@given(st.sampled_from(DeliveryState), st.booleans(), st.none() | st.just("5") | st.just("grows:5"), st.booleans())
+def test_what_is_recorded_as_delivered_has_a_receipt(
+    state: DeliveryState, gone: bool, receipt: str | None, final: bool
+) -> None:
+    found = {one.law for one in of_part(sent(state=state, gone=gone, platform_id=receipt, final=final, cause="why"))}
+    wanting = state is DeliveryState.SENT and final and not gone and receipt != "5"
+    assert (Law.NO_RECEIPT in found) == wanting
+
+
+@given(st.sampled_from(DeliveryState), st.integers(0, 1_000_000))
+def test_a_part_waits_too_long_exactly_when_it_is_open_beyond_its_time(state: DeliveryState, ms: int) -> None:
+    open_still = state in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)
+    assert bool([*waits(sent(state=state), NOW - ms, ALIVE)]) == (open_still and ms > ALIVE.late)
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=5))
+def test_two_parts_of_a_chat_never_have_one_receipt(receipts: list[int]) -> None:
+    parts = [sent(n, platform_id=str(one)) for n, one in enumerate(receipts)]
+    assert len([*doubled(parts, parts)]) == len(receipts) - len(set(receipts))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 50)), max_size=6), st.integers(0, 1), st.integers(-2, 2))
+def test_budgets_agree_with_their_calls_to_the_token(calls: list[tuple[bool, int]], what: int, off: int) -> None:
+    rows = [
+        ReservationRow(f"t:1:{n}", "s_1", 3, ReservationState.OPEN if held else ReservationState.SETTLED,
+                       f'[["day:all",{NOW}]]', amount, 0, amount, 0, estimated=False, at=NOW)
+        for n, (held, amount) in enumerate(calls)
+    ]  # fmt: skip
+    held, spent = sum(a for is_held, a in calls if is_held), sum(a for is_held, a in calls if not is_held)
+    pot = PotRow("day:all", NOW, NOW + 1, spent_tokens=spent + off * what, held_tokens=held + off * (1 - what))
+    found = [*of_ledger(LedgerEvidence((pot,), tuple(rows), steady=True), ALIVE)]
+    assert bool(found) == bool(off)
