@@ -20,7 +20,7 @@ from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
-from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState
+from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState, timed
 
 AROUND = 1_000
 """So far from those that a turn says it began with, messages are looked for that say the same of it."""
@@ -169,7 +169,7 @@ class EvidenceReads(StoreReading):
         rows = await self._asks.all(query.order_by(_j.id))
         with self._asks.sense():
             made = [t.EVENT.make(row) for row in rows]
-        bodies = await self._asks.whole([one.body for one in made])
+        bodies = await self._asks.whole([timed(one.body, one.at) for one in made])
         whole = [JournalRow(one.seq, one.kind, body, one.at) for one, body in zip(made, bodies, strict=True)]
         return tuple(KeptRow(int(row[-2]), int(row[-1]), one) for row, one in zip(rows, whole, strict=True))
 
