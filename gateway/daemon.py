@@ -22,6 +22,7 @@ from adapters.contract.redacted import set_redactor
 from adapters.http.common import guarded
 from agent_core.bell import Bell
 from agent_core.driver.spending import Spender
+from agent_core.limits.budgets import NANOS, Amount
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
@@ -371,7 +372,8 @@ def _later(config: Config, store: Store, clock: Clock) -> tuple[FollowUpsHere, T
     """What works for later; it begins when the gateway is whole."""
     later = Later(store, clock, partial(zone_in_force, config.schedule), config.quota.reminders)
     follow_ups, said = FollowUpsHere(later), config.tasks
-    limits = TaskLimits(said.at_once, said.at_once_all, said.seconds, said.steps, said.status_seconds)
+    most = Amount(said.tokens, round(said.money * NANOS))
+    limits = TaskLimits(said.at_once, said.at_once_all, said.seconds, said.steps, said.status_seconds, most)
     return follow_ups, Tasks(later, follow_ups, limits)
 
 

@@ -108,6 +108,10 @@ class TaskTerms:
     """The chat in which it was begun, where people are asked about its calls; None: nobody can be asked."""
     number: int = 0
     title: str = ""
+    tokens: int = 0
+    """As many as it may use; 0: as any turn."""
+    nanos: int = 0
+    """What it may cost, billionths of the currency; 0: as any turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

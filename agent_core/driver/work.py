@@ -96,7 +96,7 @@ Contexts = Callable[[str, Callable[[str], None]], ToolContext]
 def _unheard(_: str) -> None: ...
 
 
-NOT_ASKED_ON = frozenset({"api", "task"})
+NOT_ASKED_ON = frozenset({"api"})
 """Surfaces on which somebody may decide about a call, and has no way to answer a question."""
 
 

@@ -23,9 +23,10 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
 from agent_core.text.tongue import speaking, spelled
 from agent_core.tools.arguments import spelt_well
+from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import CallModel
 from agent_core.turn.standing import Standing
-from agent_core.turn.state import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
+from agent_core.turn.state import Activity, AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
 
 REMEMBERED_THOUGHT_CHARS = 8_000
 """How much of a plain thought of an earlier turn goes back: its provider wants to see one, not to read it."""
@@ -79,7 +80,7 @@ def closed_turn_messages(turn: Standing) -> list[Message]:
     messages = [shown_still(message.to_message()) for message in turn.opened.input]
     if turn.exit.code in TOO_MUCH:
         messages = [shortened(message) for message in messages]
-    messages += _remembered(_item_messages(turn.items, with_advice=False))
+    messages += _remembered(_item_messages(_ended(turn), with_advice=False))
     cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
     with speaking(""):  # the model reads English
         notice = turn.exit.notice()
@@ -90,6 +91,33 @@ def closed_turn_messages(turn: Standing) -> list[Message]:
     if closing:
         messages.append({"role": "assistant", "content": closing})
     return messages
+
+
+NOT_BEGUN = "It was not carried out: the turn ended before it was begun."
+CHANGED_NOTHING = "No result came before the turn ended. It changes nothing, so it can be called again."
+NOT_KNOWN = "No result came, and it is not known whether the call was carried out."
+
+
+def _ended(turn: Standing) -> list[Item]:
+    """The items with what is known of calls that had no result when the turn ended. Those that were handed to a client have theirs to come."""
+    have = {item.call for item in turn.items if isinstance(item, ToolItem)}
+    acts = {entry.call: entry for entry in turn.timeline if isinstance(entry, Activity) and entry.call not in have}
+    out: list[Item] = []
+    open_calls: list[Item] = []
+    for item in turn.items:
+        if not isinstance(item, ToolItem):
+            out += open_calls
+            open_calls = []
+        out.append(item)
+        if isinstance(item, AssistantItem):
+            open_calls = [ToolItem(c.call, c.name, _end_of(turn, acts[c.call])) for c in item.calls if c.call in acts]
+    return out + open_calls
+
+
+def _end_of(turn: Standing, activity: Activity) -> str:
+    if turn.round.effect_class(activity.name) is EffectClass.PURE:
+        return CHANGED_NOTHING
+    return NOT_KNOWN if activity.started else NOT_BEGUN
 
 
 def _remembered(messages: list[Message]) -> list[Message]:
@@ -196,8 +224,7 @@ def _readable_call(call: Json) -> Json:
 
 
 def _no_results(calls: Iterable[str]) -> list[Message]:
-    words = "No result came, and it is not known whether the call was carried out."
-    return [{"role": "tool", "tool_call_id": call, "content": words} for call in calls]
+    return [{"role": "tool", "tool_call_id": call, "content": NOT_KNOWN} for call in calls]
 
 
 def _call_ids(message: Message) -> list[str]:

@@ -101,8 +101,7 @@ class ConversationCommands:
     async def _asked(self, request: Request) -> CommandReply:
         """An answer to what a running tool asks."""
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
-        queue = self._queues.known(request.inbound.session.text())
-        running = queue.running if queue is not None else None
+        running = self._queues.turn_in(request.inbound.session.text(), "")
         asked = running if running is not None and running.driver.asks else None
         if asked is not None and (refusal := answering_refused(request, asked, self._stopping.approvers)):
             return CommandReply(refusal)

@@ -10,7 +10,8 @@ from agent_core.store.store import Store
 from agent_core.text.shown import plain
 from agent_core.text.tongue import number, sentence, speak
 from gateway.commands.carrying import CommandReply, Request
-from gateway.later.tasks import TaskProgress, Tasks
+from gateway.later.tasks import TaskEnd, TaskPlan, TaskProgress, Tasks
+from gateway.people.linking import age_words
 from gateway.schedule.schedules import TASK
 from gateway.schedule.times import span
 
@@ -33,7 +34,8 @@ class TaskCommands:
         match verb:
             case "" | "list":
                 now = self._clock.now_ms()
-                return CommandReply(tasks_words([self._tasks.progress(row) for row in rows], now))
+                over = await self._tasks.over(request.key)
+                return CommandReply(tasks_words([self._tasks.progress(row) for row in rows], now, over))
             case "stop" | "cancel":
                 return CommandReply(await self._stop(rows, which.strip()))
             case _:
@@ -49,11 +51,23 @@ class TaskCommands:
         return speak("Being stopped: {numbers}. The end of each is told here.", numbers=numbers)
 
 
-def tasks_words(found: Sequence[TaskProgress], now: int) -> str:
-    """The tasks that run, for people. Pure."""
-    if not found:
-        return speak("No background task runs here.")
-    return "\n".join((*(f"{one.number}. {plain(one.title)}: {_how_far(one, now)}" for one in found), speak(HOW)))
+def tasks_words(found: Sequence[TaskProgress], now: int, over: Sequence[tuple[int, TaskPlan, int]] = ()) -> str:
+    """The tasks that run, and those that have ended lately, for people. Pure."""
+    lines = [f"{one.number}. {plain(one.title)}: {_how_far(one, now)}" for one in found]
+    lines += [speak(HOW)] if found else [speak("No background task runs here.")]
+    lines += [speak("Over lately:")] if over else []
+    for one, plan, at in over:
+        lines.append(f"{one}. {plain(plan.title)}: {_how_it_ended(plan.ended)} ({age_words(now - at)})")
+    return "\n".join(lines)
+
+
+def _how_it_ended(end: TaskEnd | None) -> str:
+    if end is None:
+        return "?"
+    time, tokens = span(end.seconds), number(end.tokens)
+    if end.done:
+        return speak("done, after {time}, with {tokens} tokens", time=time, tokens=tokens)
+    return speak("ended without its result, after {time}, with {tokens} tokens", time=time, tokens=tokens)
 
 
 def _how_far(one: TaskProgress, now: int) -> str:

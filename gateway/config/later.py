@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from adapters import platforms
 from adapters.contract.settings import Section, Texts, Unit, complaint
+from gateway.config.limits import Money, Tokens
 
 
 class TasksSection(Section):
@@ -21,6 +22,10 @@ class TasksSection(Section):
     """Seconds that one may take."""
     steps: Annotated[int, Unit("steps")] = Field(default=100, ge=1, le=1_000)
     """Model calls that one may make, beside what is tried again."""
+    tokens: Tokens = 0
+    """Tokens that one may use; 0: as turn_tokens in [budgets]."""
+    money: Money = 0
+    """What one may cost, in units of the currency; 0: as turn_money in [budgets]."""
     status_seconds: int = Field(default=120, ge=5, le=3600)
     """Seconds after which its chat is first told how far it is; each time it takes twice as long until the next."""
 

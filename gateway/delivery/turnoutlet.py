@@ -107,7 +107,7 @@ def asked_alone(view: View, number: int, title: str) -> View:
     """What people are asked by a background task, and what they decided, with its name. Pure."""
     with speaking(view.language):
         name = speak("Task {number} ({title})", number=number, title=plain(title))
-    asked = (b for b in view.bubbles if b.kind in (BubbleKind.APPROVAL, BubbleKind.DECIDED))
+    asked = (b for b in view.bubbles if b.kind in (BubbleKind.APPROVAL, BubbleKind.DECIDED, BubbleKind.QUESTION))
     return replace(view, bubbles=tuple(replace(b, text=f"{name}: {b.text}") for b in asked))
 
 

@@ -23,6 +23,7 @@ from adapters.contract.notaccepted import NotAccepted
 from agent_core import storedjson
 from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
+from agent_core.limits.budgets import Amount
 from agent_core.messages import InputMessage
 from agent_core.records import dataclass
 from agent_core.retry import Retry
@@ -37,6 +38,7 @@ from gateway.later.followups import FollowUpsHere, bare
 from gateway.later.parts import Later
 from gateway.limits.whose import author_of
 from gateway.queues import inbox
+from gateway.queues.languages import PAGE
 from gateway.schedule import toolspecs
 from gateway.schedule.schedules import ASKED_KINDS, TASK
 from gateway.schedule.times import span
@@ -51,6 +53,8 @@ MISTAKE_SECONDS = 60.0
 AGAIN_SECONDS = 5.0
 """Pause before a task is looked after again that could not be, because the storage is away."""
 LONGEST_STATUS_SECONDS = 3600.0
+SHOWN_OVER = 5
+"""So many of those that are over are shown, the latest first."""
 CLEAN = frozenset({ExitCode.ANSWERED})
 
 
@@ -63,6 +67,8 @@ class TaskLimits:
     seconds: int
     steps: int
     status_seconds: float
+    most: Amount = Amount()
+    """What one may use; 0: as any turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,17 @@ class TaskPlan:
     """The message that asked for it, as it is stored."""
     work: FromApi
     """The message that it is."""
+    ended: TaskEnd | None = None
+    """Once it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnd:
+    """How a task ended."""
+
+    done: bool
+    seconds: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +191,15 @@ class Tasks:
         if ticket is not None:
             await self._later.parts.stop(ticket)
 
+    async def over(self, session_key: str) -> list[tuple[int, TaskPlan, int]]:
+        """The latest tasks of a conversation that are over: number, what it was, and when it ended (ms). Raises `StorageUnavailable`."""
+        found: list[tuple[int, TaskPlan, int]] = []
+        for row in await self._later.store.schedules.over(session_key, TASK, SHOWN_OVER):
+            with suppress(ValueError):
+                plan = _plans().validate_json(row.body)
+                found += [(row.number, plan, row.at)] if plan.ended is not None else []
+        return found
+
     def progress(self, row: ScheduleRow) -> TaskProgress:
         """How far a task is, as far as it runs here."""
         try:
@@ -222,8 +248,8 @@ class Tasks:
             return
         while True:
             try:
-                title, words = await self._ended(row, plan)
-                await self._tell(row, plan, title, words)
+                title, words, end = await self._ended(row, plan)
+                await self._tell(row, replace(plan, ended=end), title, words)
             except _LeftOpen:
                 pass  # the next process goes on with it
             except StorageUnavailable:
@@ -235,8 +261,8 @@ class Tasks:
                 continue
             return
 
-    async def _ended(self, row: ScheduleRow, plan: TaskPlan) -> tuple[str, str]:
-        """Begin it, unless it is begun, and follow it: how it ended, in one line and in its words."""
+    async def _ended(self, row: ScheduleRow, plan: TaskPlan) -> tuple[str, str, TaskEnd]:
+        """Begin it, unless it is begun, and follow it: how it ended, in one line, in its words and in figures."""
         began = plan.started_at
         while True:
             try:
@@ -244,7 +270,8 @@ class Tasks:
                 break
             except NotAccepted as refused:
                 if not refused.code.passes:
-                    return f"Task {row.number} ({plan.title}) could not be begun: {refused}", "It was not begun."
+                    title = f"Task {row.number} ({plan.title}) could not be begun: {refused}"
+                    return title, "It was not begun.", TaskEnd(done=False, seconds=0, tokens=0)
                 await asyncio.sleep(AGAIN_SECONDS)
         self._tickets[row.schedule] = ticket
         try:
@@ -253,7 +280,10 @@ class Tasks:
             sight = await self._followed(row, plan, ticket)
         finally:
             self._tickets.pop(row.schedule, None)
-        return end_words(row.number, plan.title, sight, (self._later.clock.now_ms() - began) // 1000)
+        seconds, summary = (self._later.clock.now_ms() - began) // 1000, sight.summary if sight is not None else None
+        tokens = summary.input_tokens + summary.output_tokens if summary is not None else 0
+        end = TaskEnd(done=sight is not None and sight.exit.code in CLEAN, seconds=seconds, tokens=tokens)
+        return *end_words(row.number, plan.title, sight, seconds), end
 
     async def _followed(self, row: ScheduleRow, plan: TaskPlan, ticket: Ticket) -> Ended | None:
         """Its end; None if it was taken out before it began. Now and then its chat is told how far it is."""
@@ -269,7 +299,9 @@ class Tasks:
                     case LeftOpen():
                         raise _LeftOpen
                     case Showing():
-                        view = sight.view
+                        begun, view = view.bubbles == (), sight.view
+                        if begun and (page := self._later.parts.accepting.queues.known(row.session_key)) is not None:
+                            page.wake()  # who has the page open looks at what it asks from now on
                     case _:
                         if await self._dropped(ticket):
                             return None
@@ -295,7 +327,9 @@ class Tasks:
         told = await self._follow_ups.begin_for(
             inbox.decode(plan.asked.encode()), f"{row.schedule}:ended", title, words
         )
-        done = replace(row, state=ScheduleState.DONE, rev=row.rev + 1, at=self._later.clock.now_ms())
+        done = replace(
+            row, state=ScheduleState.DONE, body=storedjson.dumps(plan), rev=row.rev + 1, at=self._later.clock.now_ms()
+        )
         with suppress(
             Conflict
         ):  # its chat has moved meanwhile, or its conversation was forgotten: the next start looks again
@@ -337,21 +371,22 @@ def work_of(
     asked: Inbound, name: str, number: int, title: str, prompt: str, limits: TaskLimits, *, tainted: bool
 ) -> FromApi:
     """The message that a task is: in the asker's name and folder, in a conversation of its own. What a `tainted` turn has it do may be the wish
-    of others. Begun in a chat, its calls can be approved there. Pure."""
+    of others. Begun in a chat or on the page, its calls can be approved there. Pure."""
     chat = _place(asked.chat) if isinstance(asked, FromChat) else None
     terms = TaskTerms(
-        asked.session.text(), author_of(asked), limits.seconds, limits.steps, chat=chat, number=number, title=title
-    )
+        asked.session.text(), author_of(asked), limits.seconds, limits.steps, chat=chat, number=number, title=title,
+        tokens=limits.most.tokens, nanos=limits.most.nanos,
+    )  # fmt: skip
     said = (
-        f"[Background task “{title}”: the conversation that began it waits for its result, and knows nothing but what you reply at the end. Nobody "
-        f"can be asked a question meanwhile. Reply with the result, or with what was not possible and why.]\n\n{prompt}"
+        f"[Background task “{title}”: the conversation that began it waits for its result, and knows nothing but what you reply at the "
+        f"end. Reply with the result, or with what was not possible and why.]\n\n{prompt}"
     )
     own = asked if isinstance(asked, FromApi) else None
     return FromApi(
         account=asked.account, platform_key=name, session=SessionKey(TASK, "", name), surface=TASK,
         input=(InputMessage(said, foreign=PLANTED if tainted else ""),),
         memory_scope=asked.memory_scope, browser=own.browser if own is not None else "", key=own.key if own is not None else "",
-        tools_from=ToolsFrom.GATEWAY, task=terms, can_approve=chat is not None,
+        tools_from=ToolsFrom.GATEWAY, task=terms, can_approve=chat is not None or (own is not None and own.surface == PAGE and own.can_approve),
     )  # fmt: skip
 
 

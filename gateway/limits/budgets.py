@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from adapters.contract.base import FromChat, Inbound
+from adapters.contract.base import FromApi, FromChat, Inbound
 from adapters.contract.callers import PROXY
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.driver.closing import TurnIdentity
@@ -53,9 +53,9 @@ class BudgetBook:
 
     def spending(self, inbound: Inbound, identity: TurnIdentity, standing: TurnStanding) -> Spending | None:
         """What the calls of a turn are paid by that answers `inbound`; None: nobody counts them."""
-        if not self.rules.active and not standing.days:
-            return None
         payer = payer_of(inbound, standing)
+        if not self.rules.active and not payer.limits:
+            return None
 
         async def warned(reached: Reached) -> None:
             pot = reached.pot
@@ -119,7 +119,11 @@ def payer_of(inbound: Inbound, standing: TurnStanding = AS_CONFIGURED) -> Payer:
     else:
         person, chat = inbound.memory_scope, "" if inbound.stateless else inbound.session.text()
     key = "" if standing.key == PROXY else standing.key  # whom a proxy names shares no key with the others
-    return Payer(person, chat, key, standing.name, standing.days)
+    limits = standing.days
+    task = inbound.task if isinstance(inbound, FromApi) else None
+    if task is not None and (task.tokens or task.nanos):
+        limits = {**limits, Budget.TURN: Amount(task.tokens, task.nanos)}
+    return Payer(person, chat, key, standing.name, limits)
 
 
 def warning_words(reached: Reached, rules: BudgetRules, now: int) -> str:

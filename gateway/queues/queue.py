@@ -12,7 +12,7 @@ from dataclasses import field
 
 import structlog
 
-from adapters.contract.base import FromChat, Inbound, MessageState, Summary, Ticket, TurnSight
+from adapters.contract.base import FromApi, FromChat, Inbound, MessageState, Summary, TaskTerms, Ticket, TurnSight
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.judging.compaction import SessionMemory
@@ -73,6 +73,12 @@ class Running:
     def come_to_end(self, _driver: object = None) -> None:
         if not self.over.done():
             self.over.set_result(None)
+
+    @property
+    def task(self) -> TaskTerms | None:
+        """That it is a background task."""
+        first = self.messages[0].inbound if self.messages else None
+        return first.task if isinstance(first, FromApi) else None
 
     def same_chat(self, inbound: Inbound) -> bool:
         """What follows from `inbound` is shown where this turn is: one conversation may go on in several chats."""

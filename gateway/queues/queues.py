@@ -45,6 +45,21 @@ class Queues:
         """The turns that run in this process; those that were taken up and wait for a place do not yet."""
         return [one.running for one in self._by_key.values() if one.running is not None and one.task is not None]
 
+    def tasks_of(self, key: str) -> list[Running]:
+        """The background tasks of a conversation that run here."""
+        return [one for one in self.running() if (task := one.task) is not None and task.parent == key]
+
+    def turn_in(self, key: str, turn: str) -> Running | None:
+        """The turn with this id that runs in a conversation, or in a task of it; without an id the one that asks something, else its own."""
+        queue = self.known(key)
+        own = [queue.running] if queue is not None and queue.running is not None else []
+        if own and (turn == own[0].driver.identity.turn or (not turn and own[0].driver.asks)):
+            return own[0]
+        wanted = (
+            one for one in self.tasks_of(key) if turn == one.driver.identity.turn or (not turn and one.driver.asks)
+        )
+        return next(wanted, None if turn else next(iter(own), None))
+
     def blocked(self) -> list[SessionQueue]:
         """Those that wait for what an earlier process left."""
         return [one for one in self._by_key.values() if one.blocked]

@@ -18,6 +18,7 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import Store
 from agent_core.turn.view import BubbleKind, View
+from gateway.delivery.turnoutlet import asked_alone
 from gateway.queues.branches import branches_of
 from gateway.queues.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of
 from gateway.queues.queues import Queues
@@ -168,7 +169,9 @@ class WholeSessionFollower:
         self._queue = queue
         self._bell = Bell()
         self._sent: dict[str, TurnSight] = {}
-        self._watched: TurnDriver | None = None
+        self._watched: set[TurnDriver] = set()
+        self._tasks: dict[str, TurnSight] = {}
+        """What background tasks of it ask, by their turns."""
         self._first = True
 
     async def __aenter__(self) -> WholeSessionFollower:
@@ -179,20 +182,18 @@ class WholeSessionFollower:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._watch(None)
+        self._watch(set())
         self._queue.watchers.pop(self._bell, None)
         self._watching.queues.release(self._queue)
         self._bell.close()
 
-    def _watch(self, driver: TurnDriver | None) -> None:
-        """Be woken by the running turn, too."""
-        if driver is self._watched:
-            return
-        if self._watched is not None:
-            self._watched.seen.unsubscribe(self._bell)
-        if driver is not None:
+    def _watch(self, drivers: set[TurnDriver]) -> None:
+        """Be woken by the turns that run, too."""
+        for driver in self._watched - drivers:
+            driver.seen.unsubscribe(self._bell)
+        for driver in drivers - self._watched:
             driver.seen.subscribe(self._bell)
-        self._watched = driver
+        self._watched = drivers
 
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """See `adapters.contract.base.SessionFollower.next`."""
@@ -208,7 +209,9 @@ class WholeSessionFollower:
         queue = self._queue
         sights = list(queue.recent)
         running = queue.running
-        self._watch(running.driver if running is not None else None)
+        tasks = self._watching.queues.tasks_of(queue.key)
+        self._watch({one.driver for one in [*([running] if running is not None else []), *tasks]})
+        sights += self._asked(tasks)
         if running is not None:
             sights += [self._running_sight(running, message) for message in running.messages]
         sights += [self._queued_sight(message, index + 1) for index, message in enumerate(queue.waiting)]
@@ -228,6 +231,15 @@ class WholeSessionFollower:
                 if one.turn not in branches.hidden
             ),
         ]
+
+    def _asked(self, tasks: Sequence[Running]) -> list[TurnSight]:
+        """What background tasks ask here, and what they asked: of one that is over nothing waits any more."""
+        now = {one.driver.identity.turn: sight for one in tasks if (sight := task_sight(one)) is not None}
+        over = {
+            turn: replace(one, view=decided_alone(one.view)) for turn, one in self._tasks.items() if turn not in now
+        }
+        self._tasks = over | now
+        return [*self._tasks.values()]
 
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
         driver = running.driver
@@ -255,6 +267,29 @@ class WholeSessionFollower:
             position=position,
             at=message.received_at,
         )
+
+
+def task_sight(running: Running) -> TurnSight | None:
+    """What a background task asks, as the page of its conversation shows it; None if it asks nothing."""
+    task, message = running.task, next(iter(running.messages), None)
+    shown = asked_alone(running.driver.seen.current_view(), task.number, task.title) if task is not None else None
+    if message is None or shown is None or not shown.bubbles:
+        return None
+    key = f"task:{message.inbound.platform_key}"
+    return TurnSight(
+        key,
+        message.arrival,
+        MessageState.CLOSED,
+        "",
+        turn=running.driver.identity.turn,
+        view=shown,
+        at=message.received_at,
+    )
+
+
+def decided_alone(shown: View) -> View:
+    """What stays of what a task asked when it is over. Pure."""
+    return replace(shown, bubbles=tuple(one for one in shown.bubbles if one.kind is BubbleKind.DECIDED), open=False)
 
 
 @dataclass(frozen=True, slots=True)

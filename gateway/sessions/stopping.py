@@ -132,9 +132,8 @@ class TurnStopping:
         self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
     ) -> bool:
         """See `adapters.contract.base.Gateway.approve`."""
-        queue = self.queues.known(key.text())
-        running = queue.running if queue is not None else None
-        if running is None or running.driver.identity.turn != turn:
+        running = self.queues.turn_in(key.text(), turn) if turn else None
+        if running is None:
             return False
         activity = running.driver.turn.round.activity(call)
         if activity is None or activity.state is not ActivityState.APPROVAL:
@@ -152,8 +151,7 @@ class TurnStopping:
         self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting
     ) -> str:
         """The same of whoever asked, where that is all that is known of who decides. Why it does not count, in words; empty: it does."""
-        queue = self.queues.known(key.text())
-        running = queue.running if queue is not None else None
+        running = self.queues.turn_in(key.text(), turn)
         with speaking(running.driver.turn.language if running is not None else ""):
             if not self.askers_decide:
                 return only_words(self.approvers)
@@ -162,7 +160,5 @@ class TurnStopping:
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
         """See `adapters.contract.base.Gateway.answer`."""
-        queue = self.queues.known(key.text())
-        if queue is None or queue.running is None or turn not in ("", queue.running.driver.identity.turn):
-            return None
-        return await queue.running.driver.answer(call, words, by)
+        running = self.queues.turn_in(key.text(), turn)
+        return await running.driver.answer(call, words, by) if running is not None else None

@@ -11,7 +11,18 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX, Message
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import CallModel
-from agent_core.turn.transcript import STRAY, closed_turn_messages, elide, problems, repaired, request_messages
+from agent_core.turn.events import StopRequested, ToolStarted
+from agent_core.turn.transcript import (
+    CHANGED_NOTHING,
+    NOT_BEGUN,
+    NOT_KNOWN,
+    STRAY,
+    closed_turn_messages,
+    elide,
+    problems,
+    repaired,
+    request_messages,
+)
 from tests.agent_core.turns import ROUTE, Rig
 
 CALL = CallModel(number=1, route=ROUTE, offer_tools=True)
@@ -87,6 +98,30 @@ def test_a_stopped_tool_call_has_a_result_in_the_history():
     history = repaired(closed_turn_messages(rig.turn))
     assert problems(history) == []
     assert history[2]["role"] == "tool"
+
+
+def test_a_call_without_a_result_is_told_as_what_the_journal_knows_of_it():
+    for name, begun, told in (
+        ("send", True, NOT_KNOWN), ("send", False, NOT_BEGUN), ("write", True, NOT_KNOWN), ("write", False, NOT_BEGUN),
+        ("danger", False, NOT_BEGUN), ("read", True, CHANGED_NOTHING), ("read", False, CHANGED_NOTHING),
+    ):  # fmt: skip
+        rig = Rig()
+        rig.calls_tool(name, "{}", text="I do it.")
+        if begun:
+            rig.feed(ToolStarted(at=rig.tick(), call="c1_0"))
+        rig.feed(StopRequested(at=rig.tick()))
+        messages = closed_turn_messages(rig.turn)
+        assert [m["content"] for m in messages if m["role"] == "tool"] == [told], (name, begun)
+        assert [m["role"] for m in messages] == ["user", "assistant", "tool", "assistant"]
+        assert repaired(messages) == messages
+
+
+def test_of_a_client_s_own_calls_nothing_is_said_as_it_brings_their_results():
+    messages: list[Message] = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "x", "arguments": "{}"}}]},
+    ]  # fmt: skip
+    assert repaired(messages)[-1]["content"] == NOT_KNOWN
 
 
 def test_failing_tools_and_warnings_reach_the_model():

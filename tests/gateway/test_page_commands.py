@@ -183,3 +183,45 @@ async def test_the_menu_has_them_with_words_in_the_browsers_language(up: Serving
     assert {"remind", "memory", "language", "why", "stop", "new"} <= set(commands)
     assert not {"press", "happen", "post", "link"} & set(commands)
     assert commands["new"] != next(one.words for one in COMMANDS if one.name == "new")
+
+
+async def test_a_task_that_was_begun_on_the_page_asks_there_and_is_listed_when_it_is_over(tmp_path: Path):
+    env = {"OUTSPOKEN_TOOLS__APPROVAL": "write_file"}
+    async with served(tmp_path, env) as up, aiohttp.ClientSession(read_bufsize=2**20) as http:
+        tab = Tab(http, up.url)
+        await tab.says("in the background: write notes.txt: milk")
+        seen = await tab.sees("Task 1 (write notes.txt: milk): May I write")
+        (asked,) = [one for one in seen.values() if one["key"].startswith("task:")]
+        (question,) = asked["bubbles"]
+        assert (question["kind"], asked["person"]) == ("approval", "")
+        await tab.says("count to 3")
+        await tab.sees("1, 2, 3.")  # the conversation goes on meanwhile
+        where = f"{up.url}/api/sessions/{{}}/approvals"
+        decision: Json = {"turn": asked["turn"], "call": question["call"], "approve": True}
+        for path, headers, done in (
+            (where.format("c-another-one"), BROWSER, False),
+            (where.format("c-conversation"), {"X-Outspoken-Browser": "browser-number-two"}, False),
+            (where.format("c-conversation"), BROWSER, True),
+        ):
+            async with http.post(path, json=decision, headers=headers) as response:
+                assert (await response.json())["done"] == done
+        await tab.sees("✅ Approved: write")
+        await tab.sees("Task 1 (write notes.txt: milk) is done")
+        await tab.says("/tasks")
+        listed = json.dumps(list((await tab.sees("Over lately")).values()))
+        assert "1. write notes.txt: milk: done, after" in listed
+    assert [one.read_text() for one in tmp_path.rglob("notes.txt")] == ["milk\n"]
+
+
+async def test_a_task_has_a_budget_of_its_own(tmp_path: Path):
+    async with (
+        served(tmp_path, {"OUTSPOKEN_TASKS__TOKENS": "1"}) as up,
+        aiohttp.ClientSession(read_bufsize=2**20) as http,
+    ):
+        tab = Tab(http, up.url)
+        await tab.says("in the background: list files")
+        await tab.sees("has ended without its result")
+        await tab.says("/tasks")
+        await tab.sees("list files: ended without its result, after")
+        await tab.says("list files and then count to 3")  # others have none
+        await tab.sees("The workspace is empty")

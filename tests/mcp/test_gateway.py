@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import aiohttp
 import psutil
 import pytest
 
@@ -21,6 +22,7 @@ from agent_core.turn.view import View
 from gateway.config.paths import find_paths
 from gateway.config.reading import load, redacted, secret_values, survey
 from gateway.sessions.hub import Hub
+from tests.gateway.test_page_commands import BROWSER, Tab
 from tests.mcp.rig import FAULTY, brought, faulty
 from tests.serving import served
 
@@ -220,3 +222,20 @@ def test_the_servers_are_loaded_by_nobody_else():
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
     ).stdout  # fmt: skip
     assert loaded.strip() == "['gateway.config.tools.mcp', 'gateway.http.mcpdoor']"
+
+
+async def test_what_a_tool_asks_in_a_background_task_is_asked_on_the_page_that_began_it(tmp_path: Path):
+    record = configured(tmp_path, "asks_the_person", 'prefix = "f_"\n')
+    async with served(tmp_path, patient=True) as up, aiohttp.ClientSession(read_bufsize=2**20) as http:
+        await learnt(up.hub)
+        tab = Tab(http, up.url)
+        await tab.says("in the background: call f_act {}")
+        seen = await tab.sees("Task 1 (call f_act {}): ")
+        (asked,) = [one for one in seen.values() if one["key"].startswith("task:")]
+        question = asked["bubbles"][-1]
+        assert (question["kind"], question["final"]) == ("question", False)
+        body = {"turn": asked["turn"], "call": question["call"], "answer": "3"}
+        async with http.post(f"{up.url}/api/sessions/c-conversation/approvals", json=body, headers=BROWSER) as response:
+            assert (await response.json())["done"]
+        await tab.sees("Task 1 (call f_act {}) is done")
+    assert '"action": "accept"' in record.read_text()

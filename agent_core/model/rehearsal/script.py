@@ -127,7 +127,7 @@ def plan(conversation: RehearsalRequest) -> Script:
     words = _HEAD.sub("", words)
     if words.lower().startswith("rehearse"):
         return _rehearsed(conversation)
-    if (reply := for_programs(conversation)) is not None:
+    if (reply := for_programs(replace(conversation, words=words))) is not None:
         return reply
     tasks = [task for part in re.split(r"(?<!\s)\s+and then\s+", words) if (task := _task(part)) is not None]
     if "send_file" in conversation.tools and any(

@@ -30,6 +30,13 @@ class ScheduleReads(StoreReading):
         found = await self._schedules(query.order_by(t.schedules.c.next_at, t.schedules.c.schedule))
         return sorted(found, key=lambda row: (row.next_at is None, row.next_at or 0, row.schedule))
 
+    async def over(self, session_key: str, kind: str, limit: int) -> list[ScheduleRow]:
+        """Those of a session that are done, the latest first."""
+        c = t.schedules.c
+        mine = (c.session_key == session_key, c.kind == kind, c.state == ScheduleState.DONE.value)
+        query = t.SCHEDULE.query.where(*mine).order_by(c.at.desc(), c.schedule.desc())
+        return await self._schedules(query.limit(limit))
+
     async def named(self, prefix: str) -> list[ScheduleRow]:
         """All schedules whose ids begin so, whatever their state."""
         named = self._asks.begins(t.schedules.c.schedule, prefix)
