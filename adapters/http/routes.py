@@ -70,6 +70,7 @@ class HttpRoute(Enum):
         Tag.PAGE,
         "A conversation of the page, as it goes: a stream of events",
     )
+    EARLIER = ("GET", "/api/sessions/{session}/earlier", Tag.PAGE, "What was said in it before a turn")
     SAY = ("POST", "/api/sessions/{session}/messages", Tag.PAGE, "Say something in it")
     STOP = ("POST", "/api/sessions/{session}/stop", Tag.PAGE, "Stop the turn that runs in it")
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")

@@ -179,6 +179,13 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         )},
         query=(QueryParameter("changes", {"type": "string", "enum": ["1"]}, "Only what changed, with texts as the page shows them; its form may change with every version."),),
     ),
+    R.EARLIER: ApiOperation(
+        _ok(list[at.PageMessage], "The latest 50 messages before it, the oldest first; none at the beginning."),
+        query=(
+            QueryParameter("before", {"type": "string"}, "The id of the turn."),
+            QueryParameter("changes", {"type": "string", "enum": ["1"]}, "With texts as the page shows them; their form may change with every version."),
+        ),
+    ),
     R.SAY: ApiOperation(
         {"202": ApiAnswer("It is stored, and will be answered.", at.SaidMessage)}, ("404", "413", "415", "422", "429", "507"), at.MessageToSay,
     ),

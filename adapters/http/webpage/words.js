@@ -41,6 +41,8 @@ const WORDS = {
   "delete.words": "Everything that was said in it and its files are removed. This cannot be undone; export it first if you may need it.",
   "drawer.close": "Hide conversations",
   "drawer.open": "Show conversations",
+  "earlier": "Show earlier messages",
+  "earlier.none": "This is the beginning of the conversation.",
   "edit": "Edit",
   "edit.hint": "Puts these words into the message box, to be sent in the place of this message",
   "editing": "You change an earlier message. What was there stays as an earlier version.",
