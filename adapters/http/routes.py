@@ -91,6 +91,7 @@ class HttpRoute(Enum):
     PAGE_DELETE = ("DELETE", "/api/conversations/{session}", Tag.PAGE, "Stop it, and remove all of it with its files")
     PAGE_EXPORT = ("GET", "/api/conversations/{session}/export", Tag.PAGE, "All of it, as JSON or Markdown")
     HIGHLIGHT = ("POST", "/api/highlight", Tag.PAGE, "How a piece of code is coloured")
+    FORMULAS = ("POST", "/api/formulas", Tag.PAGE, "How formulas are written")
     WHY = ("GET", "/api/turns/{turn}/why", Tag.PAGE, "The story of a turn, in sentences")
 
     MCP = ("POST", "/mcp", Tag.TOOLS, "A message of the Model Context Protocol")

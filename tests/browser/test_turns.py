@@ -206,6 +206,8 @@ async def test_reasoning_is_folded_and_an_answer_is_shown_as_it_is_meant(
     answer = page.locator(".answer")
     await expect(answer.locator("ol > li .code pre")).to_contain_text("pip install thing")
     await expect(answer.get_by_role("img", name="Done")).to_have_count(1)
+    await expect(answer.locator(".formula math msup")).to_have_text("c2")
+    await expect(answer.locator(".formula code")).to_be_hidden()
     await expect(answer.locator("p").nth(1)).to_have_css("direction", "rtl")
     box, table = answer.locator(".tablebox"), answer.locator("table")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -206,6 +206,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
             QueryParameter("format", {"type": "string", "enum": ["json", "markdown"], "default": "json"}, "How it is written."),
         ),
     ),
+    R.FORMULAS: ApiOperation(_ok(at.Formulas), ("413",), at.PageFormulas),
     R.HIGHLIGHT: ApiOperation(_ok(at.Colours), ("413",), at.PageCode),
     R.WHY: ApiOperation(_ok(at.Story)),
 

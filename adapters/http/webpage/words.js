@@ -56,6 +56,7 @@ const WORDS = {
   "figures.calls.one": "{n} tool call",
   "figures.steps.many": "{n} steps",
   "figures.steps.one": "{n} step",
+  "formula": "Formula",
   "gateway": "outspoken",
   "jump": "Jump to the latest",
   "key.go": "Go on",
