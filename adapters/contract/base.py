@@ -380,6 +380,10 @@ class Gateway(Protocol):
 
     def follow_session(self, key: SessionKey) -> SessionFollower: ...
 
+    async def earlier(self, key: SessionKey, turn: str) -> tuple[TurnSight, ...]:
+        """The latest messages of the session before that turn, of the branch that is shown; at most as many as a follower is shown first."""
+        ...
+
     async def stop(self, key: SessionKey) -> StopOutcome:
         """Stop the session's running turn; returns when it has ended."""
         ...

@@ -73,6 +73,7 @@ class HttpRoute(Enum):
         Tag.PAGE,
         "A conversation of the page, as it goes: a stream of events",
     )
+    EARLIER = ("GET", "/api/sessions/{session}/earlier", Tag.PAGE, "What was said in it before a turn")
     SAY = ("POST", "/api/sessions/{session}/messages", Tag.PAGE, "Say something in it")
     STOP = ("POST", "/api/sessions/{session}/stop", Tag.PAGE, "Stop the turn that runs in it")
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
@@ -94,6 +95,7 @@ class HttpRoute(Enum):
     PAGE_EXPORT = ("GET", "/api/conversations/{session}/export", Tag.PAGE, "All of it, as JSON or Markdown")
     PAGE_SENT = ("GET", "/api/sessions/{session}/files/{file}", Tag.PAGE, "A file that was sent in one")
     HIGHLIGHT = ("POST", "/api/highlight", Tag.PAGE, "How a piece of code is coloured")
+    FORMULAS = ("POST", "/api/formulas", Tag.PAGE, "How formulas are written")
     WHY = ("GET", "/api/turns/{turn}/why", Tag.PAGE, "The story of a turn, in sentences")
 
     MCP = ("POST", "/mcp", Tag.TOOLS, "A message of the Model Context Protocol")

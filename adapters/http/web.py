@@ -100,6 +100,7 @@ class WebChat:
             HttpRoute.PAGE_FILE.served(PAGE.named),
             HttpRoute.ABOUT.served(self._guarded(self._about)),
             HttpRoute.FOLLOW.served(self._guarded(self._events)),
+            HttpRoute.EARLIER.served(self._guarded(self._earlier)),
             HttpRoute.SAY.served(self._guarded(self._message)),
             HttpRoute.STOP.served(self._guarded(self._stop)),
             HttpRoute.APPROVE.served(self._guarded(self._approve)),
@@ -198,6 +199,13 @@ class WebChat:
                     await asyncio.sleep(
                         min(REST * took, keep_alive)
                     )  # the latest is enough, and others want to be served
+
+    async def _earlier(self, request: web.Request) -> web.StreamResponse:
+        sights = await self._gateway.earlier(self._key(request), request.query.get("before", ""))
+        if request.query.get("changes") != "1":
+            return web.Response(body=orjson.dumps([wire(one) for one in sights]), content_type="application/json")
+        told = self._told(request[CALLER].terms.shows_thinking(self._settings.thinking))
+        return web.Response(body=await asyncio.to_thread(told.news, sights), content_type="application/json")
 
     @staticmethod
     def _told(thinking: bool) -> PageTold:

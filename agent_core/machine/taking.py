@@ -110,7 +110,7 @@ from agent_core.turn.state import (
 from agent_core.turn.timeline import made_files, remark, tell_mended, toolless
 from agent_core.turn.toolround import ToolRound
 
-SHOWS_THOUGHTS = frozenset({"api"})
+SHOWS_THOUGHTS = frozenset({"api", "web"})
 """Surfaces that may show what a model thinks; for others it is not kept once it was thought."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -100,7 +100,7 @@ async def open_doors(
         Refusals(store, clock, ids, hub.tell),
     )
     looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds, thinking=server.thinking)
-    listed = {**sessions.page_served(partial(_page_sessions, hub)), HttpRoute.HIGHLIGHT: highlighted(workers)}
+    listed = _beside_the_page(hub, workers)
     page = WebChat(hub, looks, clock, ids, listed, cache(partial(_page_commands, hub, chats)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
@@ -169,6 +169,18 @@ def _deciding(hub: Hub, store: Store, clock: Clock) -> Deciding:
     from gateway.conversations.sights import SessionSights
 
     return Deciding(store, hub.stopping, SessionSights(store, hub.stopping.queues, clock))
+
+
+def _beside_the_page(hub: Hub, workers: Workers) -> Mapping[HttpRoute, Handler]:
+    """What serves the list of conversations, and how code and formulas are drawn."""
+    listed = sessions.page_served(partial(_page_sessions, hub))
+    return {**listed, HttpRoute.HIGHLIGHT: highlighted(workers), HttpRoute.FORMULAS: partial(_formulas, workers)}
+
+
+async def _formulas(workers: Workers, request: web.Request) -> web.StreamResponse:
+    from adapters.http.written.drawing import drawn  # few answers have one
+
+    return await drawn(workers)(request)
 
 
 def _page_sessions(hub: Hub) -> SessionAccess:

@@ -8,8 +8,9 @@ asked for itself; showing what is shown changes nothing; and whatever was shown 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
+from adapters.contract.base import TurnSight
 from agent_core.records import dataclass
 from agent_core.store.sessions.rows import BranchChange
 from agent_core.store.turns.rows import TAKEN_BACK, TurnPlace
@@ -28,6 +29,10 @@ class Branches:
     """Those that were taken back, and in whose place nothing has come."""
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """By turn, where there are several: all versions that can still be read, the oldest first."""
+
+    def seen(self, sight: TurnSight) -> TurnSight:
+        """A message that is shown, with what there is to choose from in its place."""
+        return replace(sight, undone=sight.turn in self.undone, versions=self.versions.get(sight.turn, ()))
 
 
 def branches_of(places: Sequence[TurnPlace]) -> Branches:

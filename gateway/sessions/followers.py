@@ -22,7 +22,7 @@ from gateway.delivery.turnoutlet import asked_alone
 from gateway.queues.branches import branches_of
 from gateway.queues.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of
 from gateway.queues.queues import Queues
-from gateway.sessions.recents import load_recent, stored_end
+from gateway.sessions.recents import earlier_sights, load_recent, stored_end
 from gateway.sessions.runner import Runner
 
 ELSEWHERE_SECONDS = 2.0
@@ -225,11 +225,7 @@ class WholeSessionFollower:
         gone = [one for one in self._sent.values() if one.turn in branches.hidden]
         return [
             *(replace(one, hidden=True) for one in gone),
-            *(
-                replace(one, undone=one.turn in branches.undone, versions=branches.versions.get(one.turn, ()))
-                for one in sights
-                if one.turn not in branches.hidden
-            ),
+            *(branches.seen(one) for one in sights if one.turn not in branches.hidden),
         ]
 
     def _asked(self, tasks: Sequence[Running]) -> list[TurnSight]:
@@ -310,6 +306,11 @@ class Watching:
     def follow_session(self, key: SessionKey) -> WholeSessionFollower:
         """See `adapters.contract.base.Gateway.follow_session`."""
         return WholeSessionFollower(self, self.queues.at(key.text()))
+
+    async def earlier(self, key: SessionKey, turn: str) -> tuple[TurnSight, ...]:
+        """See `adapters.contract.base.Gateway.earlier`."""
+        known = await self.store.sessions.by_key(key.text())
+        return await earlier_sights(self.store, known.session, turn, self._messages) if known is not None else ()
 
     async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
         return tuple((await self._messages(turn)).get(turn, ()))

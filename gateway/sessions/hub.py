@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
-from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket
+from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket, TurnSight
 from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.driver.closing import Closer, Herald, NoHerald
@@ -206,6 +206,9 @@ class Hub:
 
     def follow_session(self, key: SessionKey) -> WholeSessionFollower:
         return self.watching.follow_session(key)
+
+    async def earlier(self, key: SessionKey, turn: str) -> tuple[TurnSight, ...]:
+        return await self.watching.earlier(key, turn)
 
     async def stop(self, key: SessionKey) -> StopOutcome:
         return await self.stopping.stop(key)

@@ -79,6 +79,19 @@ async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf
     queue.recent = sorted(there, key=lambda sight: sight.order)[-RECENT_TURNS:]
 
 
+async def earlier_sights(store: Store, session: str, turn: str, messages_of: MessagesOf) -> tuple[TurnSight, ...]:
+    """The latest messages before that turn, of the branch that is shown."""
+    places = await store.turns.places(session)
+    branches, upto = branches_of(places), next((one.number for one in places if one.turn == turn), 0)
+    before = [one.turn for one in places if one.number < upto and one.turn not in branches.hidden]
+    try:
+        sights = await _sights(store, before[-RECENT_TURNS:], messages_of)
+    except Damaged as error:
+        log.warning("history.unreadable", session=session, error=str(error))
+        return ()
+    return tuple(branches.seen(one) for one in sights)
+
+
 async def _sights(store: Store, turns: Sequence[str], messages_of: MessagesOf) -> Sequence[TurnSight]:
     rows = await store.turns.some(turns)
     journals = await store.turns.journals([row.turn for row in rows])

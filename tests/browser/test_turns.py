@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Browser, Route, expect
 
 from gateway.daemon import Serving
+from gateway.sessions import recents
 from tests.browser.test_for_everybody import found_by_axe
 from tests.browser.test_for_everybody import tools as tools
 from tests.browser.test_hostile_page import turn
@@ -85,6 +86,63 @@ async def test_an_earlier_message_is_changed_and_what_was_there_can_still_be_rea
         await expect(tab.locator(".person")).to_have_text("other words")
 
 
+async def test_what_a_model_thought_is_shown_and_the_last_message_is_changed_by_a_key(
+    browser: Browser, up: Serving, tools: Path
+):
+    page = await opened(browser, up.url)
+    await say(page, "think")
+    await finished(page)
+    for _ in range(2):
+        await page.locator("details.thought summary").click()
+        await expect(page.locator("details.thought div")).to_have_text(
+            "The person wants to see a thought. This is one; it has two sentences."
+        )
+        await page.reload()
+        await finished(page)
+    await page.focus("#text")
+    await page.keyboard.press("ArrowUp")
+    await expect(page.locator("#text")).to_have_value("think")
+    await expect(page.locator("#editing")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#editing")).to_be_hidden()
+    before = page.url
+    await page.keyboard.press("Control+Shift+O")
+    await expect(page.locator(".turn")).to_have_count(0)
+    assert page.url != before
+    await expect(page.locator("#text")).to_be_focused()
+
+
+async def test_what_was_said_long_ago_is_shown_when_it_is_asked_for(
+    browser: Browser, up: Serving, tools: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def smaller(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, body=(await answer.text()).replace("AT_ONCE = 50", "AT_ONCE = 2"))
+
+    page = await (await browser.new_context(service_workers="block")).new_page()
+    page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
+    await page.goto(up.url)
+    for number in range(1, 6):
+        await say(page, f"think {number}")
+        await finished(page, number)
+    monkeypatch.setattr(recents, "RECENT_TURNS", 2)
+    await page.route("**/page.js", smaller)
+    await page.goto("about:blank")
+    await page.goto(up.url)
+    await finished(page, 2)
+    more = page.get_by_role("button", name="Show earlier messages")
+    assert await found_by_axe(page, tools) == []
+    for shown in (4, 5):
+        await more.click()
+        await finished(page, shown)
+    await expect(more).to_be_hidden()
+    assert [await one.text_content() for one in await page.locator(".person").all()] == [
+        f"think {number}" for number in range(1, 6)
+    ]
+    await say(page, "think 6")
+    await finished(page, 6)
+
+
 async def test_a_conversation_branches_and_an_answer_goes_on(browser: Browser, up: Serving, tools: Path):
     page = await opened(browser, up.url)
     for number, words in enumerate(("first words", "second words"), 1):
@@ -148,6 +206,8 @@ async def test_reasoning_is_folded_and_an_answer_is_shown_as_it_is_meant(
     answer = page.locator(".answer")
     await expect(answer.locator("ol > li .code pre")).to_contain_text("pip install thing")
     await expect(answer.get_by_role("img", name="Done")).to_have_count(1)
+    await expect(answer.locator(".formula math msup")).to_have_text("c2")
+    await expect(answer.locator(".formula code")).to_be_hidden()
     await expect(answer.locator("p").nth(1)).to_have_css("direction", "rtl")
     box, table = answer.locator(".tablebox"), answer.locator("table")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -19,6 +19,7 @@ from agent_core.store.sessions.rows import BranchChange
 from agent_core.store.turns.rows import ON_ANOTHER_BRANCH, TAKEN_BACK, TurnPlace
 from gateway.daemon import Serving
 from gateway.queues.branches import before, branches_of, line, to_show
+from gateway.sessions import recents
 from tests.gateway.test_page_commands import BROWSER, Tab, settled
 from tests.gateway.test_standing import chunk
 from tests.gateway.test_standing import told as asked_model
@@ -243,6 +244,29 @@ async def test_all_who_have_the_page_open_see_what_is_shown_now(model: Model):
             await asyncio.sleep(0.01)
         assert (await post(model.up.url, "c-conversation/shown", {"turn": first["turn"]}))[0] == 200
     assert all(tab.result() for tab in tabs)
+
+
+async def test_what_was_said_before_is_told_when_it_is_asked_for(model: Model, monkeypatch: pytest.MonkeyPatch):
+    first, second, third = await model.says("first", "second", "third")
+    await model.tab.says(f"/redo {second['turn']} other words")
+    await settled(model.tab, 2)
+    last = (await model.says("third", "fourth", "fifth"))[-1]
+    monkeypatch.setattr(recents, "RECENT_TURNS", 2)
+    found: list[list[str]] = []
+    before_it, path = last["turn"], "/api/sessions/c-conversation/earlier"
+    while before_it:
+        async with model.http.get(f"{model.up.url}{path}?before={before_it}", headers=BROWSER) as answer:
+            told = await answer.json()
+        found.append(said(told))
+        before_it = told[0]["turn"] if told else ""
+    assert found == [["third", "fourth"], ["first", "other words"], []]
+    async with model.http.get(f"{model.up.url}{path}?before={third['turn']}&changes=1", headers=BROWSER) as answer:
+        (told,) = await answer.json()
+    assert (told["turn"], "patch" in told["bubbles"][0]) == (first["turn"], True)
+    async with model.http.get(
+        f"{model.up.url}{path}?before={third['turn']}", headers={"X-Outspoken-Browser": "somebody-else"}
+    ) as answer:
+        assert await answer.json() == []
 
 
 async def test_what_is_shown_survives_a_restart(tmp_path: Path):

@@ -180,6 +180,13 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         )},
         query=(QueryParameter("changes", {"type": "string", "enum": ["1"]}, "Only what changed, with texts as the page shows them; its form may change with every version."),),
     ),
+    R.EARLIER: ApiOperation(
+        _ok(list[at.PageMessage], "The latest 50 messages before it, the oldest first; none at the beginning."),
+        query=(
+            QueryParameter("before", {"type": "string"}, "The id of the turn."),
+            QueryParameter("changes", {"type": "string", "enum": ["1"]}, "With texts as the page shows them; their form may change with every version."),
+        ),
+    ),
     R.SAY: ApiOperation(
         {"202": ApiAnswer("It is stored, and will be answered.", at.SaidMessage)}, ("404", "413", "415", "422", "429", "507"), at.MessageToSay,
     ),
@@ -201,6 +208,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         ),
     ),
     R.PAGE_SENT: ApiOperation(_FILE, ("404",)),
+    R.FORMULAS: ApiOperation(_ok(at.Formulas), ("413",), at.PageFormulas),
     R.HIGHLIGHT: ApiOperation(_ok(at.Colours), ("413",), at.PageCode),
     R.WHY: ApiOperation(_ok(at.Story)),
 

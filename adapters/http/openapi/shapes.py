@@ -258,6 +258,27 @@ class Colours(TypedDict):
     """Kinds of text, and how many characters belong to each, in order; empty if its language is not known, it is long, or it took too long."""
 
 
+class PageFormula(TypedDict):
+    """A formula, in TeX."""
+
+    tex: Annotated[str, StringConstraints(max_length=2000)]
+    display: bool
+    """It stands alone."""
+
+
+class PageFormulas(TypedDict):
+    """Formulas of a text, at most 100."""
+
+    formulas: list[PageFormula]
+
+
+class Formulas(TypedDict):
+    """How they are written."""
+
+    formulas: list[list[object] | None]
+    """MathML: a name, attributes or null, and children, which are text or the same again. Null for what cannot be read, is large, or took too long."""
+
+
 class PageConversation(TypedDict):
     """A conversation in the page's list."""
 

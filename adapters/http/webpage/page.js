@@ -27,6 +27,11 @@ let lostSince = 0;
 let lostSaid = false;
 let noKey = false;
 let editing = "";
+const AT_ONCE = 50; // so many turns the gateway tells at first
+/** There may be earlier messages than those that are shown. */
+let more = false;
+/** Those that were asked for. @type {Set<string>} */
+const asked = new Set();
 
 const files = attaching($("composer"), $("text"), () => { fit(); renderSoon(); });
 
@@ -158,9 +163,17 @@ function receive(block) {
   if (!data) return;
   const before = turns;
   const first = event === "snapshot";
-  if (first) turns = new Map();
+  const came = JSON.parse(data);
+  if (first) {
+    const [lowest] = [...came].sort((a, b) => a.order - b.order);
+    const goesOn = lowest && before.has(idOf(lowest)); // then what was asked for is what comes before it
+    if (!goesOn) asked.clear();
+    turns = new Map([...before].filter(([id]) => asked.has(id)));
+    if (!asked.size) more = came.filter((/** @type {Turn} */ one) => one.turn).length >= AT_ONCE;
+  }
   let ended = false;
-  for (const news of JSON.parse(data)) {
+  for (const news of came) {
+    if (news.hidden && !first) forgetEarlier();
     const id = idOf(news);
     const was = before.get(id);
     const turn = merged(news, first ? undefined : was);
@@ -173,6 +186,34 @@ function receive(block) {
   }
   if (ended) list.load();
   renderSoon();
+}
+
+/** What was said before all that is shown. */
+async function earlier() {
+  const mine = session;
+  const first = [...turns.values()].filter((turn) => turn.turn && !turn.hidden).sort((a, b) => a.order - b.order)[0];
+  if (!first) return;
+  $("earlier").disabled = true;
+  try {
+    const came = await ask(`/api/sessions/${session}/earlier?changes=1&before=${first.turn}`);
+    if (mine !== session) return;
+    more = came.length >= AT_ONCE;
+    if (!came.length) toast(say("earlier.none"));
+    for (const news of came) { turns.set(idOf(news), merged(news, undefined)); asked.add(idOf(news)); }
+    const box = $("scroll"), below = box.scrollHeight - box.scrollTop;
+    render();
+    box.scrollTop = box.scrollHeight - below;
+    if (came.length) $("turns").querySelector(".turn button")?.focus({ preventScroll: true });
+  } catch (error) {
+    toast(say("failed", { why: /** @type {Error} */ (error).message }));
+  } finally { $("earlier").disabled = false; }
+}
+
+/** Another branch is shown: what was asked for may be of the one before. */
+function forgetEarlier() {
+  for (const id of asked) turns.delete(id);
+  if (asked.size) more = true;
+  asked.clear();
 }
 
 async function stop() {
@@ -311,6 +352,7 @@ function render() {
   following = follows && late;
   if (late) renderSoon();
   const running = ordered.some(([, turn]) => turn.state !== "closed");
+  $("earlier").hidden = !more;
   $("welcome").hidden = ordered.length + mine.length > 0;
   $("stop").hidden = !running;
   $("send").hidden = running && !$("text").value.trim() && !files.any();
@@ -353,6 +395,8 @@ function go(name) {
   store.set("session", session);
   if (location.hash.slice(1) !== session) history.replaceState(null, "", `#${session}`);
   turns = new Map();
+  asked.clear();
+  more = false;
   items.clear();
   editing = "";
   $("editing").hidden = true;
@@ -444,16 +488,22 @@ $("noedit").addEventListener("click", () => { $("text").value = ""; typed(); $("
 $("text").addEventListener("input", typed);
 $("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (menu.key(event)) return;
+  if (event.key === "ArrowUp" && !$("text").value) {
+    const last = [...turns.values()].filter((turn) => turn.person.trim() && turn.turn && turn.state === "closed" && !turn.undone && !turn.hidden).sort((a, b) => b.order - a.order)[0];
+    if (last) { event.preventDefault(); doing.edit(last.person, last.turn); }
+  }
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("composer").requestSubmit(); }
 });
 $("model").addEventListener("change", () => store.set(`model.${session}`, $("model").value || null));
 document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") { event.preventDefault(); begun(); }
   if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
   if (document.body.classList.contains("drawer")) { drawer(false); $("drawer").focus(); }
   else if (editing) $("noedit").click();
   else if (!$("stop").hidden) stop();
 });
 $("stop").addEventListener("click", stop);
+$("earlier").addEventListener("click", earlier);
 $("jump").addEventListener("click", () => { toEnd(); $("text").focus(); });
 $("scroll").addEventListener("scroll", () => { if (atEnd()) $("jump").hidden = true; });
 $("new").addEventListener("click", begun);
@@ -469,6 +519,9 @@ for (const [words, hint] of [["try.files", "try.files.hint"], ["try.stall", "try
   $("tries").append(made);
 }
 addEventListener("storage", () => render());
+let followed = true; // the end was in sight: it stays so where the box above or the one below grows
+$("scroll").addEventListener("scroll", () => { followed = atEnd(); });
+new ResizeObserver(() => { if (followed) toEnd(); }).observe($("scroll"));
 for (const name of ["online", "visibilitychange"]) {
   (name === "online" ? window : document).addEventListener(name, () => { if (lostSince && !document.hidden) { follow(); deliver(); } });
 }

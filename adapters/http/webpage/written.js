@@ -92,7 +92,16 @@ function element(name, facts, children) {
       box.ariaLabel = say(facts.on ? "task.done" : "task.open");
       return both(box);
     }
-    case "formula": return both(node("code", facts.display ? "formula display" : "formula"));
+    case "formula": {
+      const tex = node("code", "");
+      const box = node("span", facts.display ? "formula display" : "formula", tex);
+      if (facts.display) {
+        box.tabIndex = 0; // it scrolls, also by keys
+        box.role = "group";
+        box.ariaLabel = say("formula");
+      }
+      return [box, tex];
+    }
     case "part": return both(node("div", "part"));
     case "plain": return both(plain(String(children[0] ?? "")));
     case "pre": return codeBlock(facts.language);
@@ -178,14 +187,47 @@ const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (!isIntersecting) continue;
     seen.unobserve(target);
-    colour(/** @type {HTMLElement} */ (target));
+    if (target.matches(".formula")) draw(/** @type {HTMLElement} */ (target));
+    else colour(/** @type {HTMLElement} */ (target));
   }
 });
 
-/** Colours the code in a text that does not grow any more, as soon as it is on the screen. @param {HTMLElement} box */
+/** Colours the code in a text that does not grow any more, and draws its formulas, as soon as they are on the screen. @param {HTMLElement} box */
 export function colours(box) {
+  for (const formula of box.querySelectorAll(".formula:not(.asked)")) seen.observe(formula);
   if (!drawn) return;
   for (const code of /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll(".code"))) if (code.dataset.language) seen.observe(code);
+}
+
+/** Formulas that came to the screen together are asked for together. @type {HTMLElement[]} */
+let undrawn = [];
+/** @param {HTMLElement} formula */
+function draw(formula) {
+  formula.classList.add("asked");
+  if (undrawn.push(formula) === 1) setTimeout(async () => {
+    const [boxes, rest] = [undrawn.slice(0, 100), undrawn.slice(100)];
+    undrawn = [];
+    for (const each of rest) draw(each);
+    const asked = boxes.map((box) => ({ tex: (box.querySelector("code")?.textContent ?? "").slice(0, 2000), display: box.matches(".display") }));
+    try {
+      const { formulas } = await ask("/api/formulas", { method: "POST", body: JSON.stringify({ formulas: asked }) });
+      boxes.forEach((box, at) => {
+        if (!formulas[at] || !box.isConnected) return;
+        box.append(math(formulas[at]));
+        box.classList.add("drawn");
+      });
+    } catch { /* they can be read as they were written */ }
+  });
+}
+
+/** @param {Piece} piece @returns {Node} */
+function math(piece) {
+  if (typeof piece === "string") return document.createTextNode(piece);
+  const [name, facts, ...children] = piece;
+  const one = document.createElementNS("http://www.w3.org/1998/Math/MathML", /^(math|none|m[a-z]+)$/.test(name) ? name : "mrow");
+  for (const [key, value] of Object.entries(facts ?? {})) if (!/^(on|href|src|style|xlink)/.test(key)) one.setAttribute(key, String(value));
+  one.append(...children.map(math));
+  return one;
 }
 
 /** @param {HTMLElement} code */
