@@ -23,6 +23,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
+from agent_core.store.slices.rows import HOUSE, account_slice
 from agent_core.store.store import Store
 from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
@@ -55,6 +56,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
+from gateway.several.portion import Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
@@ -75,6 +77,7 @@ class Platforms:
     scheduler: Scheduler
     operators: OperatorsChat | None
     states: AdapterLog
+    messages: Messages
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
@@ -182,6 +185,7 @@ async def platforms(
             store,
             clock,
             agents=bool(hub.doors.standings.agents),
+            several=not hub.portion.whole,
             languages=languages,
         )
         for one in found().broken:
@@ -213,7 +217,7 @@ async def platforms(
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
         tries = UnreadTries(unread, ways, store, clock, commands.post)
         yield Platforms(
-            members, commands, unread, tries, outbox, tuple(supervisors), where, scheduler, operators, states
+            members, commands, unread, tries, outbox, tuple(supervisors), where, scheduler, operators, states, messages
         )
 
 
@@ -297,11 +301,16 @@ def _tasks(tasks: Tasks, store: Store, clock: Clock) -> Handler:
 
 
 @asynccontextmanager
-async def started(running: Platforms) -> AsyncGenerator[None]:
-    """The adapters receive for the block; at its end they receive no more."""
+async def started(running: Platforms, portion: Portion) -> AsyncGenerator[None]:
+    """The adapters receive for the block, those whose connections are ours to hold; at its end they receive no more."""
     async with running.states.kept(), running.tries.running():
-        tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
-        tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
+        tasks = [
+            asyncio.create_task(
+                portion.while_had(account_slice(s.adapter.name), s.run, s.stand), name=f"adapter {s.adapter.name}"
+            )
+            for s in running.supervisors
+        ]
+        tasks.append(asyncio.create_task(portion.while_had(HOUSE, running.scheduler.run), name="scheduler"))
         try:
             yield
         finally:

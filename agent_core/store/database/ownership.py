@@ -242,8 +242,8 @@ _FREE = text("SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact
 )
 LIVES = text(
     "nodes.node IN (SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
-    f"AND classid = {LOCK_SPACE >> 32} AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
-)
+    "AND classid = :class AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger))
 """The lock on a node's number is held. A node that has lost it never has it again."""
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
 _SHARED = text("SELECT pg_try_advisory_lock_shared(:key)").bindparams(bindparam("key", type_=BigInteger))

@@ -49,7 +49,8 @@ class Slices(SliceReads, Writing):
                 conn.execute(postgresql.insert(t.slices).on_conflict_do_nothing(), rows)
             found = conn.execute(OWNERS.with_for_update()).all()
             division = Division(
-                tuple(peer(tuple(row)) for row in conn.execute(PEERS).all()), {str(name): owner for name, owner in found}
+                tuple(peer(tuple(row)) for row in conn.execute(PEERS).all()),
+                {str(name): owner for name, owner in found},
             )
             moved = decide(division)
             if moved:
@@ -59,10 +60,12 @@ class Slices(SliceReads, Writing):
         return await self._writer.alone(body)
 
     async def take_part(self, address: str) -> None:
-        """Promises: the other nodes know that this one takes part, and where it serves; with no address, that it takes nothing more."""
+        """Promises: the other nodes know that this one takes part, and where it serves; with no address, that it takes nothing more.
+
+        Raises LeaseLost.
+        """
+        self._node.must_live()
         node = self._node.who.node
         await self._writer.alone(
             lambda conn: conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(address=address))
         )
-
-

@@ -28,13 +28,13 @@ class SliceRow:
 
 @dataclass(frozen=True, slots=True)
 class PeerNode:
-    """A node that lives and takes part."""
+    """A node that lives."""
 
     node: int
     address: str
-    """Where it serves."""
-    version: str
-    started_at: int
+    """Where it serves; empty if it takes no part (any more): it ends, or is a command."""
+    version: str = ""
+    started_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,11 @@ class Division:
     @property
     def living(self) -> frozenset[int]:
         return frozenset(one.node for one in self.peers)
+
+    @property
+    def taking_part(self) -> frozenset[int]:
+        """Those that slices can be given to."""
+        return frozenset(one.node for one in self.peers if one.address)
 
     def held_by(self, node: int) -> frozenset[str]:
         """What a node works on."""

@@ -26,10 +26,10 @@ def slice_in(key: Column[str], names: Iterable[str]) -> ColumnElement[bool]:
 
 PEERS = (
     select(t.nodes.c.node, t.nodes.c.address, t.nodes.c.version, t.nodes.c.started_at)
-    .where(t.nodes.c.address != "", t.nodes.c.ended_at.is_(None), LIVES)
+    .where(t.nodes.c.ended_at.is_(None), LIVES)
     .order_by(t.nodes.c.node)
 )
-"""The nodes that live and take part."""
+"""The nodes that live."""
 OWNERS = select(t.slices.c.slice, t.slices.c.owner).order_by(t.slices.c.slice)
 
 

@@ -1,0 +1,90 @@
+"""Puts together what makes a gateway one of several. Loaded by those alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from agent_core.bell import Bell
+from agent_core.beside import beside
+from agent_core.records import dataclass
+from agent_core.store.database.place import PostgresPlace
+from agent_core.store.slices.calls import NodeCalls
+from agent_core.store.slices.rows import account_slice, single, slice_of
+from agent_core.store.store import Store
+from gateway.chats.platforms import Platforms
+from gateway.recovery.keeper import Keeper
+from gateway.sessions.hub import Hub
+from gateway.several.collecting import Collecting
+from gateway.several.dividing import Dividing
+from gateway.several.portion import Portion
+
+LEAVE_SECONDS = 0.05
+"""How often a gateway that ends looks what it can give away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The parts of it."""
+
+    portion: Portion
+    dividing: Dividing
+    hub: Hub
+
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """End as one of several: what is idle goes to the others at once, the rest as it ends."""
+        await self.dividing.leave()
+        ending = asyncio.create_task(self.hub.drain(seconds, hurry), name="drain")
+        try:
+            while not ending.done():
+                await asyncio.wait({ending}, timeout=LEAVE_SECONDS)
+                await self.dividing.leave()
+        finally:
+            await ending
+
+
+@asynccontextmanager
+async def together(
+    portion: Portion, place: PostgresPlace, address: str, store: Store, hub: Hub, chats: Platforms, keeper: Keeper
+) -> AsyncGenerator[Together]:
+    """This gateway takes part for the block."""
+    collecting = Collecting(portion, store, hub.accepting, chats.commands, chats.messages, keeper.look_at_once, Bell())
+
+    def heard(word: str) -> None:
+        if word in portion.held:
+            collecting.bell.ring()
+        elif word == LOOK:
+            dividing.bell.ring()
+
+    calls = NodeCalls(place, heard)
+    portion.tell_new = calls.call
+
+    def busy() -> set[str]:
+        queues = (
+            one for one in hub.queues if one.running or one.waiting or one.task or one.blocked or one.accepting.locked()
+        )
+        keys = (*(one.key for one in queues), *chats.commands.busy())
+        surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy())
+        return {*surfaces, *(slice_of(key) for key in keys if not single(key))}
+
+    def gained() -> None:
+        keeper.look_at_once()
+        collecting.bell.ring()
+
+    def given(going: frozenset[str]) -> None:
+        for queue in hub.queues:
+            if not single(queue.key) and slice_of(queue.key) in going:
+                hub.queues.disown(queue)
+        hub.queues.pasts.clear()
+
+    accounts = [account_slice(one.adapter.name) for one in chats.supervisors]
+    dividing = Dividing(portion, store, address, accounts, busy, gained, given, lambda: calls.call(LOOK))
+    await dividing.begin()
+    async with beside(calls.run(), "calls"), beside(collecting.run(), "collecting"), beside(dividing.run(), "dividing"):
+        yield Together(portion, dividing, hub)
+        await dividing.leave(everything=True)
+
+
+LOOK = "look"
+"""Somebody has given slices away."""
