@@ -188,7 +188,7 @@ async def serving(
         await stack.enter_async_context(hub)
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
-        drain = await _together(config, portion, store, hub, chats, keeper, stack)
+        drain = await _together(config, portion, store, hub, chats, keeper, tasks, signals, ids, stack)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
@@ -216,7 +216,16 @@ async def serving(
 
 
 async def _together(
-    config: Config, portion: Portion, store: Store, hub: Hub, chats: Platforms, keeper: Keeper, stack: AsyncExitStack
+    config: Config,
+    portion: Portion,
+    store: Store,
+    hub: Hub,
+    chats: Platforms,
+    keeper: Keeper,
+    tasks: Tasks,
+    signals: Signals,
+    ids: SystemIds,
+    stack: AsyncExitStack,
 ) -> Callable[[float, asyncio.Event], Awaitable[None]]:
     """It takes part, if it is one of several. How it comes to its end."""
     if portion.whole:
@@ -227,7 +236,9 @@ async def _together(
     if not isinstance(place, PostgresPlace):
         raise CannotServe("[storage] several is for PostgreSQL: a SQLite file has one gateway.")
     address = f"http://{server.host}:{server.port}"
-    team = await stack.enter_async_context(together(portion, place, address, store, hub, chats, keeper))
+    team = await stack.enter_async_context(
+        together(portion, place, address, store, hub, chats, keeper, tasks, signals, ids)
+    )
     return team.drain
 
 

@@ -268,6 +268,7 @@ def _handlers(
         **telling.handlers(),
         **timed.handlers(),
         "hold": holding.hold,
+        "control": _controlled(hub),
         "files": files_command(hub.quotas),
         "approvals": _approvals(hub),
         "tasks": _tasks(tasks, store, clock),
@@ -280,6 +281,15 @@ def _on_page(hub: Hub, request: Request, words: list[str], undone: str) -> None:
     from gateway.chats.onpage import show_on_page  # few ask for it
 
     show_on_page(hub.queues, request, words, undone)
+
+
+def _controlled(hub: Hub) -> Handler:
+    async def handled(request: Request) -> CommandReply:
+        from gateway.several.far import carry_out  # where there are several alone
+
+        return await carry_out(hub.stopping, hub.accepting, hub.portion.tell, request)
+
+    return handled
 
 
 def _approvals(hub: Hub) -> Handler:

@@ -182,9 +182,16 @@ class Messages:
                 before = inbox.chat_of(stored.body) if stored is not None else None
             inbound = without_files(inbound, words, before.attachments if before is not None else ())
             changed = await self._store.inbox.reword(account, name, inbox.encode(inbound))
-        if changed and (queue := self._queues.known(inbound.session.text())) is not None:
-            queue.reword(inbound)
+        await self._reword(inbound, stored, taken=changed)
         log.info("chat.edited", account=inbound.account, taken=changed)
+
+    async def _reword(self, inbound: FromChat, stored: InboxRow | None, *, taken: bool) -> None:
+        """Whoever has it in a queue hears of it."""
+        key, portion = inbound.session.text(), self._accepting.portion
+        if taken and (queue := self._queues.known(key)) is not None:
+            queue.reword(inbound)
+        if taken and stored is not None and portion.far is not None and not portion.mine(key):
+            await portion.far.reworded(key, stored.id)
 
     async def _reword_held(self, inbound: FromChat, stored: InboxRow) -> None:
         """Of what waits for its time the new words are run; a command stays what it was."""

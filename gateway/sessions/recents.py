@@ -8,14 +8,16 @@ from dataclasses import replace
 
 import structlog
 
-from adapters.contract.base import Ended, Summary, TurnSight
+from adapters.contract.base import Ended, Showing, Summary, TurnSight
+from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import InternalError, NeverStarted
 from agent_core.failures.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
+from agent_core.journal.rows import fold
 from agent_core.machine.turn import Turn
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
-from agent_core.store.turns.rows import TurnRow, TurnState
+from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
 from gateway.queues.languages import PAGE
@@ -61,17 +63,23 @@ def not_started(why: str) -> Ended:
 async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf) -> None:
     """Load them into the queue. What cannot be read is not shown; what is new is."""
     try:
-        sights = await _sights(store, queue.session, messages_of)
-        if queue.key.startswith(f"{PAGE}/"):
-            from gateway.queues.pageanswers import stored_answers  # of the page alone
-
-            sights = [*sights, *await stored_answers(store, queue.session)]
+        sights = await recent_sights(store, queue.key, queue.session, messages_of)
     except Damaged as error:
         log.warning("history.unreadable", session=queue.session, error=str(error))
         return
     known = {sight.turn or sight.key for sight in queue.recent}  # also of turns that ended meanwhile
     sights = [*queue.recent, *(sight for sight in sights if (sight.turn or sight.key) not in known)]
     queue.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
+
+
+async def recent_sights(store: Store, key: str, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
+    """A session's latest turns that are over, and on the page what commands have said. Raises `Damaged`."""
+    sights = await _sights(store, session, messages_of)
+    if not key.startswith(f"{PAGE}/"):
+        return sights
+    from gateway.queues.pageanswers import stored_answers  # of the page alone
+
+    return [*sights, *await stored_answers(store, session)]
 
 
 async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
@@ -130,6 +138,24 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
         turn.thoughts,
         turn.reply_thoughts,
     )
+
+
+async def stored_sight(store: Store, inbox_id: int, now: int) -> Ended | Showing | None:
+    """How a message stands whose turn is run elsewhere, as far as that is stored; None: it has none yet."""
+    row = await store.inbox.one(inbox_id)
+    if row is None or row.turn is None:
+        return await stored_end(store, inbox_id)
+    turn = open_turn(await store.turns.journal(row.turn))
+    return Showing(row.turn, view(turn, now), turn.thoughts) if turn is not None else await stored_end(store, inbox_id)
+
+
+def open_turn(rows: Sequence[JournalRow]) -> Turn | None:
+    """A turn that is not over, from its journal."""
+    try:
+        turn = fold([(row.kind, row.body) for row in rows])
+    except UnreadableJournal:
+        return None
+    return turn if turn.exit is None else None
 
 
 async def _closed_meanwhile(store: Store, turn: str) -> Turn | Ended | None:

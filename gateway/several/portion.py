@@ -6,13 +6,27 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from adapters.contract.base import StopOutcome, Ticket
+from agent_core.rules.consents import Lasting
 from agent_core.store.slices.rows import PeerNode, single, slice_of
+from agent_core.turn.events import Verdict
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 QUIET_SECONDS = 5.0
 """So long a slice that is given away waits for what is done in it."""
+
+
+class Far(Protocol):
+    """Passes on to its owner what is wanted of a conversation, by its key. As `gateway.sessions.stopping.TurnStopping`."""
+
+    async def stop(self, key: str) -> StopOutcome: ...
+    async def stop_message(self, key: str, ticket: Ticket) -> StopOutcome: ...
+    async def withdraw(self, key: str, ticket: Ticket) -> bool: ...
+    async def approve(self, key: str, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting) -> bool: ...
+    async def answer(self, key: str, turn: str, call: str, words: str, by: str) -> str | None: ...
+    async def reworded(self, key: str, inbox_id: int) -> None: ...
 
 
 class Portion:
@@ -25,8 +39,10 @@ class Portion:
         """The gateways that are there, this one among them."""
         self.owners: Mapping[str, int | None] = {}
         """Who has which slice, as of the last look."""
-        self.tell_new: Callable[[str], None] = lambda _: None
-        """Lets whoever has a slice know that there is something new in it."""
+        self.tell: Callable[[str], None] = lambda _: None
+        """Has all others hear a word; see `gateway.several.together`."""
+        self.far: Far | None = None
+        """There as soon as this gateway takes part."""
         self._changed = asyncio.Event()
         self._used: Counter[str] = Counter()
         self._ended = asyncio.Event()
@@ -45,7 +61,7 @@ class Portion:
 
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""
-        self.tell_new(slice_of(key))
+        self.tell(slice_of(key))
 
     def change(self, held: Collection[str]) -> None:
         """This is what we have from now on."""

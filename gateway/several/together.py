@@ -8,18 +8,26 @@ from contextlib import asynccontextmanager
 
 from agent_core.bell import Bell
 from agent_core.beside import beside
+from agent_core.ports import Ids
 from agent_core.records import dataclass
+from agent_core.signals import Signal, Signals, TurnClosed
 from agent_core.store.database.place import PostgresPlace
 from agent_core.store.slices.calls import NodeCalls
 from agent_core.store.slices.rows import account_slice, single, slice_of
 from agent_core.store.store import Store
 from gateway.chats.platforms import Platforms
+from gateway.later.tasks import Tasks
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
+from gateway.several.far import CONTROL, FarControl
 from gateway.several.portion import Portion
 
+LOOK = "look"
+"""Word: somebody has given slices away."""
+SESSION = "session"
+"""Word: a turn of this conversation is over."""
 LEAVE_SECONDS = 0.05
 """How often a gateway that ends looks what it can give away."""
 
@@ -46,19 +54,40 @@ class Together:
 
 @asynccontextmanager
 async def together(
-    portion: Portion, place: PostgresPlace, address: str, store: Store, hub: Hub, chats: Platforms, keeper: Keeper
+    portion: Portion,
+    place: PostgresPlace,
+    address: str,
+    store: Store,
+    hub: Hub,
+    chats: Platforms,
+    keeper: Keeper,
+    tasks: Tasks,
+    signals: Signals,
+    ids: Ids,
 ) -> AsyncGenerator[Together]:
     """This gateway takes part for the block."""
     collecting = Collecting(portion, store, hub.accepting, chats.commands, chats.messages, keeper.look_at_once, Bell())
 
+    far = FarControl(hub.accepting, store.writing.clock, ids, {})
+
     def heard(word: str) -> None:
+        kind, _, rest = word.partition(":")
         if word in portion.held:
             collecting.bell.ring()
         elif word == LOOK:
             dividing.bell.ring()
+        elif kind == CONTROL:
+            far.heard(rest)
+        elif kind == SESSION:
+            hub.queues.ring(rest)
+
+    def told(signal: Signal) -> None:
+        if isinstance(signal, TurnClosed):
+            calls.call(f"{SESSION}:{signal.session}")
 
     calls = NodeCalls(place, heard)
-    portion.tell_new = calls.call
+    signals.listen(told, TurnClosed)
+    portion.tell, portion.far = calls.call, far
 
     def busy() -> set[str]:
         queues = (
@@ -71,6 +100,7 @@ async def together(
     def gained() -> None:
         keeper.look_at_once()
         collecting.bell.ring()
+        tasks.look()
 
     def given(going: frozenset[str]) -> None:
         for queue in hub.queues:
@@ -84,7 +114,3 @@ async def together(
     async with beside(calls.run(), "calls"), beside(collecting.run(), "collecting"), beside(dividing.run(), "dividing"):
         yield Together(portion, dividing, hub)
         await dividing.leave(everything=True)
-
-
-LOOK = "look"
-"""Somebody has given slices away."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.chats.discord_harness import discord_harness
 from tests.chats.harness import START_SECONDS, Harness, environment, first_line
@@ -33,7 +34,7 @@ class Node:
     log: Path
     url: str = ""
 
-    def signal(self, number: int) -> None:
+    def signal(self, number: signal.Signals) -> None:
         self.inner.send_signal(number)
 
     async def ended(self) -> int:
@@ -74,17 +75,16 @@ class Cluster:
         node.url = line.rsplit(" ", 1)[-1].strip()
         return node
 
-    async def ask(self, query: str, *given: Any) -> list[Any]:
-        conn = await asyncpg.connect(self.database)
+    async def ask(self, query: str) -> list[Any]:
+        """What the database answers."""
+        engine = create_async_engine(
+            self.database.replace("postgresql:", "postgresql+asyncpg:"), isolation_level="AUTOCOMMIT"
+        )
         try:
-            return [tuple(row) for row in await conn.fetch(query, *given)]
+            async with engine.connect() as conn:
+                return [tuple(row) for row in (await conn.exec_driver_sql(query)).all()]
         finally:
-            await conn.close()
-
-    async def held(self) -> dict[int, int]:
-        """How many slices each node has."""
-        rows = await self.ask("SELECT owner, count(*) FROM slices WHERE owner IS NOT NULL GROUP BY owner")
-        return {int(owner): int(count) for owner, count in rows}
+            await engine.dispose()
 
     async def even(self, nodes: int) -> None:
         """As soon as so many share evenly."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,8 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
-async def database(postgres_server: str) -> AsyncGenerator[str]:
-    yield await new_database(postgres_server, template="migrated")
+async def database(postgres_server: str) -> str:
+    return await new_database(postgres_server, template="migrated")
 
 
 @pytest.mark.parametrize("platform", sorted(HARNESSES))
