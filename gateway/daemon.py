@@ -178,28 +178,25 @@ async def serving(
         voice = _voice(config, endpoints[0], outbox, queues, store, quotas, workers, clock, stack)
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
-        portion = Portion(whole=not config.storage.several)
         hub = Hub(
             _hub_settings(config, paths, tools, servers), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
-            doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters), portion=portion,
+            doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters), portion=Portion(whole=not config.storage.several),
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
-        drain = await _together(config, portion, store, hub, chats, keeper, tasks, signals, ids, stack)
+        drain = await _together(config, store, hub, chats, keeper, tasks, signals, ids, stack)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
         alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, hooks)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
-        metrics.read_from(
-            GatewayParts(
-                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
-            )
-        )  # fmt: skip
+        metrics.read_from(GatewayParts(
+            hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
+        ))  # fmt: skip
         others = (keeper.aside, soundness, hooks, servers, shell)
         look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
@@ -207,7 +204,7 @@ async def serving(
         stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
         hub.keep(warmed(client))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
-        await stack.enter_async_context(started(chats, portion))
+        await stack.enter_async_context(started(chats, hub.portion))
         await stack.enter_async_context(quotas.running())
         await stack.enter_async_context(alerter.running())
         await stack.enter_async_context(soundness.running())
@@ -217,7 +214,6 @@ async def serving(
 
 async def _together(
     config: Config,
-    portion: Portion,
     store: Store,
     hub: Hub,
     chats: Platforms,
@@ -228,7 +224,7 @@ async def _together(
     stack: AsyncExitStack,
 ) -> Callable[[float, asyncio.Event], Awaitable[None]]:
     """It takes part, if it is one of several. How it comes to its end."""
-    if portion.whole:
+    if hub.portion.whole:
         return hub.drain
     from gateway.several.together import together
 
@@ -237,7 +233,7 @@ async def _together(
         raise CannotServe("[storage] several is for PostgreSQL: a SQLite file has one gateway.")
     address = f"http://{server.host}:{server.port}"
     team = await stack.enter_async_context(
-        together(portion, place, address, store, hub, chats, keeper, tasks, signals, ids)
+        together(hub.portion, place, address, store, hub, chats, keeper, tasks, signals, ids)
     )
     return team.drain
 

@@ -56,7 +56,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
-from gateway.several.portion import Portion
+from gateway.several.portion import PEOPLE, Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
@@ -163,8 +163,7 @@ async def platforms(
 ) -> AsyncGenerator[Platforms]:
     """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
-        members = Members(store, clock, ids, partial(cut_off, hub.stopping, outbox), link=config.people.link)
-        await members.open()
+        members = await _members(config, hub, outbox, store, clock, ids)
         zone, due = zone_in_force(config.schedule), Bell()
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
@@ -281,6 +280,18 @@ def _on_page(hub: Hub, request: Request, words: list[str], undone: str) -> None:
     from gateway.chats.onpage import show_on_page  # few ask for it
 
     show_on_page(hub.queues, request, words, undone)
+
+
+async def _members(config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids) -> Members:
+    cut, changed = partial(cut_off, hub.stopping, outbox), partial(_have_heard, hub.portion)
+    members = Members(store, clock, ids, cut, link=config.people.link, changed=changed)
+    await members.open()
+    return members
+
+
+def _have_heard(portion: Portion) -> None:
+    """Others read anew who may talk."""
+    portion.tell(PEOPLE)
 
 
 def _controlled(hub: Hub) -> Handler:

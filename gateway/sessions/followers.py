@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
 from agent_core.bell import Bell
@@ -29,10 +30,12 @@ from gateway.queues.queue import (
     waiting_of,
 )
 from gateway.queues.queues import Queues
-from gateway.sessions.farsights import FarSights
 from gateway.sessions.recents import load_recent, stored_end, stored_sight
 from gateway.sessions.runner import Runner
 from gateway.several.portion import Portion
+
+if TYPE_CHECKING:
+    from gateway.several.farsights import FarSights
 
 ELSEWHERE_SECONDS = 0.5
 """How often the journal of a turn is asked that does not run here."""
@@ -240,6 +243,8 @@ class WholeSessionFollower:
     async def _next_from_afar(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """The same of a conversation that another gateway runs."""
         if self._far is None:
+            from gateway.several.farsights import FarSights  # where there are several alone
+
             watching = self._watching
             self._watch(None)
             self._far = FarSights(watching.store, self._queue.key, watching.messages, watching.clock)

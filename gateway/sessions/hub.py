@@ -95,11 +95,9 @@ class Hub:
         `continues` is told a turn and its caller's trace, in every process that works on it; `announce` tells the operators, `herald` other programs.
         """
         self._settings, self._store, self._clock = settings, store, clock
-        self._group = asyncio.TaskGroup()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._group, self._tasks = asyncio.TaskGroup(), set[asyncio.Task[None]]()
         self.tell, self.budgets, self.quotas, self._tools, self.doors = tell, budgets, quotas, tools, doors
-        self.chats = chats if chats is not None else NoChats()
-        self.portion = portion or Portion()
+        self.chats, self.portion = chats if chats is not None else NoChats(), portion or Portion()
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.chain = ModelChain(client, endpoints, clock)

@@ -130,7 +130,7 @@ class Dividing:
         if more := now - before:
             chats = sum(name.startswith(CHATS) for name in more)
             others = sorted(name for name in more if not name.startswith(CHATS))
-            log.info("slices.taken", chats=chats, others=others, nodes=len(self._portion.peers))
+            log.info("slices.taken", chats=chats, others=others, gateways=len(self._portion.peers))
             self._gained()
         if less := before - now:
             chats = sum(name.startswith(CHATS) for name in less)

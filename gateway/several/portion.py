@@ -14,6 +14,8 @@ from agent_core.store.slices.rows import PeerNode, single, slice_of
 from agent_core.turn.events import Verdict
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+PEOPLE = "people"
+"""Word: who may talk, or what goes on in a private chat, is stored otherwise."""
 QUIET_SECONDS = 5.0
 """So long a slice that is given away waits for what is done in it."""
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import structlog
+
 from agent_core.bell import Bell
 from agent_core.beside import beside
 from agent_core.ports import Ids
@@ -14,20 +16,24 @@ from agent_core.signals import Signal, Signals, TurnClosed
 from agent_core.store.database.place import PostgresPlace
 from agent_core.store.slices.calls import NodeCalls
 from agent_core.store.slices.rows import account_slice, single, slice_of
-from agent_core.store.store import Store
+from agent_core.store.store import StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
 from gateway.later.tasks import Tasks
+from gateway.people.members import Members
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl
-from gateway.several.portion import Portion
+from gateway.several.portion import PEOPLE, Portion
+
+log = structlog.get_logger("gateway")
 
 LOOK = "look"
 """Word: somebody has given slices away."""
 SESSION = "session"
 """Word: a turn of this conversation is over."""
+PEOPLE_SECONDS, PAUSE_SECONDS = 15.0, 0.2
 LEAVE_SECONDS = 0.05
 """How often a gateway that ends looks what it can give away."""
 
@@ -52,6 +58,20 @@ class Together:
             await ending
 
 
+async def _learnt(members: Members, bell: Bell) -> None:
+    """Know whom others have let in or shut out: soon after they say so, and now and then in any case. Until cancelled."""
+    try:
+        while True:
+            await bell.wait(PEOPLE_SECONDS)
+            try:
+                await members.learn()
+            except StorageUnavailable as error:
+                log.warning("slices.people_not_read", error=str(error))
+            await asyncio.sleep(PAUSE_SECONDS)
+    finally:
+        bell.close()
+
+
 @asynccontextmanager
 async def together(
     portion: Portion,
@@ -68,6 +88,7 @@ async def together(
     """This gateway takes part for the block."""
     collecting = Collecting(portion, store, hub.accepting, chats.commands, chats.messages, keeper.look_at_once, Bell())
 
+    people = Bell()
     far = FarControl(hub.accepting, store.writing.clock, ids, {})
 
     def heard(word: str) -> None:
@@ -80,6 +101,8 @@ async def together(
             far.heard(rest)
         elif kind == SESSION:
             hub.queues.ring(rest)
+        elif word == PEOPLE:
+            people.ring()
 
     def told(signal: Signal) -> None:
         if isinstance(signal, TurnClosed):
@@ -111,6 +134,12 @@ async def together(
     accounts = [account_slice(one.adapter.name) for one in chats.supervisors]
     dividing = Dividing(portion, store, address, accounts, busy, gained, given, lambda: calls.call(LOOK))
     await dividing.begin()
-    async with beside(calls.run(), "calls"), beside(collecting.run(), "collecting"), beside(dividing.run(), "dividing"):
+    learning = _learnt(chats.members, people)
+    async with (
+        beside(calls.run(), "calls"),
+        beside(collecting.run(), "collecting"),
+        beside(dividing.run(), "dividing"),
+        beside(learning, "people"),
+    ):
         yield Together(portion, dividing, hub)
         await dividing.leave(everything=True)
