@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import field
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
 from agent_core.ports import Clock
 from agent_core.records import dataclass
-from agent_core.store.store import Store
+from agent_core.store.store import StorageUnavailable, Store
 from agent_core.turn.view import BubbleKind, View
 from gateway.queues.queue import (
     Running,
@@ -250,8 +251,9 @@ class WholeSessionFollower:
             self._far = FarSights(watching.store, self._queue.key, watching.messages, watching.clock)
         until = self._watching.clock.monotonic() + timeout_seconds
         while True:
-            if (news := self._news(await self._far.look())) is not None:
-                return news
+            with suppress(StorageUnavailable):  # it is seen when that is back
+                if (news := self._news(await self._far.look())) is not None:
+                    return news
             left = until - self._watching.clock.monotonic()
             if left <= 0 or self._watching.portion.mine(self._queue.key):
                 return None

@@ -45,12 +45,23 @@ async def test_two_share_the_chats_and_each_message_is_answered_once(
         all_.sound()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "suspended"])
-async def test_what_is_gone_is_followed_by_the_other(how: signal.Signals, database: str, tmp_path: Path) -> None:
-    async with cluster(tmp_path, "telegram", database) as all_:
+GONE = [
+    ("telegram", signal.SIGKILL),
+    ("discord", signal.SIGKILL),
+    ("slack", signal.SIGKILL),
+    ("telegram", signal.SIGSTOP),
+]
+
+
+@pytest.mark.parametrize(("platform", "how"), GONE)
+async def test_what_is_gone_is_followed_by_the_other(
+    platform: str, how: signal.Signals, database: str, tmp_path: Path
+) -> None:
+    async with cluster(tmp_path, platform, database) as all_:
         first = await all_.begin("first")
         second = await all_.begin("second")
         await all_.even(2)
+        await all_.harness.ready()
         talks = Talks(all_.harness, 12)
         talks.say_everywhere()
         await talks.all_answered()
