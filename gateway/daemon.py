@@ -74,7 +74,7 @@ from gateway.recovery.keeper import Keeper
 from gateway.sessions.containment import ToolPolicy
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
-from gateway.several.portion import Portion
+from gateway.sharing.portion import Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.shell.shell import ShellTools, shell_tools_here
 from gateway.storage.damage import DamageMet

@@ -56,7 +56,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
-from gateway.several.portion import PEOPLE, Portion
+from gateway.sharing.portion import PEOPLE, Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
@@ -296,9 +296,9 @@ def _have_heard(portion: Portion) -> None:
 
 def _controlled(hub: Hub) -> Handler:
     async def handled(request: Request) -> CommandReply:
-        from gateway.several.far import carry_out  # where there are several alone
-
-        return await carry_out(hub.stopping, hub.accepting, hub.portion.tell, request)
+        if hub.portion.asked is not None:
+            await hub.portion.asked(request.inbound.session, request.inbox_id, request.words)
+        return CommandReply("")
 
     return handled
 

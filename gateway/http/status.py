@@ -27,8 +27,8 @@ from gateway.queues.queue import Running
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import PutAside
-from gateway.several.portion import Portion
-from gateway.several.shares import CHATS
+from gateway.sharing.portion import Portion
+from gateway.sharing.shares import CHATS
 from gateway.shell.shell import ShellTools
 from gateway.storage.soundness import SoundnessWatch
 from gateway.version import program_version

@@ -34,7 +34,7 @@ from gateway.sessions.chain import ModelChain
 from gateway.sessions.runner import Runner
 from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
-from gateway.several.portion import Portion
+from gateway.sharing.portion import Portion
 from gateway.storage.storewatch import not_stored
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
 from agent_core.bell import Bell
@@ -31,12 +30,9 @@ from gateway.queues.queue import (
     waiting_of,
 )
 from gateway.queues.queues import Queues
-from gateway.sessions.recents import load_recent, stored_end, stored_sight
+from gateway.sessions.recents import FarSights, load_recent, stored_end, stored_sight
 from gateway.sessions.runner import Runner
-from gateway.several.portion import Portion
-
-if TYPE_CHECKING:
-    from gateway.several.farsights import FarSights
+from gateway.sharing.portion import Portion
 
 ELSEWHERE_SECONDS = 0.5
 """How often the journal of a turn is asked that does not run here."""
@@ -244,8 +240,6 @@ class WholeSessionFollower:
     async def _next_from_afar(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """The same of a conversation that another gateway runs."""
         if self._far is None:
-            from gateway.several.farsights import FarSights  # where there are several alone
-
             watching = self._watching
             self._watch(None)
             self._far = FarSights(watching.store, self._queue.key, watching.messages, watching.clock)

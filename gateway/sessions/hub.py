@@ -53,7 +53,7 @@ from gateway.sessions.runner import Runner
 from gateway.sessions.stopping import TurnStopping
 from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
-from gateway.several.portion import Portion
+from gateway.sharing.portion import Portion
 from gateway.storage.damage import DamageMet
 
 AJAR = Doors()

@@ -14,23 +14,26 @@ from agent_core.failures.exits import InternalError, NeverStarted
 from agent_core.failures.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
 from agent_core.journal.rows import fold
 from agent_core.machine.turn import Turn
+from agent_core.ports import Clock
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
-from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
+from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NORMAL_LANE, NOT_OPENED
 from gateway.queues.languages import PAGE
 from gateway.queues.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
     SessionQueue,
     Waiting,
+    queued_sight,
     removed_sights,
     said_in,
     sight_of,
     summary_of,
     told_sight,
+    waiting_of,
 )
 from gateway.sessions.recall import closed_turn
 from gateway.setaside.takeup import SET_ASIDE
@@ -175,3 +178,41 @@ def ended_unseen(row: TurnRow) -> Ended:
 
 async def _closed(store: Store, turn: str) -> Turn | None:
     return closed_turn(turn, [(row.kind, row.body) for row in await store.turns.journal(turn)])
+
+
+class FarSights:
+    """A conversation that another gateway runs, as it is to be seen here: from the store alone. Asked again and again; what is over is read once.
+
+    What is on its way to the store is not seen before it is there: text comes by the piece, at the end of each step.
+    """
+
+    def __init__(self, store: Store, key: str, messages_of: MessagesOf, clock: Clock) -> None:
+        self._store, self._key, self._messages_of, self._clock = store, key, messages_of, clock
+        self._mark: object = None
+        self._over: Sequence[TurnSight] = ()
+
+    async def look(self) -> list[TurnSight]:
+        """All there is to see. Raises `StorageUnavailable`."""
+        found = await self._store.sessions.by_key(self._key)
+        if found is None:
+            return []
+        rows = await self._store.turns.latest(found.session, RECENT_TURNS)
+        answers = await self._store.inbox.pending(found.session)
+        mark = [(row.turn, row.undone, row.removed) for row in rows if row.state is TurnState.CLOSED]
+        done = [row.id for row in answers if row.lane != NORMAL_LANE]  # what commands say is there when they are done
+        if (mark, done) != self._mark:
+            self._over = await recent_sights(self._store, self._key, found.session, self._messages_of)
+            self._mark = (mark, done)
+        sights = [*self._over]
+        for row in rows:
+            if row.state is TurnState.OPEN:
+                sights += await self._running(row.turn)
+        waiting = [waiting_of(row) for row in answers if row.lane == NORMAL_LANE]
+        return sights + [queued_sight(message, place) for place, message in enumerate(waiting, start=1)]
+
+    async def _running(self, turn: str) -> list[TurnSight]:
+        shown = open_turn(await self._store.turns.journal(turn))
+        if shown is None:
+            return []
+        messages = (await self._messages_of(turn)).get(turn, [])
+        return [sight_of(turn, shown, message, self._clock.now_ms()) for message in messages]

@@ -26,7 +26,7 @@ from gateway.queues.queue import SessionQueue, Waiting
 from gateway.queues.queues import Queues
 from gateway.sessions.consents import ADMINS, ANYONE, ASKER, ConsentBook, only_words, shared_asker
 from gateway.sessions.runner import Runner
-from gateway.several.portion import Far, Portion
+from gateway.sharing.portion import Far, Portion
 
 STOP_SECONDS = 15.0
 """How long a stop may take until it is answered."""

@@ -22,7 +22,7 @@ from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
 from gateway.sessions.accepting import Accepting
 from gateway.setaside.takeup import LeftKind
-from gateway.several.portion import Portion
+from gateway.sharing.portion import Portion
 
 log = structlog.get_logger("gateway")
 

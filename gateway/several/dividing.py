@@ -14,8 +14,8 @@ import structlog
 from agent_core.bell import Bell
 from agent_core.store.slices.rows import HOUSE, Division, chat_slices
 from agent_core.store.store import LeaseLost, StorageUnavailable, Store
-from gateway.several.portion import Portion
-from gateway.several.shares import CHATS, divided
+from gateway.sharing.portion import Portion
+from gateway.sharing.shares import CHATS, divided
 
 log = structlog.get_logger("gateway")
 

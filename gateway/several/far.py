@@ -20,7 +20,6 @@ from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
 from agent_core.text.tongue import speak
 from agent_core.turn.events import Verdict
-from gateway.commands.carrying import CommandReply, Request
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
 from gateway.sessions.accepting import Accepting
@@ -34,7 +33,7 @@ LONGEST_WORD = 7_000
 """PostgreSQL carries eight thousand bytes in one word."""
 
 
-class Wish(StrEnum):
+class FarWish(StrEnum):
     """What is wanted."""
 
     STOP = "stop"
@@ -47,7 +46,7 @@ class Wish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FarControl:
-    """Implements `gateway.several.portion.Far`."""
+    """Implements `gateway.sharing.portion.Far`."""
 
     accepting: Accepting
     clock: Clock
@@ -55,25 +54,25 @@ class FarControl:
     waiting: dict[int, asyncio.Future[Json]]
 
     async def stop(self, key: str) -> StopOutcome:
-        return _outcome(await self._ask(key, Wish.STOP))
+        return _outcome(await self._ask(key, FarWish.STOP))
 
     async def stop_message(self, key: str, ticket: Ticket) -> StopOutcome:
-        return _outcome(await self._ask(key, Wish.STOP_MESSAGE, ticket.inbox_id, ticket.session))
+        return _outcome(await self._ask(key, FarWish.STOP_MESSAGE, ticket.inbox_id, ticket.session))
 
     async def withdraw(self, key: str, ticket: Ticket) -> bool:
-        return await self._ask(key, Wish.WITHDRAW, ticket.inbox_id, ticket.session) is True
+        return await self._ask(key, FarWish.WITHDRAW, ticket.inbox_id, ticket.session) is True
 
     async def approve(self, key: str, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting) -> bool:
-        return await self._ask(key, Wish.APPROVE, turn, call, verdict.value, by, lasts.value) is True
+        return await self._ask(key, FarWish.APPROVE, turn, call, verdict.value, by, lasts.value) is True
 
     async def answer(self, key: str, turn: str, call: str, words: str, by: str) -> str | None:
-        found = await self._ask(key, Wish.ANSWER, turn, call, words, by)
+        found = await self._ask(key, FarWish.ANSWER, turn, call, words, by)
         return found if isinstance(found, str) else None
 
     async def reworded(self, key: str, inbox_id: int) -> None:
-        await self._put(key, Wish.REWORDED, inbox_id)
+        await self._put(key, FarWish.REWORDED, inbox_id)
 
-    async def _put(self, key: str, wish: Wish, *words: Json) -> int:
+    async def _put(self, key: str, wish: FarWish, *words: Json) -> int:
         said = orjson.dumps([wish.value, *words]).decode()
         inbound = FromApi(
             account=CONTROL,
@@ -88,7 +87,7 @@ class FarControl:
         )
         return accepted.inbox_id
 
-    async def _ask(self, key: str, wish: Wish, *words: Json) -> Json:
+    async def _ask(self, key: str, wish: FarWish, *words: Json) -> Json:
         """What its owner answers; None if it does not in time."""
         number = await self._put(key, wish, *words)
         self.waiting[number] = future = asyncio.get_running_loop().create_future()
@@ -110,30 +109,34 @@ class FarControl:
 
 
 async def carry_out(
-    stopping: TurnStopping, accepting: Accepting, tell: Callable[[str], None], request: Request
-) -> CommandReply:
+    stopping: TurnStopping,
+    accepting: Accepting,
+    tell: Callable[[str], None],
+    key: SessionKey,
+    inbox_id: int,
+    words: str,
+) -> None:
     """Do what somebody wants at another node, and answer."""
-    wish, *words = orjson.loads(request.words)
-    said = orjson.dumps(await _done(stopping, accepting, request.inbound.session, Wish(wish), words)).decode()
+    wish, *more = orjson.loads(words)
+    said = orjson.dumps(await _done(stopping, accepting, key, FarWish(wish), more)).decode()
     if len(said) < LONGEST_WORD:
-        tell(f"{CONTROL}:{request.inbox_id}:{said}")
-    return CommandReply("")
+        tell(f"{CONTROL}:{inbox_id}:{said}")
 
 
-async def _done(stopping: TurnStopping, accepting: Accepting, key: SessionKey, wish: Wish, words: list[str]) -> Json:
+async def _done(stopping: TurnStopping, accepting: Accepting, key: SessionKey, wish: FarWish, words: list[str]) -> Json:
     match wish:
-        case Wish.STOP:
+        case FarWish.STOP:
             return _told(await stopping.stop(key))
-        case Wish.STOP_MESSAGE:
+        case FarWish.STOP_MESSAGE:
             return _told(await stopping.stop_message(Ticket(int(words[0]), words[1], duplicate=False)))
-        case Wish.WITHDRAW:
+        case FarWish.WITHDRAW:
             return await stopping.withdraw(Ticket(int(words[0]), words[1], duplicate=False))
-        case Wish.APPROVE:
+        case FarWish.APPROVE:
             turn, call, verdict, by, lasts = words
             return await stopping.approve(key, turn, call, Verdict(verdict), by, Lasting(lasts))
-        case Wish.ANSWER:
+        case FarWish.ANSWER:
             return await stopping.answer(key, *words)
-        case Wish.REWORDED:
+        case FarWish.REWORDED:
             return await _reword(accepting, key, int(words[0]))
 
 

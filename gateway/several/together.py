@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import structlog
 
@@ -24,8 +25,8 @@ from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
-from gateway.several.far import CONTROL, FarControl
-from gateway.several.portion import PEOPLE, Portion
+from gateway.several.far import CONTROL, FarControl, carry_out
+from gateway.sharing.portion import PEOPLE, Portion
 
 log = structlog.get_logger("gateway")
 
@@ -72,6 +73,16 @@ async def _learnt(members: Members, bell: Bell) -> None:
         bell.close()
 
 
+def _busy(hub: Hub, chats: Platforms) -> set[str]:
+    """The slices in which something is done."""
+    queues = (
+        one for one in hub.queues if one.running or one.waiting or one.task or one.blocked or one.accepting.locked()
+    )
+    keys = (*(one.key for one in queues), *chats.commands.busy())
+    surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy())
+    return {*surfaces, *(slice_of(key) for key in keys if not single(key))}
+
+
 @asynccontextmanager
 async def together(
     portion: Portion,
@@ -111,14 +122,7 @@ async def together(
     calls = NodeCalls(place, heard)
     signals.listen(told, TurnClosed)
     portion.tell, portion.far = calls.call, far
-
-    def busy() -> set[str]:
-        queues = (
-            one for one in hub.queues if one.running or one.waiting or one.task or one.blocked or one.accepting.locked()
-        )
-        keys = (*(one.key for one in queues), *chats.commands.busy())
-        surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy())
-        return {*surfaces, *(slice_of(key) for key in keys if not single(key))}
+    portion.asked = partial(carry_out, hub.stopping, hub.accepting, calls.call)
 
     def gained() -> None:
         keeper.look_at_once()
@@ -132,7 +136,9 @@ async def together(
         hub.queues.pasts.clear()
 
     accounts = [account_slice(one.adapter.name) for one in chats.supervisors]
-    dividing = Dividing(portion, store, address, accounts, busy, gained, given, lambda: calls.call(LOOK))
+    dividing = Dividing(
+        portion, store, address, accounts, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)
+    )
     await dividing.begin()
     learning = _learnt(chats.members, people)
     async with (

@@ -10,7 +10,7 @@ import pytest
 from agent_core.store.slices.rows import HOUSE, chat_slices, slice_of
 from gateway.config.misfits import misfits
 from gateway.config.sections import Config
-from gateway.several.portion import Portion
+from gateway.sharing.portion import Portion
 
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
 

@@ -1,4 +1,4 @@
-"""Who works on what: the laws of `gateway.several.shares`, with nodes that come, go and die in any order."""
+"""Who works on what: the laws of `gateway.sharing.shares`, with nodes that come, go and die in any order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.store.slices.rows import HOUSE, Division, PeerNode, account_slice, chat_slices, single, slice_of
-from gateway.several.shares import CHATS, divided
+from gateway.sharing.shares import CHATS, divided
 
 NAMES = (*chat_slices(), HOUSE, account_slice("telegram/1"), account_slice("discord/2"))
 

@@ -18,7 +18,7 @@ from agent_core.store.slices.calls import NodeCalls
 from agent_core.store.slices.rows import CHAT_SLICES, Division, chat_slices, slice_of
 from agent_core.store.slices.sql import slice_in
 from agent_core.store.store import Store, open_store
-from tests.store.support import IDS, FakeClock, message
+from tests.store.support import IDS, FakeClock, message, taken_over
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def test_what_is_left_is_told_by_slices_and_taken_up_by_who_has_them(postg
         assert await second.left.messages(slices=()) == []
         await first.slices.divide((), lambda _: dict.fromkeys(some, second.node))
         names = [one.session for half in found for one in half]
-        taken = await second.left.take_up(lambda *_: pytest.fail("there is no turn"), names, Charges())
+        taken = await second.left.take_up(taken_over, names, Charges())
         assert set(taken.epochs) == {one.session for one in found[0]}
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
-from adapters.contract.base import StopOutcome, Ticket
+from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.rules.consents import Lasting
 from agent_core.store.slices.rows import PeerNode, single, slice_of
 from agent_core.turn.events import Verdict
@@ -43,6 +43,8 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
+        self.asked: Callable[[SessionKey, int, str], Awaitable[None]] | None = None
+        """Does what another gateway passes on, by the number of its message and in its words."""
         self.far: Far | None = None
         """There as soon as this gateway takes part."""
         self._changed = asyncio.Event()
