@@ -20,7 +20,7 @@ from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
-from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NORMAL_LANE, NOT_OPENED
+from gateway.queues.inbox import BY_CLIENT, BY_PERSON, COMMAND_LANE, NORMAL_LANE, NOT_OPENED
 from gateway.queues.languages import PAGE
 from gateway.queues.queue import (
     MOST_NUMBER,
@@ -42,6 +42,9 @@ log = structlog.get_logger("gateway")
 
 MessagesOf = Callable[..., Awaitable[dict[str, list[Waiting]]]]
 
+
+LATEST_COMMANDS = 5
+"""So many may have been carried out between two looks."""
 
 NOT_STARTED = {
     SET_ASIDE: NotStarted.QUARANTINED,
@@ -197,9 +200,8 @@ class FarSights:
         if found is None:
             return []
         rows = await self._store.turns.latest(found.session, RECENT_TURNS)
-        answers = await self._store.inbox.pending(found.session)
         mark = [(row.turn, row.undone, row.removed) for row in rows if row.state is TurnState.CLOSED]
-        done = [row.id for row in answers if row.lane != NORMAL_LANE]  # what commands say is there when they are done
+        done = await self._commands(found.session)
         if (mark, done) != self._mark:
             self._over = await recent_sights(self._store, self._key, found.session, self._messages_of)
             self._mark = (mark, done)
@@ -207,8 +209,15 @@ class FarSights:
         for row in rows:
             if row.state is TurnState.OPEN:
                 sights += await self._running(row.turn)
-        waiting = [waiting_of(row) for row in answers if row.lane == NORMAL_LANE]
+        pending = await self._store.inbox.pending(found.session)
+        waiting = [waiting_of(row) for row in pending if row.lane == NORMAL_LANE]
         return sights + [queued_sight(message, place) for place, message in enumerate(waiting, start=1)]
+
+    async def _commands(self, session: str) -> list[int]:
+        """The latest that are done: on the page, what they have said is seen."""
+        if not self._key.startswith(f"{PAGE}/"):
+            return []
+        return [row.id for row in await self._store.inbox.done_in_lane(session, COMMAND_LANE, LATEST_COMMANDS)]
 
     async def _running(self, turn: str) -> list[TurnSight]:
         shown = open_turn(await self._store.turns.journal(turn))
