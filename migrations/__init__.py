@@ -31,5 +31,6 @@ REVISIONS = (
     "0023",
     "0024",
     "0025",
+    "0026",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

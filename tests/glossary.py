@@ -16,6 +16,11 @@ from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
     "Accepting": "gateway.sessions.accepting.Accepting",
+    "Inbox state": "agent_core.store.inbox.rows.InboxState",
+    "Portion": "gateway.sharing.portion.Portion",
+    "Slice": "agent_core.store.slices.rows.SliceRow",
+    "Ticket": "adapters.contract.base.Ticket",
+    "Turn state": "agent_core.store.turns.rows.TurnState",
     "Outbox": "gateway.delivery.outbox.Outbox",
     "Tool spec": "agent_core.tools.base.ToolSpec",
     "Session policy": "gateway.config.types.SessionPolicy",
@@ -68,7 +73,6 @@ WORDS: Mapping[str, str] = {
     "Hub": "gateway.sessions.hub.Hub",
     "Ids": "agent_core.ports.Ids",
     "Inbox row": "agent_core.store.inbox.rows.InboxRow",
-    "Inbox state": "agent_core.store.inbox.rows.InboxState",
     "Incident": "agent_core.store.troubles.rows.IncidentRow",
     "Journal row": "agent_core.store.turns.rows.JournalRow",
     "Not accepted": "adapters.contract.notaccepted.NotAccepted",

@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager, suppress
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -50,8 +51,19 @@ LOCK_SPACE = 0x6F757473 << 32
 """Keeps our advisory locks apart from those of other programs in the same database; the node's number is added."""
 
 GATEWAY = 0
-"""No node has this number: whoever serves holds it, and there is one for each database. Messages that another node's conversation gets are
-stored, and nobody but that node may answer them, which does not know of them."""
+"""No node has this number: whoever serves holds it, alone or with others that know of each other. One that does not share would store messages
+of another node's conversations, which that node does not look for."""
+
+
+class Serves(Enum):
+    """As what a store is opened."""
+
+    NOT = "not"
+    """By a command, beside a gateway or without one."""
+    ALONE = "alone"
+    """By the one gateway of its database."""
+    SHARED = "shared"
+    """By one of several gateways, all of which share. On PostgreSQL alone."""
 
 
 def boottime() -> float:
@@ -228,7 +240,13 @@ class FileOwnership:
 _FREE = text("SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact_lock(:space + node)").bindparams(
     bindparam("nodes", type_=ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger)
 )
+LIVES = text(
+    "nodes.node IN (SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+    "AND classid = :class AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger))
+"""The lock on a node's number is held. A node that has lost it never has it again."""
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
+_SHARED = text("SELECT pg_try_advisory_lock_shared(:key)").bindparams(bindparam("key", type_=BigInteger))
 _NUMBER = text("SELECT pg_try_advisory_lock(:key) FROM set_config('application_name', :name, false)").bindparams(
     bindparam("key", type_=BigInteger)
 )
@@ -263,13 +281,14 @@ class PulseLock:
         others = sorted(node for node in nodes if node != self._node)
         return frozenset(conn.execute(_FREE, {"nodes": others}).scalars()) if others else frozenset()
 
-    async def be_alone(self, waits: Waits | None) -> None:
-        """Be the one gateway of this database, as long as this connection. Raises AlreadyRunning once whoever is that has had time to be dead, or
-        what `waits` raises then."""
+    async def serve(self, waits: Waits | None, *, shared: bool) -> None:
+        """Be the one gateway of this database, or one of several, as long as this connection. Raises AlreadyRunning once whoever is in the way has
+        had time to be dead, or what `waits` raises then."""
+        lock = _SHARED if shared else _LOCK
         until, looked = self._clock() + LEASE_SECONDS + MARGIN_SECONDS, self._clock()
         while True:
             self._good = self._clock()
-            if (await self._conn.execute(_LOCK, {"key": LOCK_SPACE + GATEWAY})).scalar_one():
+            if (await self._conn.execute(lock, {"key": LOCK_SPACE + GATEWAY})).scalar_one():
                 return
             if self._good >= looked:
                 looked = self._good + LOCK_TRY_SECONDS * LOCK_TRIES
@@ -277,7 +296,7 @@ class PulseLock:
             if self._good <= until:
                 await asyncio.sleep(LOCK_TRY_SECONDS)
                 continue
-            words = f"Another gateway has {self._place.shown} open already. Stop it first, give this one a database of its own ([storage] url), or have it wait for the other's end: [storage] standby = true"
+            words = _alone_words(self._place.shown, shared=shared)
             taken = AlreadyRunning(words, None)
             if waits is None:
                 raise taken
@@ -326,25 +345,37 @@ class PulseLock:
             log.warning("storage.stopped_ended", database=self._place.shown, count=ended)
 
 
+def _alone_words(shown: str, *, shared: bool) -> str:
+    if shared:
+        return (
+            f"Another gateway has {shown} open already, and shares it with none: several serve one database if each of them is started with "
+            "[storage] several = true. Stop the other one and start it so, too."
+        )
+    return (
+        f"Another gateway has {shown} open already. Stop it first, give this one a database of its own ([storage] url), have it wait for the "
+        "other's end ([storage] standby = true), or have all of them share it ([storage] several = true)."
+    )
+
+
 @asynccontextmanager
 async def pulse(
     place: PostgresPlace,
     clock: Callable[[], float] = boottime,
     *,
-    gateway: bool = False,
+    serves: Serves = Serves.NOT,
     waits: Waits | None = None,
 ) -> AsyncGenerator[PulseLock]:
-    """A connection for the block that the server ends after 4 s of silence, and with it all locks: with `gateway` that of the only gateway of this
-    database, for which `waits` may wait; and that on our number, once we have one (`PulseLock.be`). Raises CannotOpenNow, AlreadyRunning."""
+    """A connection for the block that the server ends after 4 s of silence, and with it all locks: that of the gateways of this database, for
+    which `waits` may wait; and that on our number, once we have one (`PulseLock.be`). Raises CannotOpenNow, AlreadyRunning."""
     limit = f"{LEASE_SECONDS * 1000:.0f}"
     settings = {"idle_session_timeout": limit, "tcp_user_timeout": limit}
     engine = postgres_engine(place, name="pulse", autocommit=True, settings=settings)
     try:
         async with _connected(engine, place) as conn:
             owner = PulseLock(place, conn, clock)
-            if gateway:
+            if serves is not Serves.NOT:
                 with opening(place.shown):
-                    await owner.be_alone(waits)
+                    await owner.serve(waits, shared=serves is Serves.SHARED)
             beating = asyncio.create_task(owner.beat(), name="store-pulse")
             try:
                 yield owner

@@ -20,6 +20,8 @@ class NodeRow:
     boot_id: str
     ended_at: int | None = None
     """It ended in order; what it left open was left on purpose."""
+    address: str = later("")
+    """Where it serves, for the other gateways of its database; empty if it takes no part (any more)."""
 
 
 @dataclass(frozen=True, slots=True)
