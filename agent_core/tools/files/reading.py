@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from agent_core.jsonvalue import Json
+from agent_core.text.shown import plain
 from agent_core.tools.base import ToolOutcome, ToolStatus
 from agent_core.tools.files.patterns import compiled
 from agent_core.tools.files.workspace import PathRefused, folder, names_of, open_file, split_file
@@ -85,7 +86,8 @@ def listing(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
         if time.monotonic() > deadline:
             more = "\n(and perhaps more; it took too long, so the listing ends here)"
             break
-        found.append(f"{name}/" if stat.S_ISDIR(info.st_mode) else f"{name}  {info.st_size} bytes")
+        shown = plain(name)
+        found.append(f"{shown}/" if stat.S_ISDIR(info.st_mode) else f"{shown}  {info.st_size} bytes")
     text = "\n".join(found) or "(Nothing is there.)"
     return ToolOutcome(ToolStatus.OK, text + more, facts={"entries": len(found)})
 
@@ -154,7 +156,7 @@ def _search_file(workspace: Path, name: str, matches: Callable[[str], bool], fou
         if len(found) >= MAX_MATCHES or time.monotonic() > deadline:
             return _ENDED
         if matches(line[:LINE_CHARS]):
-            found.append(f"{name}:{number}: {line[:200].strip()}")
+            found.append(f"{plain(name)}:{number}: {line[:200].strip()}")
     return ""
 
 
