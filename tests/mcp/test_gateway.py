@@ -239,3 +239,15 @@ async def test_what_a_tool_asks_in_a_background_task_is_asked_on_the_page_that_b
             assert (await response.json())["done"]
         await tab.sees("Task 1 (call f_act {}) is done")
     assert '"action": "accept"' in record.read_text()
+
+
+async def test_an_answer_that_comes_late_is_told_to_whoever_was_told_that_nobody_knows(tmp_path: Path):
+    record = configured(tmp_path, "answers_late")
+    async with served(tmp_path, patient=True) as up, aiohttp.ClientSession(read_bufsize=2**20) as http:
+        await learnt(up.hub)
+        tab = Tab(http, up.url)
+        await tab.says("call faulty__act {}")
+        await tab.sees("did not finish in time")
+        seen = await tab.sees("faulty__act has answered after all: it was done")
+        assert len(seen) == 2
+    assert effects(record) == ["act"]

@@ -26,6 +26,7 @@ MAX_NAMES = 100_000
 """How many entries of one folder are looked at."""
 DEEPEST = 20
 LINE_CHARS = 2_000
+UNREADABLE = "\ufffd"
 SECONDS = 8.0
 """After these a listing or a search ends with what it has."""
 
@@ -68,6 +69,8 @@ def read(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
         return ToolOutcome(ToolStatus.FAILED, f"{path} has only {len(lines)} lines.")
     elif len(chosen) < len(lines):
         text += f"\n(lines {first} to {first + len(chosen) - 1} of {len(lines)})"
+    if UNREADABLE in text:
+        text += f"\n({UNREADABLE} stands for what is no UTF-8, or stands there itself)"
     return ToolOutcome(ToolStatus.OK, text, facts={"path": path, "lines": len(chosen)})
 
 
