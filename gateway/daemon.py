@@ -172,7 +172,7 @@ async def serving(
         workers = await stack.enter_async_context(Workers())
         follow_ups, tasks = _later(config, store, clock)
         tools, shell = await _tools(config, endpoints[0], store, paths, workers, clock, stack, follow_ups, tasks)
-        servers = await _mcp_servers(config, paths, tools, clock, stack)
+        servers = await _mcp_servers(config, paths, tools, clock, follow_ups, stack)
         quotas = _quotas(config, paths, store, clock)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
@@ -437,7 +437,7 @@ def _admins(config: Config) -> Sequence[str]:
 
 
 async def _mcp_servers(
-    config: Config, paths: Paths, tools: ToolRegistry, clock: Clock, stack: AsyncExitStack
+    config: Config, paths: Paths, tools: ToolRegistry, clock: Clock, follow_ups: FollowUpsHere, stack: AsyncExitStack
 ) -> McpServers | None:
     """The programs that bring further tools; nothing of that is loaded without one. Entered before the hub, so that the last turns have them."""
     if not config.mcp.servers:
@@ -447,7 +447,7 @@ async def _mcp_servers(
     servers = McpServers(
         [one.terms(paths.state_dir / "mcp") for one in config.mcp.servers], tools, paths.state_dir / "mcp", clock,
         result_chars=config.tools.result_chars, offered=config.tools.enabled or None, withheld=config.tools.disabled,
-        approval=config.tools.approval,
+        approval=config.tools.approval, follow_ups=follow_ups,
     )  # fmt: skip
     await stack.enter_async_context(servers.running())
     return servers

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import cast
@@ -89,6 +89,20 @@ class ToolQuestion:
     fields: tuple[AskedField, ...] = ()
     address: str = ""
     """Where the person is to go, instead of a form."""
+
+
+def hidden(question: ToolQuestion, hide: Callable[[str], str]) -> ToolQuestion:
+    """The question without what `hide` takes out; what is proposed as an answer is not proposed if it holds any of that. Pure."""
+    fields = tuple(
+        replace(
+            one, words=hide(one.words), options=tuple((value, hide(shown)) for value, shown in one.options),
+            usual=one.usual if hide(str(one.usual)) == str(one.usual) else None,
+        )
+        for one in question.fields
+    )  # fmt: skip
+    return replace(
+        question, asks=hide(question.asks), words=hide(question.words), fields=fields, address=hide(question.address)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from agent_core.patience import Limit
 from agent_core.records import dataclass
 from agent_core.text.diffs import FileChange
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
+from agent_core.tools.asking import ToolAnswer, ToolQuestion
+from agent_core.tools.asking import hidden as without
 from agent_core.tools.base import (
     RESULT_CHARS,
     ChangingTool,
@@ -206,7 +208,10 @@ class ToolRegistry:
         def heartbeat(words: str) -> None:
             context.heartbeat(self._hide(words))
 
-        outcome = cut(await self._ran(checked, replace(context, heartbeat=heartbeat)), self._result_chars)
+        async def ask(question: ToolQuestion) -> ToolAnswer:
+            return await context.ask(without(question, self._hide))
+
+        outcome = cut(await self._ran(checked, replace(context, heartbeat=heartbeat, ask=ask)), self._result_chars)
         hidden = self._hide(outcome.text)
         return outcome if hidden == outcome.text else replace(outcome, text=hidden)
 

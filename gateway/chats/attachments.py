@@ -23,6 +23,7 @@ from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, text_of
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
+from agent_core.text.shown import plain
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
 from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, part_of, parts_of, quoted
 from gateway.limits.quotas import Quotas
@@ -59,6 +60,9 @@ class TakenAttachment:
     """For the person, if it was not taken, or if nobody here can tell what is in it."""
 
 
+NAME_CHARS = 200
+
+
 class Attachments:
     """Fetches them when their turn is about to begin."""
 
@@ -70,7 +74,8 @@ class Attachments:
         """The message with its attachments, as the turn takes it. `tell` says to the person what was not taken."""
         space = UNLIMITED if self._quotas is None else self._quotas.space(inbound, workspace)
         taken: list[TakenAttachment] = []
-        for one in inbound.chat.attachments:
+        for sent in inbound.chat.attachments:
+            one = replace(sent, name=plain(sent.name)[:NAME_CHARS])  # it stands in the gateway's own words
             deaf = next((before.deaf for before in taken if before.deaf), "")
             taken.append(await self._take(port, one, workspace, space, deaf))
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):

@@ -20,8 +20,9 @@ from agent_core.limits.quotas import QuotaKind, blocks
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, Message, text_of
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
+from agent_core.text.shown import plain
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
-from gateway.chats.attachments import NO_WORDS, TakenAttachment, notes_of, save
+from gateway.chats.attachments import NAME_CHARS, NO_WORDS, TakenAttachment, notes_of, save
 from gateway.chats.readout import FileReaders, Readout
 from gateway.limits.quotas import Quotas
 
@@ -44,7 +45,8 @@ def enclosed_in(part: Json) -> Enclosed | None:
         case {"type": "file", "file": {"file_data": str(text), **more}}:
             name = more.get("filename")
             mime, data = _decoded(text)
-            return Enclosed(name if isinstance(name, str) and name else "file", mime, data) if data else None
+            called = plain(name)[:NAME_CHARS] if isinstance(name, str) and name else "file"
+            return Enclosed(called, mime, data) if data else None
         case {"type": "input_audio", "input_audio": {"data": str(text), **more}}:
             form = more.get("format")
             ending = form if isinstance(form, str) and form.isalnum() else "wav"

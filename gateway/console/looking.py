@@ -77,6 +77,8 @@ class Sources:
     redactor: Redactor
     version: str
     names: Names
+    servers: Callable[[], Sequence[Json]] = tuple
+    """How the servers of tools stand, as `outspoken status` shows it."""
 
 
 @dataclass(slots=True)
@@ -154,6 +156,7 @@ class Board:
         turns = _Section(self._turns, lambda: bool(rows.opened))
         outbox = _Section(self._outbox, lambda: bool(rows.parts or rows.failed))
         here = {"gateway": _Section(self._gateway, always), "adapters": _Section(self._adapters, always)}
+        here |= {"servers": _Section(self._servers, always)}
         self._groups = (
             _Group(here),
             _Group({"turns": turns, "sessions": of_rows(self._sessions)}, self._ask_turns),
@@ -348,6 +351,12 @@ class Board:
             self._moments[str(one["id"])] = times
             one["words"] = self.sources.redactor.redact(str(one["words"]))
         return found
+
+    def _servers(self) -> Json:
+        found = snapshot.servers_json(self.sources.servers())
+        for one in found:
+            one |= {key: self.sources.redactor.redact(str(one[key])) for key in ("about", "words", "last")}
+        return [*found]
 
     def _spend(self) -> Json:
         now, rows = self.sources.clock.now_ms(), self._rows

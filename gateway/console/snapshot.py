@@ -217,6 +217,34 @@ def outbox_json(waiting: Sequence[dict[str, Json]], failed: Sequence[dict[str, J
     }
 
 
+# ---------------------------------------------------------------------- servers of tools
+
+
+def servers_json(stands: Sequence[Json]) -> list[dict[str, Json]]:
+    """How servers of tools stand, from what `outspoken status` shows of them: without a word of what their tools say."""
+    found: list[dict[str, Json]] = []
+    for one in stands:
+        if not isinstance(one, dict):
+            continue
+        tools, begun, lines = one.get("tools"), one.get("begun"), one.get("stderr")
+        last = lines[-1] if isinstance(lines, list) and lines else ""
+        found.append(
+            {
+                "id": f"mcp/{one.get('server')}",
+                "state": one.get("state"),
+                "about": one.get("about"),
+                "words": one.get("words") or "",
+                "last": last if one.get("words") else "",
+                "calls": one.get("calls"),
+                "restarts": max(0, begun - 1) if isinstance(begun, int) else 0,
+                "tools": [tool.get("name") or tool.get("tool") for tool in tools if isinstance(tool, dict)]
+                if isinstance(tools, list)
+                else [],
+            }
+        )
+    return found
+
+
 # ---------------------------------------------------------------------- adapters
 
 

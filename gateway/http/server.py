@@ -18,6 +18,7 @@ from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sealing import Seals
 from adapters.http.web import WebChat, WebSettings
 from adapters.http.written.highlighting import highlighted
+from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
@@ -125,7 +126,8 @@ async def open_doors(
         *routes,
     ]
     served += _hooks(config, hub, chats, clock).routes()
-    served += _console(config, hub, store, clock, ids, chats).routes()
+    servers = look.servers.status if look.servers is not None else tuple
+    served += _console(config, hub, store, clock, ids, chats, servers).routes()
     address: list[str] = []
     mcp = _mcp(config, keyring, lambda: _from_here(address[0]))
     served += mcp.routes()
@@ -257,11 +259,22 @@ def open_files() -> int:
     return 2**20 if soft == resource.RLIM_INFINITY else soft
 
 
-def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemIds, chats: Platforms) -> Console:
+def _console(
+    config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemIds, chats: Platforms, servers: Callable[[], Sequence[Json]]
+) -> Console:  # fmt: skip
     """The operators' console."""
     server, redactor, names = config.server, redactor_of(config), Names(store)
     sources = Sources(
-        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version(), names
+        store,
+        hub,
+        chats.outbox,
+        chats.sights,
+        config.budgets.rules(),
+        clock,
+        redactor,
+        program_version(),
+        names,
+        servers,
     )
     access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
     acting = Acting(store, chats.outbox, chats.where, clock, ids)

@@ -64,6 +64,8 @@ def test_each_fault_of_each_kind_is_played_or_it_is_said_why_there_is_none():
     assert missing == set()
     assert played_ones & {*NOT_THERE} == set()
     assert len([*Fault]) >= 30
+    wordless = [one.name for one in CELLS if not all(words.strip() for told in one.told for words in told.split("|"))]
+    assert wordless == [], "each is told with its reason"
 
 
 async def test_no_fault_of_a_client_with_a_call_of_its_own_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

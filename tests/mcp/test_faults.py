@@ -173,10 +173,10 @@ async def test_an_operator_who_says_so_is_believed(tmp_path: Path):
     assert outcome.status is UNKNOWN
 
 
-async def test_a_call_that_is_given_up_is_cancelled_with_its_server(tmp_path: Path):
+async def test_a_call_that_only_reads_is_cancelled_with_its_server_when_its_time_is_over(tmp_path: Path):
     record = tmp_path / "record"
     async with brought(tmp_path, faulty("silent_call", record)) as rig:
-        await rig.call("faulty__act")
+        await rig.call("faulty__look")
         async with asyncio.timeout(SECONDS):
             while "cancelled" not in effects(record):
                 await asyncio.sleep(0.05)

@@ -22,6 +22,7 @@ from agent_core.turn.view import View
 from gateway.config.paths import find_paths
 from gateway.config.reading import load, redacted, secret_values, survey
 from gateway.sessions.hub import Hub
+from tests.gateway.test_console import calling, until
 from tests.gateway.test_page_commands import BROWSER, Tab
 from tests.mcp.rig import FAULTY, brought, faulty
 from tests.serving import served
@@ -239,3 +240,31 @@ async def test_what_a_tool_asks_in_a_background_task_is_asked_on_the_page_that_b
             assert (await response.json())["done"]
         await tab.sees("Task 1 (call f_act {}) is done")
     assert '"action": "accept"' in record.read_text()
+
+
+async def test_an_answer_that_comes_late_is_told_to_whoever_was_told_that_nobody_knows(tmp_path: Path):
+    record = configured(tmp_path, "answers_late")
+    async with served(tmp_path, patient=True) as up, aiohttp.ClientSession(read_bufsize=2**20) as http:
+        await learnt(up.hub)
+        tab = Tab(http, up.url)
+        await tab.says("call faulty__act {}")
+        await tab.sees("did not finish in time")
+        seen = await tab.sees("faulty__act has answered after all: it was done")
+        assert len(seen) == 2
+    assert effects(record) == ["act"]
+
+
+async def test_the_console_shows_how_servers_stand_their_tools_and_what_ended_them(tmp_path: Path):
+    configured(tmp_path, "dies")
+    async with served(tmp_path, patient=True) as up, calling(up) as http:
+        await learnt(up.hub)
+        seen = await until(http, "/console/api/live", lambda s: s["servers"][0]["state"] == "ready")
+        (server,) = seen["servers"]
+        assert (server["id"], server["words"], server["restarts"]) == ("mcp/faulty", "", 0)
+        assert "faulty__act" in server["tools"]
+        await said(up.hub, "call faulty__act {}")
+        seen = await until(http, "/console/api/live", lambda s: bool(s["servers"][0]["words"]))
+        assert "ended with status 9" in seen["servers"][0]["words"]
+        assert seen["servers"][0]["calls"] == 1
+        await said(up.hub, "call faulty__look {}", "k2")
+        await until(http, "/console/api/live", lambda s: s["servers"][0]["restarts"] >= 1)

@@ -16,6 +16,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind
 from agent_core.records import dataclass
 from agent_core.remembered import MEMORY, MemoryScopes, Remembered
+from agent_core.text.shown import plain
 from agent_core.tools.base import (
     EffectClass,
     MemoryStore,
@@ -259,8 +260,8 @@ def _line(entry: Remembered, scopes: MemoryScopes, reader: str) -> str:
         marks.append(f"asked by {' '.join(entry.source.writer.split())[:60]}")
     if scopes.strange(entry, reader):
         marks.append(STRANGE)
-    text = entry.text.replace("\n", "\n  ")
-    return f"- {entry.name}: {text} [{', '.join(marks)}]"
+    text = "\n  ".join(entry.text.splitlines())
+    return f"- {plain(entry.name)}: {text} [{', '.join(marks)}]"
 
 
 _FORGET = ToolSpec(

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from agent_core.jsonvalue import Json
+from agent_core.text.shown import plain
 from agent_core.tools.base import ToolOutcome, ToolStatus
 from agent_core.tools.files.patterns import compiled
 from agent_core.tools.files.workspace import PathRefused, folder, names_of, open_file, split_file
@@ -25,6 +26,7 @@ MAX_NAMES = 100_000
 """How many entries of one folder are looked at."""
 DEEPEST = 20
 LINE_CHARS = 2_000
+UNREADABLE = "\ufffd"
 SECONDS = 8.0
 """After these a listing or a search ends with what it has."""
 
@@ -67,6 +69,8 @@ def read(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
         return ToolOutcome(ToolStatus.FAILED, f"{path} has only {len(lines)} lines.")
     elif len(chosen) < len(lines):
         text += f"\n(lines {first} to {first + len(chosen) - 1} of {len(lines)})"
+    if UNREADABLE in text:
+        text += f"\n({UNREADABLE} stands for what is no UTF-8, or stands there itself)"
     return ToolOutcome(ToolStatus.OK, text, facts={"path": path, "lines": len(chosen)})
 
 
@@ -85,7 +89,8 @@ def listing(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
         if time.monotonic() > deadline:
             more = "\n(and perhaps more; it took too long, so the listing ends here)"
             break
-        found.append(f"{name}/" if stat.S_ISDIR(info.st_mode) else f"{name}  {info.st_size} bytes")
+        shown = plain(name)
+        found.append(f"{shown}/" if stat.S_ISDIR(info.st_mode) else f"{shown}  {info.st_size} bytes")
     text = "\n".join(found) or "(Nothing is there.)"
     return ToolOutcome(ToolStatus.OK, text + more, facts={"entries": len(found)})
 
@@ -154,7 +159,7 @@ def _search_file(workspace: Path, name: str, matches: Callable[[str], bool], fou
         if len(found) >= MAX_MATCHES or time.monotonic() > deadline:
             return _ENDED
         if matches(line[:LINE_CHARS]):
-            found.append(f"{name}:{number}: {line[:200].strip()}")
+            found.append(f"{plain(name)}:{number}: {line[:200].strip()}")
     return ""
 
 

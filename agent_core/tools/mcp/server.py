@@ -1,8 +1,9 @@
 """One server, and the one task that owns its connection: begins it when somebody needs it, watches it, and ends it.
 
 Theory. What the `mcp` package opens has to be closed by the task that opened it, so nobody else opens or closes anything here: callers say that they
-need the server (`call`), wait until it is there, and send by its session, which any task may. A call that gets no answer in time is cancelled, and the
-server is looked at; if it does not answer that either, it is ended, and the next call begins it anew.
+need the server (`call`), wait until it is there, and send by its session, which any task may. A call that gets no answer in time is told as such, and the
+server is looked at; if it does not answer that either, it is ended, and the next call begins it anew. A call that only reads is cancelled then; of one
+that may have done something the answer is still waited for a while, beside everything else, so that it is known in the end.
 
 Laws (tests/tools/mcp/test_faults.py): whatever a server does, each call ends within its limits, with a result or with words that say why; a call that
 was sent is not sent again unless its class allows it.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, cast
@@ -25,7 +26,7 @@ from agent_core.ports import Clock
 from agent_core.text.shown import harmless
 from agent_core.text.wellformed import label, storable
 from agent_core.tools.asking import MOST_SECONDS, AnswerAction, ToolAnswer
-from agent_core.tools.mcp.calling import Lost, NotReached, ServerRefused, Silent, Unreadable
+from agent_core.tools.mcp.calling import CallTrouble, Lost, NotReached, ServerRefused, Silent, Unreadable
 from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.link import McpLink
 from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, read_listing
@@ -43,6 +44,10 @@ RELIST_SECONDS = 1.0
 """A server whose tools change is asked for them this often at most."""
 WORDS_CHARS = 1_000
 Progress = Callable[[str], None]
+LATE_SECONDS = 300.0
+"""So long after its time the answer to a call that may have done something is still taken; then the call is cancelled."""
+Late = Callable[[Mapping[str, Json]], Awaitable[None]]
+"""Is told what came after all."""
 
 
 class ServerState(StrEnum):
@@ -86,6 +91,8 @@ class McpServer:
         self._look = asyncio.Event()
         """Something is to be looked at: that it answers, or its tools."""
         self._doubted = self._relist = False
+        self._late: set[asyncio.Task[None]] = set()
+        """Calls whose answers came in no time, and may come yet."""
         self._askers: list[Ask] = []
         """What answers the questions of each call that runs."""
         self._line: list[asyncio.Future[Connected]] = []
@@ -124,12 +131,16 @@ class McpServer:
             with suppress(ValueError):
                 self._line.remove(waiting)
 
-    async def call(self, tool: str, arguments: Mapping[str, Json], progress: Progress, ask: Ask) -> Mapping[str, Json]:
-        """What the tool gives; `ask` answers what it asks the person, and the time for that does not count. Raises a `CallTrouble`."""
+    async def call(
+        self, tool: str, arguments: Mapping[str, Json], progress: Progress, ask: Ask, late: Late | None = None
+    ) -> Mapping[str, Json]:
+        """What the tool gives; `ask` answers what it asks the person, and the time for that does not count; `late` is told what comes when the time
+        is over. Raises a `CallTrouble`."""
         connected = await self.ready()
         self.calls += 1
         silence = self.terms.silence_seconds
         loop = asyncio.get_running_loop()
+        request: asyncio.Task[Mapping[str, Json]] | None = None
         try:
             async with asyncio.timeout(self.terms.limit_seconds) as whole, Limit(silence) as limit:
 
@@ -149,13 +160,39 @@ class McpServer:
 
                 self._askers.append(asked)
                 try:
-                    return await self._asked_for(connected, tool, arguments, heard, asked)
+                    request = loop.create_task(self._asked_for(connected, tool, arguments, heard, asked))
+                    return await asyncio.shield(request)
                 finally:
                     self._askers.remove(asked)
         except TimeoutError:
             self._doubted = True
             self._look.set()
+            if request is not None and late is not None:
+                self._wait_on(request, late)
+            elif request is not None:
+                request.cancel()
             raise Silent(f"gave no result within its time ({silence:g} s without a sign of life, {self.terms.limit_seconds:g} s in all)") from None  # fmt: skip
+        except asyncio.CancelledError:
+            if request is not None:
+                request.cancel()
+            raise
+
+    def _wait_on(self, request: asyncio.Task[Mapping[str, Json]], late: Late) -> None:
+        """Hear what becomes of a call whose time is over."""
+
+        async def waited() -> None:
+            try:
+                with suppress(TimeoutError, CallTrouble):
+                    async with asyncio.timeout(LATE_SECONDS):
+                        found = await request
+                    log.info("mcp.late", server=self.terms.name)
+                    await late(found)
+            finally:
+                request.cancel()
+
+        task = asyncio.get_running_loop().create_task(waited(), name=f"mcp {self.terms.name}: late")
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
 
     async def _asked_for(
         self, connected: Connected, tool: str, arguments: Mapping[str, Json], heard: Progress, ask: Ask
@@ -187,6 +224,8 @@ class McpServer:
                 await self._begin()
         finally:
             self._connected = None
+            for task in self._late:
+                task.cancel()
             self._tell_line(NotReached("is being ended with the gateway"))
 
     async def _begin(self) -> None:

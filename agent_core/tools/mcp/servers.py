@@ -21,6 +21,7 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.tools.base import Tool
 from agent_core.tools.files.whole import write_whole
+from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.listed import MOST_TOOLS, Listing, ServerTool, kept_listing, written
 from agent_core.tools.mcp.logins import LoginFile, login_words
@@ -43,11 +44,12 @@ class McpServers:
     def __init__(
         self, terms: Sequence[ServerTerms], registry: ToolRegistry, folder: Path, clock: Clock, *, result_chars: int,
         offered: Collection[str] | None = None, withheld: Collection[str] = (), approval: Collection[str] = (),
+        follow_ups: FollowUps = NOBODY_FOLLOWS,
     ) -> None:  # fmt: skip
         """Three lists of names as models read them: those that may be offered (None: all), those that may not, and those that need approval."""
         self._registry, self._folder, self._result_chars = registry, folder, result_chars
         self._offered, self._withheld, self._approval = offered, withheld, approval
-        self._own = frozenset(registry.names)
+        self._own, self._follow_ups = frozenset(registry.names), follow_ups
         self.lifeline = Lifeline()
         self._keeping: set[asyncio.Task[None]] = set()
         self._learnt = asyncio.Event()
@@ -156,7 +158,7 @@ class McpServers:
 
     def _tool(self, server: McpServer, listed: ServerTool, name: str) -> McpTool:
         asks = name in self._approval or server.terms.asks(listed.name)
-        return McpTool(server, listed, name, self._result_chars, asks=asks)
+        return McpTool(server, listed, name, self._result_chars, self._follow_ups, asks=asks)
 
     def _may(self, name: str) -> bool:
         return (self._offered is None or name in self._offered) and name not in self._withheld

@@ -6,13 +6,16 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks
+from agent_core.store.errors import StorageUnavailable
 from agent_core.tools.asking import MOST_SECONDS, AnswerAction, ToolAnswer, read_question
-from agent_core.tools.base import NoRoom, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import EffectClass, NoRoom, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.workspace import PathRefused, folder
+from agent_core.tools.followup import NOBODY_FOLLOWS, FollowUps
 from agent_core.tools.mcp.calling import (
     CallAgain,
     CallTrouble,
@@ -35,11 +38,14 @@ BEAT_SECONDS = 0.25
 class McpTool:
     """One tool of one server."""
 
-    def __init__(self, server: McpServer, listed: ServerTool, name: str, result_chars: int, *, asks: bool) -> None:
+    def __init__(
+        self, server: McpServer, listed: ServerTool, name: str, result_chars: int, follow_ups: FollowUps = NOBODY_FOLLOWS, *, asks: bool
+    ) -> None:  # fmt: skip
         terms = server.terms
         self._server = server
         self._tool = listed.name
         self._result_chars = result_chars
+        self._follow_ups = follow_ups
         self._safe = repeatable(terms, listed.name, class_of(terms, listed))
         attempts = REPEAT.attempts if self._safe else 1
         once = terms.start_seconds + LOOK_SECONDS + terms.limit_seconds
@@ -85,12 +91,21 @@ class McpTool:
                 unasked.append(f"The server asked the person something and got no answer: {answer.why}.")
             return answer
 
+        async def late(raw: Mapping[str, Json]) -> None:
+            """What is known in the end of a call of which it was said that nobody knows: its conversation is told."""
+            result = read_result(raw, context.call, self._result_chars)
+            title = late_title(spec.name, failed=result.failed)
+            with suppress(StorageUnavailable):
+                await self._follow_ups.begin(context.turn, f"{context.key}:late", title, result.text)
+
         if context.again and not self._safe:
             return begun_before(spec.name)
         while True:
             attempt += 1
             try:
-                raw = await self._server.call(self._tool, arguments, heard, ask)
+                raw = await self._server.call(
+                    self._tool, arguments, heard, ask, late if spec.effect is not EffectClass.PURE else None
+                )
                 break
             except CallTrouble as trouble:
                 lost = trouble if isinstance(trouble, Lost) else lost
@@ -106,6 +121,12 @@ class McpTool:
         facts: dict[str, Json] = {"server": self._server.terms.name, "files": len(result.files)}
         notes = "".join(f"\n[{one}]" for one in dict.fromkeys(unasked))
         return ToolOutcome(status, f"{result.text}{notes}{words}", result.left_out_chars, facts)
+
+
+def late_title(tool: str, *, failed: bool) -> str:
+    """That a call has answered after its time, in a line. Pure."""
+    how = "it failed" if failed else "it was done"
+    return f"{tool} has answered after all: {how}. Before, it was not known"
 
 
 async def _kept(result: McpResult, context: ToolContext) -> str:

@@ -207,7 +207,8 @@ const SHOWN = {
     return [{ name: "Waits", rows: waiting.map(row), none: "Nothing waits." }, { name: "Refused for good", rows: failed.map(row) }];
   },
   adapters() {
-    return [{ rows: state.sections.adapters.map((a) => item(a.id, a, `${a.id} ${a.state} ${a.words}`)), none: "No chat platform is configured. The web page and the API need none." }];
+    return [{ rows: state.sections.adapters.map((a) => item(a.id, a, `${a.id} ${a.state} ${a.words}`)), none: "No chat platform is configured. The web page and the API need none." },
+      ...(state.sections.servers.length ? [{ name: "Servers of tools", rows: state.sections.servers.map((m) => item(m.id, m, `${m.id} ${m.state} ${m.words} ${m.tools.join(" ")}`)) }] : [])];
   },
   spend() {
     const s = state.sections.spend;
@@ -230,7 +231,10 @@ const ROWS = {
   ],
   incidents: (i) => [dot(i.state === "open" ? i.class : "stopped", i.state === "open"), head(i.what), side(age(i.last_at)), sub(`${i.where} · ${plural(i.conversations, "conversation")}, ${plural(i.turns, "turn")}`)],
   outbox: (p) => [dot(p.state === "failed" ? "ours" : "limit", p.state !== "failed"), head(p.called), side(p.at ? age(p.at) : ""), sub(p.why), sub(p.what)],
-  adapters: (a) => [
+  adapters: (a) => a.tools ? [
+    dot(a.state === "down" ? "ours" : "clean", a.state === "starting"), head(a.about ? `${a.id} (${a.about})` : a.id), side(chip(a.state === "down" ? "ours" : "clean", a.state)),
+    sub(`${plural(a.tools.length, "tool")} · ${plural(a.calls, "call")} · begun again ${plural(a.restarts, "time")}`), a.words ? sub(a.words) : "", a.last ? sub(a.last) : "", a.tools.length ? sub(a.tools.join(", ")) : "",
+  ] : [
     dot(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state !== "up"), head(a.id), side(chip(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state)),
     sub("last in: ", age(a.inbound_at), " · last out: ", age(a.outbound_at)), a.words ? sub(a.words) : "",
   ],
@@ -330,7 +334,7 @@ function counted() {
     case "sessions": return `${plural(s.sessions.list.length + s.sessions.more, "conversation")} of the latest turns`;
     case "incidents": return `${s.incidents.filter((i) => i.state === "open").length} open`;
     case "outbox": return `${plural(s.outbox.waiting.length + s.outbox.more_waiting, "part")} waiting, ${s.outbox.failed.length + s.outbox.more_failed} refused`;
-    case "adapters": return plural(s.adapters.length, "adapter");
+    case "adapters": return `${plural(s.adapters.length, "adapter")}${s.servers.length ? `, ${plural(s.servers.length, "server")} of tools` : ""}`;
     case "spend": return `Today (${s.spend.zone}): ${plural(s.spend.turns, "turn")}${tokens(s.spend.tokens)}`;
     case "exits": return `How turns went, by day (${s.exits.zone})`;
     default: return "What was done by hand; kept for 400 days";
@@ -349,7 +353,7 @@ function badges() {
   set("sessions", s.sessions.list.filter((one) => one.waiting).length, "");
   set("incidents", s.incidents.filter((i) => i.state === "open").length, "alarm");
   set("outbox", s.outbox.waiting.length + s.outbox.more_waiting + s.outbox.failed.length + s.outbox.more_failed, s.outbox.failed.length ? "alarm" : "");
-  set("adapters", s.adapters.filter((a) => a.state !== "up").length, "alarm");
+  set("adapters", s.adapters.filter((a) => a.state !== "up").length + s.servers.filter((m) => m.state === "down").length, "alarm");
 }
 
 function renderExits() {

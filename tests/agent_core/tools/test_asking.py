@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.jsonvalue import Json
+from agent_core.ports import SystemClock
 from agent_core.tools.asking import (
     AnswerAction,
     AskedField,
@@ -16,6 +18,7 @@ from agent_core.tools.asking import (
     FieldKind,
     NotFitting,
     PersonAsked,
+    ToolAnswer,
     ToolQuestion,
     kept,
     read_question,
@@ -24,6 +27,8 @@ from agent_core.tools.asking import (
     step_of,
     steps_of,
 )
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.registry import Runnable, ToolRegistry
 
 NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=8)
 
@@ -189,3 +194,32 @@ def test_words_in_quotes_are_taken_as_they_are(words: str):
 def test_a_step_is_shown_with_its_answer():
     assert shown_step(AskedStep("m", "Which?", answer="3")) == "Which?\n→ 3"
     assert "nobody answered" in shown_step(AskedStep("m", "Which?", answer=""))
+
+
+async def test_what_a_tool_asks_holds_none_of_the_gateways_secrets(tmp_path: Path):
+    heard: list[ToolQuestion] = []
+
+    async def ask(asked: ToolQuestion) -> ToolAnswer:
+        heard.append(asked)
+        return ToolAnswer(AnswerAction.DECLINE)
+
+    class Asking:
+        spec = ToolSpec("asks", "Asks.", {"type": "object"}, EffectClass.PURE)
+
+        async def run(self, arguments: object, context: ToolContext) -> ToolOutcome:
+            options = (("canary", "the canary"),)
+            fields = (
+                AskedField("a", "Is it canary?", FieldKind.CHOICE, needed=True, options=options),
+                AskedField("b", "And?", FieldKind.TEXT, needed=False, usual="canary"),
+            )
+            await context.ask(ToolQuestion("canary desk", "I know canary", fields, "https://example.org/?key=canary"))
+            return ToolOutcome(ToolStatus.OK, "done")
+
+    registry = ToolRegistry([Asking()], hide=lambda text: text.replace("canary", "***"))
+    where = ToolContext("t", "c", "t:c", tmp_path, "m", SystemClock(), lambda _: None, ask=ask)
+    await registry.run(Runnable(Asking.spec, {}), where)
+    (asked,) = heard
+    shown = [step_of(asked, at) for at in range(len(asked.fields))]
+    assert not any("canary" in f"{one.text}{one.options}" for one in shown)
+    assert asked.fields[0].options[0][0] == "canary", "what the tool gets is what it offered"
+    assert asked.fields[1].usual is None
