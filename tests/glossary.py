@@ -18,6 +18,7 @@ WORDS: Mapping[str, str] = {
     "Accepting": "gateway.sessions.accepting.Accepting",
     "Inbox state": "agent_core.store.inbox.rows.InboxState",
     "Portion": "gateway.sharing.portion.Portion",
+    "Schedule row": "agent_core.store.schedules.rows.ScheduleRow",
     "Slice": "agent_core.store.slices.rows.SliceRow",
     "Ticket": "adapters.contract.base.Ticket",
     "Turn state": "agent_core.store.turns.rows.TurnState",

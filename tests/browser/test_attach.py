@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from gateway.daemon import Serving
 from tests.agent_core.oddfiles import WORDS, pdf
-from tests.browser.test_page import finished, opened, pytestmark, say
+from tests.browser.test_for_everybody import found_by_axe
+from tests.browser.test_for_everybody import tools as tools
+from tests.browser.test_page import CHROMIUM, FLAGS, finished, opened, pytestmark, say, shot
 
 __all__ = ["pytestmark"]
 
@@ -68,3 +70,30 @@ async def test_what_is_too_large_is_said_before_it_is_sent(browser: Browser, up:
     await chosen(page, large)
     await expect(page.get_by_role("alert").filter(has_text="large.bin")).to_contain_text("is too large")
     await expect(page.locator(".files li")).to_have_count(0)
+
+
+async def test_a_voice_is_recorded_attached_and_heard(up: Serving, tools: Path):
+    heard = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *heard])
+        page = await opened(browser, up.url, width=390, height=844)
+        await page.get_by_role("button", name="Record your voice").click()
+        stop = page.get_by_role("button", name="End the recording")
+        await expect(stop.locator(".time")).to_have_text("0:02")
+        assert await found_by_axe(page, tools) == []
+        await shot(page, "recording")
+        await stop.click()
+        await expect(page.locator(".files li")).to_contain_text("voice.webm")
+        await say(page, "transcribe this")
+        await finished(page)
+        await expect(page.locator(".person")).to_have_text("transcribe this\n📎 voice.webm")
+        await expect(page.locator(".answer")).to_contain_text("what the rehearsal model hears: a sound of")
+        await browser.close()
+
+
+async def test_without_a_microphone_the_page_says_so(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.evaluate("() => { navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error('no')); }")
+    await page.get_by_role("button", name="Record your voice").click()
+    await expect(page.locator("#toast")).to_contain_text("does not let the page use a microphone")
+    await expect(page.get_by_role("button", name="Record your voice")).to_be_visible()

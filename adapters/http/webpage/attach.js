@@ -99,6 +99,7 @@ export function attaching(form, box, changed) {
   return {
     limit(bytes) { if (bytes > 0) { most = bytes; told(); } },
     any: () => pending.length > 0,
+    add,
     /** The names of the files, which are the message's from now on. */
     take(id) {
       const names = pending.map((file) => file.name);

@@ -7,6 +7,7 @@ import * as menu from "./menu.js";
 import { NoKey, ask, askKey, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
 import { lingers, merged, sayNews, text, turnNode } from "./turns.js";
+import { speaking } from "./voice.js";
 import { fill, say } from "./words.js";
 
 /** @typedef {import("./turns.js").Turn} Turn */
@@ -34,6 +35,8 @@ let more = false;
 const asked = new Set();
 
 const files = attaching($("composer"), $("text"), () => { fit(); renderSoon(); });
+
+speaking((recorded) => files.add(recorded));
 
 // ---------------------------------------------------------------- what is not sent yet
 

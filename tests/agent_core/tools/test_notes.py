@@ -182,4 +182,3 @@ async def test_no_entry_looks_like_several_and_a_page_s_words_stay_marked_under_
     assert shown.foreign
     await Remember(shelf).run({"name": "mine", "text": "blue"}, replace(page, tainted=False))
     assert not (await Recall(shelf).run({"query": "mine"}, replace(context(), author="toy/p"))).foreign
-
