@@ -215,6 +215,7 @@ async def test_reasoning_is_folded_and_an_answer_is_shown_as_it_is_meant(
         assert (await table.bounding_box() or {})["width"] > (await box.bounding_box() or {})["width"]
     assert await found_by_axe(page, tools) == []
     assert not [url for url in asked if "pictures.example.org" in url]
+    await shot(page, f"rich-{width}")
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     copies = answer.get_by_role("button", name="Copy this code")
     await copies.click()

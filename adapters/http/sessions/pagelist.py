@@ -225,7 +225,8 @@ def as_markdown(turn: SessionTurn) -> str:
     if turn.removed:
         return f"\n*What was said here is {turn.removed}.*\n"
     shown = turn.seen.view.bubbles if turn.seen is not None else ()
-    parts = [f"\n## You\n\n{asked_in(turn)}\n"]
+    earlier = "" if turn.told else " (no model is told of this any more)"
+    parts = [f"\n## You{earlier}\n\n{asked_in(turn)}\n"]
     answered = [_markdown(one.kind, one.text) for one in shown]
     if told := [one for one in answered if one]:
         parts.append(f"\n## {turn.agent or 'Answer'}\n\n" + "\n\n".join(told) + "\n")

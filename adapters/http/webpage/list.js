@@ -59,10 +59,26 @@ export async function load() {
 }
 
 function show(search = $("search").value.trim()) {
-  reconcile($("list"), listed.map((one) => ({ key: one.id, state: JSON.stringify([one, one.id === shownId]), make: () => row(one) })));
+  const now = Date.now();
+  let before = "";
+  reconcile($("list"), listed.flatMap((one) => {
+    const day = one.pinned || search ? "" : when(one.last_at, now);
+    const heading = day && day !== before ? [{ key: `when ${day}`, state: "", make: () => node("li", "when", day) }] : [];
+    before = day;
+    return [...heading, { key: one.id, state: JSON.stringify([one, one.id === shownId]), make: () => row(one) }];
+  }));
   $("listwords").textContent = trouble || (listed.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
   const name = title();
   document.title = name ? `${name} – outspoken` : "outspoken";
+}
+
+/** The day, or further back the month, in the page's language. @param {number} at @param {number} now @returns {string} */
+function when(at, now) {
+  const language = document.documentElement.lang || undefined, day = new Date(at);
+  const days = Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86_400_000);
+  const words = days < 2 ? new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-Math.max(0, days), "day")
+    : day.toLocaleDateString(language, days < 7 ? { weekday: "long" } : { month: "long", year: "numeric" });
+  return words.charAt(0).toLocaleUpperCase(language) + words.slice(1);
 }
 
 /** @param {Listed} one */
