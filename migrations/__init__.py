@@ -29,5 +29,6 @@ REVISIONS = (
     "0021",
     "0022",
     "0023",
+    "0027",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

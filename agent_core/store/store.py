@@ -24,8 +24,8 @@ from agent_core.records import dataclass
 from agent_core.store.apikeys.access import ApiKeys
 from agent_core.store.batch.owned import Owned
 from agent_core.store.budgets.access import Budgets
+from agent_core.store.changes import Changes
 from agent_core.store.database.asks import StoreAsks
-from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.database.node import Node
 from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, PulseLock, Waits, Who, pulse
@@ -172,7 +172,7 @@ class Store(Reads):
         if not others:
             return frozenset()
         try:
-            return await self.asks.readers.run(lambda conn: self.ownership.dead(conn, others))
+            return await self.asks.readers.run(lambda conn: self.ownership.seem_dead(conn, others))
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             raise StorageUnavailable(f"The database {self.shown} cannot be read: {in_words(error)}.") from error
 
@@ -275,13 +275,13 @@ async def _open_postgres(
 ) -> Store:
     engine = postgres_engine(place, name="writer", autocommit=False)
     stack.push_async_callback(engine.dispose)
-    line = PostgresLine(place, engine)
+    line = PostgresLine(place, engine, ownership.way)
     stack.push_async_callback(line.close)
     await ensure_schema(line, place)
     with opening(place.shown):
         node = await line.transact(lambda conn: upkeep.register(conn, arrival))
         await ownership.be(node)
-    readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True))
+    readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True), ownership.way)
     stack.push_async_callback(readers.dispose)
     who = Who(node, ownership.dead)
     writer = Writer(line, who)

@@ -46,6 +46,7 @@ from agent_core.store.database.beside import (
 )
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
 from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
+from agent_core.store.database.way import Way, end_at_once
 from agent_core.store.errors import CannotOpen
 from agent_core.workers.hand import WorkerThread
 
@@ -67,6 +68,8 @@ RENEW_SECONDS = 5.0
 """So long after the log's index was to be made anew that is not tried again: whoever still reads has the old one open."""
 STATEMENT_SECONDS = 20
 """No statement of ours takes longer on a healthy PostgreSQL; one that does is given up."""
+CONNECT_SECONDS = 4
+"""Who cannot be reached within this time is away."""
 IDLE_IN_TRANSACTION_MS = 4_000
 """PostgreSQL ends a transaction whose process has stopped, so that it holds no row locks."""
 
@@ -315,9 +318,10 @@ class SqliteLine:
 class PostgresLine:
     """One connection to a PostgreSQL server, through asyncpg."""
 
-    def __init__(self, place: PostgresPlace, engine: AsyncEngine) -> None:
+    def __init__(self, place: PostgresPlace, engine: AsyncEngine, way: Way) -> None:
         self._place = place
         self._engine = engine
+        self._way = way
         self._conn: AsyncConnection | None = None
 
     @property
@@ -325,29 +329,28 @@ class PostgresLine:
         return self._place.shown
 
     async def open(self) -> None:
-        self._conn = await self._engine.connect()
+        self._conn = await self._way.connection(self._engine)
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
         if self._conn is None:
             await self.open()
         assert self._conn is not None
-        async with self._conn.begin():
+        async with self._way.watched(self._conn), self._conn.begin():
             return await self._conn.run_sync(body)
 
     async def reopen(self) -> None:
-        conn, self._conn = self._conn, None
-        if conn is not None:
-            await conn.invalidate()
-            await conn.close()
-        fresh = await self._engine.connect()
-        await fresh.exec_driver_sql("SELECT 1")
-        await fresh.rollback()
+        await self.close()
+        fresh = await self._way.connection(self._engine)
+        async with self._way.watched(fresh):
+            await fresh.exec_driver_sql("SELECT 1")
+            await fresh.rollback()
         self._conn = fresh
 
     async def close(self) -> None:
+        """At once: a server that does not answer is not waited for."""
         conn, self._conn = self._conn, None
         if conn is not None:
-            await conn.close()
+            await end_at_once(conn)
 
 
 def _sqlite_engine(path: Path) -> Engine:
@@ -412,6 +415,7 @@ def postgres_engine(
     limits = {
         "statement_timeout": f"{STATEMENT_SECONDS * 1000}",
         "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_MS}",
+        "tcp_user_timeout": f"{IDLE_IN_TRANSACTION_MS}",
     }
     from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -423,7 +427,7 @@ def postgres_engine(
             max_overflow=0,
             isolation_level="AUTOCOMMIT" if autocommit else "READ COMMITTED",
             connect_args={
-                "timeout": 10,
+                "timeout": CONNECT_SECONDS,
                 "command_timeout": STATEMENT_SECONDS + 5,
                 "server_settings": {"application_name": f"outspoken {name}"}
                 | (limits if settings is None else settings),

@@ -26,7 +26,7 @@ from agent_core.retry import STORAGE_REOPENED
 from agent_core.store.batch.facts import Op
 from agent_core.store.batch.owned import Owned
 from agent_core.store.batch.transaction import Outcome, carry_out
-from agent_core.store.database.changes import Changes
+from agent_core.store.changes import Changes
 from agent_core.store.database.lines import Line
 from agent_core.store.database.ownership import Who
 from agent_core.store.database.trouble import Blame, blame, for_want_of_room, in_words

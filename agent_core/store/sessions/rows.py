@@ -20,6 +20,8 @@ class NodeRow:
     boot_id: str
     ended_at: int | None = None
     """It ended in order; what it left open was left on purpose."""
+    taken_by: int | None = None
+    """The node that has taken it for dead, and with that what it had."""
 
 
 @dataclass(frozen=True, slots=True)
