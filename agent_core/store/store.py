@@ -33,6 +33,7 @@ from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_pl
 from agent_core.store.database.readers import PostgresReaders
 from agent_core.store.database.trouble import in_words, opening
 from agent_core.store.database.upgrade import ensure_schema
+from agent_core.store.database.way import Way
 from agent_core.store.database.writer import Figures, Writer
 from agent_core.store.deliveries.access import Deliveries
 from agent_core.store.errors import (
@@ -127,6 +128,11 @@ class Store(Reads):
         return self.writing.ownership
 
     @property
+    def way(self) -> Way | None:
+        """The way to a server; None if there is none."""
+        return self.ownership.way
+
+    @property
     def writer(self) -> Writer:
         """The one that commits."""
         return self.writing.writer
@@ -182,6 +188,8 @@ class Store(Reads):
 
     async def check(self, timeout_seconds: float = 5.0, room_bytes: int = 0) -> None:
         """Promises: a write got through just now, in the same commits as everybody's; one that needed so much room. Raises StorageUnavailable."""
+        if self.ownership.may_return():
+            raise StorageUnavailable(f"The database {self.shown} cannot be reached.")
         try:
             async with asyncio.timeout(timeout_seconds):
                 if room_bytes:  # what cannot be made smaller, and is gone again at once

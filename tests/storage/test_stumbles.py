@@ -1,14 +1,17 @@
-"""A PostgreSQL server that stumbles under a running gateway: away for some seconds, cut off, silent. Turns go on, nothing begins anew."""
+"""A database that stumbles under a running gateway: away for some seconds, cut off, silent. Turns go on, nothing begins anew."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+import subprocess
+import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +19,11 @@ import pytest
 
 from tests.forked import start
 from tests.gateway.test_process import daemon, environment, facts, post
+from tests.gateway.test_succession import phase, serves
 from tests.ports import free_port
-from tests.storage.test_postgres_ways import Server, server, stored
-from tests.storage.test_twenty_ways import get, ready, say, until
+from tests.storage.harm import database_of
+from tests.storage.test_postgres_ways import BIN, Server, server, stored
+from tests.storage.test_twenty_ways import ready, say, until
 from tests.wire import Wire, wire
 
 AWAY_SECONDS = 10.0
@@ -109,15 +114,16 @@ def test_ten_seconds_without_its_database_cost_no_turn(
     tmp_path: Path, how: Callable[[Server, Wire], Callable[[], None]]
 ) -> None:
     with on_a_wire(tmp_path) as (one, way, env):
-        told, asking = follow(env, "count to 30 slowly", "begun")
+        told, asking = follow(env, "count to 400 slowly", "begun")
         until(lambda: told.came_between(0, time.monotonic()) > 3)
         nodes = one.ask("select count(*) from nodes")
         went = time.monotonic()
         back = how(one, way)
-        until(lambda: not ready(env), 10)
+        until(lambda: "storage.pulse_lost" in (tmp_path / "log").read_text(), 10)
         noticed = time.monotonic() - went
         print(f"noticed after {noticed:.1f} s")
-        assert noticed <= 6
+        assert noticed <= 5
+        until(lambda: not ready(env), 5)
         began = time.monotonic()
         status, words = say(env, "hello", "away")
         assert (status, "cannot store anything just now" in words) == (503, True)
@@ -138,6 +144,25 @@ def test_ten_seconds_without_its_database_cost_no_turn(
     log = (tmp_path / "log").read_text()
     assert "gateway.database_lost" not in log
     assert "storage.pulse_back" in log
+    assert log.count('"model_calls":1,') == log.count('"turn.ended"') == 3, "no model was asked twice"
+
+
+def test_a_file_that_another_program_holds_for_ten_seconds_costs_no_turn(tmp_path: Path) -> None:
+    env = environment(tmp_path / "home", free_port(), OUTSPOKEN_SERVER__OPERATOR_KEY="operators-key-of-this-test")
+    with daemon(env, tmp_path / "log"):
+        told, asking = follow(env, "count to 400 slowly", "begun")
+        until(lambda: told.came_between(0, time.monotonic()) > 3)
+        with closing(sqlite3.connect(database_of(tmp_path / "home"), isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            went = time.monotonic()
+            until(lambda: not ready(env), 15)
+            time.sleep(max(0.0, went + AWAY_SECONDS - time.monotonic()))
+            assert told.came_between(went + 1, time.monotonic()) > 3, "text goes on showing"
+            other.execute("ROLLBACK")
+        until(lambda: ready(env), 20)
+        asking.join(60)
+        assert (told.failed, facts(told.raw)["exit"]) == ("", "answered")
+    assert "Traceback" not in (tmp_path / "log").read_text()
 
 
 def backends(one: Server, name: str) -> set[int]:
@@ -152,13 +177,13 @@ def test_a_single_connection_that_is_silent_is_noticed_and_nobody_is_refused(tmp
         nodes = one.ask("select count(*) from nodes")
         until(lambda: bool(backends(one, name)))
         way.deaf |= backends(one, name)
-        for number in range(5):
+        seconds: list[float] = []
+        for number in range(3):
             began = time.monotonic()
             assert say(env, "hello", f"silent{number}")[0] == 200
-            took = time.monotonic() - began
-            print(f"{took:.1f} s")
-            assert took <= 6
-            time.sleep(1)
+            seconds.append(time.monotonic() - began)
+        print(" ".join(f"{one:.1f} s" for one in seconds))
+        assert max(seconds) - min(seconds) <= 5
         assert one.ask("select count(*) from nodes") == nodes
         assert ready(env)
 
@@ -173,6 +198,51 @@ def test_a_server_that_works_on_something_for_long_is_left_to_it(tmp_path: Path)
         assert say(env, "hello", "waits")[0] == 200
         holding.join()
     assert "storage.silent" not in (tmp_path / "log").read_text()
+
+
+@contextmanager
+def standby_of(one: Server) -> Generator[Server]:
+    """A server that has everything that the other one acknowledges, before it does."""
+    folder = Path(tempfile.mkdtemp(prefix="outspoken-pg-"))
+    if one.user:
+        shutil.chown(folder, one.user)
+    made = Server(folder, free_port(), one.user)
+    where = ["-D", str(folder / "data"), "-h", "127.0.0.1", "-p", str(one.port), "-U", "postgres"]
+    copy = [str(BIN / "pg_basebackup"), *where, "-R", "-X", "stream", "-c", "fast"]
+    subprocess.run(copy, check=True, user=one.user, cwd=folder)
+    made.start()
+    try:
+        one.ask("alter system set synchronous_standby_names = '*'", "select pg_reload_conf()")
+        until(lambda: one.ask("select sync_state from pg_stat_replication") == [("sync",)])
+        yield made
+    finally:
+        made.stop("immediate")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_another_server_that_has_everything_takes_the_place_of_one_that_is_gone(tmp_path: Path) -> None:
+    with server() as one, standby_of(one) as two:
+        env = setting(tmp_path / "home", one.port)
+        env["OUTSPOKEN_STORAGE__URL"] = (
+            f"postgresql://postgres@/postgres?host=127.0.0.1:{one.port}&host=127.0.0.1:{two.port}"
+        )
+        with daemon(env, tmp_path / "log"):
+            assert say(env, "hello", "before")[0] == 200
+            told, asking = follow(env, "count to 400 slowly", "begun")
+            until(lambda: told.came_between(0, time.monotonic()) > 3)
+            one.stop("immediate")
+            until(lambda: not ready(env), 10)
+            two.control("promote")
+            promoted = time.monotonic()
+            until(lambda: ready(env), 20)
+            print(f"serves again {time.monotonic() - promoted:.1f} s after the other server took over")
+            asking.join(60)
+            assert (told.failed, facts(told.raw)["exit"]) == ("", "answered")
+            assert say(env, "hello", "after")[0] == 200
+            stored(two, ["before", "begun", "after"])
+            assert two.ask("select count(*) from nodes") == [("1",)]
+        one.start()  # for its fixture, which stops it
+    assert "Traceback" not in (tmp_path / "log").read_text()
 
 
 def test_who_was_taken_for_dead_meanwhile_begins_anew_and_says_nothing_twice(tmp_path: Path) -> None:
@@ -191,7 +261,7 @@ def test_who_was_taken_for_dead_meanwhile_begins_anew_and_says_nothing_twice(tmp
                 answer = post(second, "count to 30 slowly", "begun", 60)
                 assert facts(answer)["exit"] == "answered"
                 way.silent = False
-                until(lambda: "stands by" in get(first, "/readyz")[1], 30)
+                until(lambda: "stands by" in phase(first), 30)
                 asking.join(60)
                 assert one.ask("select count(*) from turns") == [("1",)]
                 assert serves(second)
@@ -200,10 +270,3 @@ def test_who_was_taken_for_dead_meanwhile_begins_anew_and_says_nothing_twice(tmp
         logs = [(tmp_path / name).read_text() for name in ("first.log", "second.log")]
         assert all("Traceback" not in log for log in logs), logs
         assert "storage.taken_for_dead" in logs[0]
-
-
-def serves(env: Mapping[str, str]) -> bool:
-    try:
-        return ready(env)
-    except OSError:
-        return False

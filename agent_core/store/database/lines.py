@@ -46,7 +46,7 @@ from agent_core.store.database.beside import (
 )
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
 from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
-from agent_core.store.database.way import Way, end_at_once
+from agent_core.store.database.way import Way, connected, end_at_once
 from agent_core.store.errors import CannotOpen
 from agent_core.workers.hand import WorkerThread
 
@@ -427,6 +427,7 @@ def postgres_engine(
             max_overflow=0,
             isolation_level="AUTOCOMMIT" if autocommit else "READ COMMITTED",
             connect_args={
+                "async_creator_fn": connected,
                 "timeout": CONNECT_SECONDS,
                 "command_timeout": STATEMENT_SECONDS + 5,
                 "server_settings": {"application_name": f"outspoken {name}"}

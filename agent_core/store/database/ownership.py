@@ -52,7 +52,7 @@ LEASE_SECONDS = 4.0
 """How long the server lets a silent pulse live."""
 MARGIN_SECONDS = 1.0
 PING_SECONDS = 1.0
-AGAIN_SECONDS = 8.0
+AGAIN_SECONDS = 15.0
 """How long one try may take to have the locks again: connecting, and what the server needs to let those of the old connection go."""
 LOCK = ".lock"
 LOCK_TRIES = 10
@@ -87,6 +87,11 @@ class Who:
 
 class Ownership(Protocol):
     """That this node lives, and which do not."""
+
+    @property
+    def way(self) -> Way | None:
+        """The way to the server; None if there is none."""
+        ...
 
     @property
     def lost(self) -> asyncio.Event:
@@ -231,6 +236,8 @@ def _read_pid(handle: int) -> int | None:
 class FileOwnership:
     """`Ownership` under a held `FileLock`: whoever is not this node is dead."""
 
+    way: Way | None = None
+
     def __init__(self) -> None:
         self.lost = asyncio.Event()
 
@@ -299,6 +306,8 @@ class PulseLock:
         """The locks that it holds, or held."""
         self._node = 0
         self._good = clock()
+        self._back_at = -math.inf
+        """When the locks were had again last."""
 
     def lease_left(self) -> float:
         if self.lost.is_set():
@@ -312,6 +321,10 @@ class PulseLock:
         return not self.lost.is_set() and not self.lease_ok()
 
     def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+        if self._clock() - self._back_at < LEASE_SECONDS:
+            return (
+                frozenset()
+            )  # what has taken our lock from us will have taken theirs: they have time to have it again, as we had
         return self._asked(conn, nodes, _TAKEN, {"me": self._node})
 
     def seem_dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
@@ -340,6 +353,13 @@ class PulseLock:
         conn, self._conn = self._conn, None
         if conn is not None:
             await end_at_once(conn)
+
+    def _cut(self) -> None:
+        """What was asked fails now. To give it up in order, the driver would ask the server, which does not answer."""
+        sync = self._conn.sync_connection if self._conn is not None else None
+        if sync is not None and not sync.invalidated:
+            driver: Any = sync.connection.driver_connection
+            driver.terminate()
 
     def _gone(self, conn: AsyncConnection, _driver: object) -> None:
         """The server lets the locks go as soon as it learns of it, which may be before we do: nothing is sure any more."""
@@ -409,12 +429,16 @@ class PulseLock:
                     async with asyncio.timeout(PING_SECONDS):
                         await self._ended.wait()
                     raise ServerAway("the connection was ended")
-                async with asyncio.timeout(max(0.0, self.lease_left())), self._using:
-                    asked = self._clock()
-                    await self._ask(_PING)
-                    if asked - looked >= LEASE_SECONDS:
-                        looked = asked
-                        await self._end_stopped()
+                impatient = asyncio.get_running_loop().call_later(max(0.0, self.lease_left()), self._cut)
+                try:
+                    async with self._using:
+                        asked = self._clock()
+                        await self._ask(_PING)
+                        if asked - looked >= LEASE_SECONDS:
+                            looked = asked
+                            await self._end_stopped()
+                finally:
+                    impatient.cancel()
                 if not self.lease_ok():
                     log.warning("storage.pulse_late", node=self._node)
                     return
@@ -464,7 +488,7 @@ class PulseLock:
             found = (await self._ask(_STANDS, me=self._node)).first()
         if found is None or found[0] is not None:
             return False
-        self._good = asked
+        self._good, self._back_at = asked, self._clock()
         return True
 
     async def _end_stopped(self) -> None:

@@ -16,7 +16,8 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -149,3 +150,31 @@ async def end_at_once(conn: AsyncConnection) -> None:
             await conn.invalidate()
     with suppress(SQLAlchemyError, OSError, TimeoutError):
         await conn.close()
+
+
+_used: dict[tuple[str, ...], int] = {}
+"""Of several servers, the one to which the last connection was made."""
+
+
+async def connected(**how: Any) -> Any:
+    """A connection of the driver's; of several servers to the one that takes writes. Each gets the whole patience: the first may be a machine without
+    power, and the driver's own limit would hold for all of them together."""
+    asyncpg: Any = import_module("asyncpg")
+    hosts, ports = how.get("host"), how.get("port")
+    if not isinstance(hosts, list):
+        return await asyncpg.connect(**how)
+    servers = list(zip(cast("list[str]", hosts), cast("list[int]", ports), strict=True))
+    names = tuple(f"{host}:{port}" for host, port in servers)
+    first = _used.get(names, 0)
+    failed: Exception | None = None
+    for number in (*range(first, len(servers)), *range(first)):
+        host, port = servers[number]
+        try:
+            made = await asyncpg.connect(**{"target_session_attrs": "primary", **how, "host": host, "port": port})
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            failed = failed or error
+        else:
+            _used[names] = number
+            return made
+    assert failed is not None
+    raise failed
