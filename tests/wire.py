@@ -27,6 +27,9 @@ class Wire:
         self.deaf: set[int] = set()
         """Connections of which that is true alone."""
         self.refusing = False
+        self.questions: dict[int, int] = {}
+        """By the port from which the server sees it: how often something was sent there after something had come back. Each is a way there and back."""
+        self._answered: dict[int, bool] = {}
         self._loop = asyncio.new_event_loop()
 
     def cut(self) -> None:
@@ -52,8 +55,9 @@ class Wire:
             return
         port = int(far_writer.get_extra_info("sockname")[1])
         self.connections[port] = (writer, far_writer)
+        self.questions[port], self._answered[port] = 0, True
         try:
-            await asyncio.gather(self._pass(port, reader, far_writer), self._pass(port, far_reader, writer))
+            await asyncio.gather(self._pass(port, reader, far_writer, True), self._pass(port, far_reader, writer, False))
         except asyncio.CancelledError:  # the test is over
             pass
         finally:
@@ -61,7 +65,9 @@ class Wire:
             for one in (writer, far_writer):
                 one.transport.abort()
 
-    async def _pass(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asking: bool
+    ) -> None:
         """What comes in, goes out `delay` later, without holding up what comes behind it."""
         loop = asyncio.get_running_loop()
         on_the_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
@@ -83,6 +89,10 @@ class Wire:
             some = b"-"
             while some:
                 some = await reader.read(65_536)
+                if asking and some and self._answered[port]:
+                    self.questions[port] += 1
+                if some:
+                    self._answered[port] = not asking
                 on_the_way.put_nowait((loop.time() + self.delay, some))
             await sending
         except OSError:
