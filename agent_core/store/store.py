@@ -281,9 +281,11 @@ async def _open_sqlite(
 async def _open_postgres(
     stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock, ownership: PulseLock
 ) -> Store:
+    from agent_core.store.batch import distant
+
     engine = postgres_engine(place, name="writer", autocommit=False)
     stack.push_async_callback(engine.dispose)
-    line = PostgresLine(place, engine, ownership.way)
+    line = PostgresLine(place, engine, ownership.way, (distant.WRITE,))
     stack.push_async_callback(line.close)
     await ensure_schema(line, place)
     with opening(place.shown):
@@ -292,7 +294,7 @@ async def _open_postgres(
     readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True), ownership.way)
     stack.push_async_callback(readers.dispose)
     who = Who(node, ownership.dead)
-    writer = Writer(line, who)
+    writer = Writer(line, who, brief=distant.carry_out)
     writer.start()
     stack.push_async_callback(writer.close)
     return store_of(StoreAsks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))

@@ -46,25 +46,31 @@ def carry_out(
     wanted = Needs()
     for op, _ in ops:
         op.need(wanted)
-    facts = _load(conn, wanted, who, owned)
+    facts = Facts(who.node)
+    if owned is not None:
+        owned.recall(conn, wanted, facts)
+    load(conn, wanted, facts, who)
     facts.offered = {piece.digest: piece for op, _ in ops for piece in op.cut_out()}
+    outcomes = decided(facts, ops)
+    store(conn, facts)
+    if owned is not None:
+        owned.note(facts)
+    return outcomes
+
+
+def decided(facts: Facts, ops: Sequence[tuple[Op[object], object]]) -> list[Outcome]:
+    """What each comes to, in their order."""
     outcomes: list[Outcome] = []
     for op, previous in ops:
         try:
             outcomes.append((op.decide(facts, previous), None))
         except StoreError as refusal:
             outcomes.append((None, refusal))
-    _store(conn, facts)
-    if owned is not None:
-        owned.note(facts)
     return outcomes
 
 
-def _load(conn: Connection, wanted: Needs, who: Who, owned: Owned | None) -> Facts:
+def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> Facts:
     """Every row that `wanted` names: sessions first, which orders those who lock."""
-    facts = Facts(who.node)
-    if owned is not None:
-        owned.recall(conn, wanted, facts)
     if wanted.sessions or wanted.session_keys or wanted.claims:
         sessions.load(conn, wanted, facts, who)
     if wanted.turns or wanted.calls or facts.turns:
@@ -82,7 +88,7 @@ def _load(conn: Connection, wanted: Needs, who: Who, owned: Owned | None) -> Fac
     return facts
 
 
-def _store(conn: Connection, facts: Facts) -> None:
+def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or other. The order satisfies foreign keys."""
     _store_pieces(conn, facts)
     sessions.store(conn, facts)

@@ -76,6 +76,10 @@ def blame(error: Exception) -> Blame:
         return _of_driver(error)
     if isinstance(error, OSError | PoolTimeout | TimeoutError):
         return Blame.STORAGE
+    if (
+        isinstance(state := getattr(error, "sqlstate", None), str) or "Interface" in type(error).__name__
+    ):  # asyncpg's own
+        return Blame.MOMENT if isinstance(state, str) and state.startswith("23") else _of_driver(error)
     return Blame.OPERATION
 
 

@@ -63,6 +63,10 @@ class _Alone:
     """How many seconds the database was held for it."""
 
 
+CarryOutBriefly: TypeAlias = Callable[
+    [Connection, Sequence[tuple[Op[object], object]], Who, Callable[[list[Outcome]], None]], bool
+]
+"""See `batch.distant.carry_out`."""
 _Item: TypeAlias = _Queued | _Alone
 
 
@@ -79,7 +83,15 @@ class Figures:
 class Writer:
     """`start` it, `submit` and `alone` from anywhere, `close` it at the end."""
 
-    def __init__(self, line: Line, who: Who, capacity: int = QUEUE_OPS, owned: Owned | None = None) -> None:
+    def __init__(
+        self,
+        line: Line,
+        who: Who,
+        capacity: int = QUEUE_OPS,
+        owned: Owned | None = None,
+        brief: CarryOutBriefly | None = None,
+    ) -> None:
+        """`brief` is for a server, which may be far away."""
         self.figures = Figures()
         self.changes = Changes()
         self.on_commit: Callable[[int, float, bool], None] | None = None
@@ -88,6 +100,7 @@ class Writer:
         self._who = who
         self._owned = owned
         """What need not be read again, where nobody else writes."""
+        self._brief = brief
         self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(capacity)
         self._held: _Item | None = None
         """Taken from the queue, and left for the next batch."""
@@ -99,6 +112,8 @@ class Writer:
         self._closed = False
         self._handle_bad = False
         """The line's handle has had a storage error and must be reopened before it is used."""
+        self._contended = False
+        """Another node was quicker: the next attempt locks before it reads."""
         self._away = False
         """The last batch failed for the storage: until one gets through, a batch gets one try and does not wait."""
         self._task: asyncio.Task[None] | None = None
@@ -275,13 +290,18 @@ class Writer:
         """Carry out and commit once. Before that the operations' `previous` answers are the ones to stand by."""
         outcomes: list[Outcome] = []
 
+        def tell(found: list[Outcome]) -> None:
+            outcomes[:] = found
+
         def body(conn: Connection) -> None:
-            outcomes[:] = carry_out(conn, [(item.op, item.previous) for item in batch], self._who, self._owned)
+            tell(carry_out(conn, [(item.op, item.previous) for item in batch], self._who, self._owned))
 
         try:
-            await self._line.transact(body)
+            if not await self._briefly(batch, tell):
+                await self._line.transact(body)
         except Exception as error:
             self._forget()
+            self._contended = blame(error) is Blame.MOMENT
             if blame(error) in (Blame.STORAGE, Blame.ROWS):
                 # The commit may have happened. Then a repetition finds its own rows, and must answer as this attempt would have.
                 for item, (result, _) in zip(batch, outcomes, strict=False):
@@ -293,6 +313,15 @@ class Writer:
         if self._owned is not None:
             self._owned.keep()
         return outcomes
+
+    async def _briefly(self, batch: Sequence[_Queued], tell: Callable[[list[Outcome]], None]) -> bool:
+        """Carry it out with as few ways there and back as can be; False if that cannot be done so."""
+        brief, contended, self._contended = self._brief, self._contended, False
+        if brief is None or contended:
+            return False
+        return await self._line.briefly(
+            lambda conn: brief(conn, [(item.op, item.previous) for item in batch], self._who, tell)
+        )
 
     def _forget(self) -> None:
         if self._owned is not None:
