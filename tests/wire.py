@@ -15,9 +15,10 @@ from typing import Any
 class Wire:
     """`with wire(port) as w`: whoever connects to `w.port` talks to `port`."""
 
-    def __init__(self, port: int, delay_seconds: float = 0.0) -> None:
+    def __init__(self, port: int, delay_seconds: float = 0.0, unix: str = "") -> None:
         self.port = 0
         self.there = port
+        self.unix = unix
         self.delay = delay_seconds
         """One way."""
         self.connections: dict[int, tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = {}
@@ -49,15 +50,20 @@ class Wire:
             writer.transport.abort()
             return
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.there)
+            if self.unix:
+                far_reader, far_writer = await asyncio.open_unix_connection(self.unix)
+            else:
+                far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.there)
         except OSError:
             writer.transport.abort()
             return
-        port = int(far_writer.get_extra_info("sockname")[1])
+        port = int((writer if self.unix else far_writer).get_extra_info("peername" if self.unix else "sockname")[1])
         self.connections[port] = (writer, far_writer)
         self.questions[port], self._answered[port] = 0, True
         try:
-            await asyncio.gather(self._pass(port, reader, far_writer, True), self._pass(port, far_reader, writer, False))
+            await asyncio.gather(
+                self._pass(port, reader, far_writer, True), self._pass(port, far_reader, writer, False)
+            )
         except asyncio.CancelledError:  # the test is over
             pass
         finally:
@@ -65,9 +71,7 @@ class Wire:
             for one in (writer, far_writer):
                 one.transport.abort()
 
-    async def _pass(
-        self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asking: bool
-    ) -> None:
+    async def _pass(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asking: bool) -> None:
         """What comes in, goes out `delay` later, without holding up what comes behind it."""
         loop = asyncio.get_running_loop()
         on_the_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
@@ -125,9 +129,9 @@ async def _ended(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 @contextmanager
-def wire(port: int, delay_seconds: float = 0.0) -> Generator[Wire]:
-    """A proxy before a port of this machine."""
-    made, ready = Wire(port, delay_seconds), threading.Event()
+def wire(port: int, delay_seconds: float = 0.0, unix: str = "") -> Generator[Wire]:
+    """A proxy before a port of this machine, or a socket of it."""
+    made, ready = Wire(port, delay_seconds, unix), threading.Event()
     thread = threading.Thread(target=made._run, args=(ready,), name="wire", daemon=True)
     thread.start()
     ready.wait(10)
