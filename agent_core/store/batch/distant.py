@@ -116,7 +116,7 @@ def _unasked(_conn: Connection, _nodes: object) -> NoReturn:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Unchanged:
     """A row that must be as it was read."""
 
     table: Mapped[Any]
@@ -124,9 +124,9 @@ class Check:
     values: tuple[object, ...]
 
 
-def checks(facts: Facts) -> list[Check]:
+def checks(facts: Facts) -> list[Unchanged]:
     """What must not have changed meanwhile, in the order in which transactions lock. Pure."""
-    found: list[Check] = []
+    found: list[Unchanged] = []
     pots = [facts.pots[key] for key in sorted(facts.pots)]
     reservations = [facts.reservations[key] for key in sorted(facts.reservations)]
     changing = [fact for _, fact in sorted(facts.inbox.items()) if fact.stored is not None and fact.stored != fact.row]
@@ -136,7 +136,7 @@ def checks(facts: Facts) -> list[Check]:
         keys = tuple(column.name for column in table.table.primary_key if column.name in table.names)
         names = (*keys, *(name for name in columns if name not in keys))
         found += [
-            Check(table, names, tuple([stored(getattr(fact.stored, name)) for name in names]))
+            Unchanged(table, names, tuple([stored(getattr(fact.stored, name)) for name in names]))
             for fact in some
             if fact.stored is not None
         ]
@@ -210,7 +210,7 @@ class _Distant:
         self._blobs.append(value)
         return len(self._blobs)
 
-    def write(self, unchanged: Sequence[Check]) -> None:
+    def write(self, unchanged: Sequence[Unchanged]) -> None:
         """Write all that was gathered, if all is as it was."""
         if not self._which:
             return

@@ -47,7 +47,7 @@ def asked(query: Select[*tuple[Any, ...]], keys: Sequence[Any], dialect: Dialect
     return text.sql, text.before + (tuple(chain.from_iterable(keys)) if width else tuple(keys)) + text.behind
 
 
-class Elsewhere(Protocol):
+class StandIn(Protocol):
     """What stands in for the driver: it gathers what is to be asked and written."""
 
     def found(self, query: Select[*tuple[Any, ...]], keys: Sequence[Any]) -> Sequence[tuple[Any, ...]]: ...
@@ -63,7 +63,7 @@ ELSEWHERE = "outspoken elsewhere"
 """Under this name a connection knows who stands in for it."""
 
 
-def elsewhere(conn: Connection) -> Elsewhere | None:
+def elsewhere(conn: Connection) -> StandIn | None:
     """Who stands in for the driver just now, if anybody does."""
     return conn.info.get(ELSEWHERE)
 
