@@ -380,6 +380,7 @@ async def test_a_write_that_failed_is_counted_too(where: str, monkeypatch: pytes
 
         with monkeypatch.context() as gone:
             gone.setattr(store.writer.line, "transact", away)
+            gone.setattr(store.writer.line, "briefly", away)
             with pytest.raises(StorageUnavailable):
                 await store.check()
         assert store.changes.count > before
