@@ -409,7 +409,7 @@ OURS: tuple[Metric, ...] = (
     _counter("outspoken_database_lost_total", "How often the PostgreSQL server did not answer any more.",
              lambda p: [(way.breaks,)] if (way := p.store.way) is not None else [], unwatched=True),
     _gauge("outspoken_database_away_seconds", "For how long it has not answered; 0 if it does.",
-           lambda p: [(way.away_seconds,)] if (way := p.store.way) is not None else []),
+           lambda p: [(way.away_seconds,)] if (way := p.store.way) is not None else [], unwatched=True),
     _counter("outspoken_database_silent_total", "Connections to it that were ended because nothing came of what they had asked.",
              lambda p: [(way.cut,)] if (way := p.store.way) is not None else [], unwatched=True),
     _gauge("outspoken_disk_free_bytes", "Room where the state is; as of the last look, a few seconds ago.",

@@ -52,6 +52,8 @@ LEASE_SECONDS = 4.0
 """How long the server lets a silent pulse live."""
 MARGIN_SECONDS = 1.0
 PING_SECONDS = 1.0
+GRACE_SECONDS = 4.0
+"""For so long after it has its own locks again, a node takes nobody for dead."""
 AGAIN_SECONDS = 15.0
 """How long one try may take to have the locks again: connecting, and what the server needs to let those of the old connection go."""
 LOCK = ".lock"
@@ -321,7 +323,7 @@ class PulseLock:
         return not self.lost.is_set() and not self.lease_ok()
 
     def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
-        if self._clock() - self._back_at < LEASE_SECONDS:
+        if self._clock() - self._back_at < GRACE_SECONDS:
             return (
                 frozenset()
             )  # what has taken our lock from us will have taken theirs: they have time to have it again, as we had
