@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -28,7 +28,8 @@ from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
 from agent_core.signals import Committed, ModelCalled, Signals, TurnClosed
-from agent_core.store.database.place import SqlitePlace, parse_place
+from agent_core.store.database.ownership import Serves
+from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.errors import CannotOpenNow, StoppedWaiting
 from agent_core.store.store import Store, open_store
 from agent_core.text.redaction import Redactor
@@ -73,6 +74,7 @@ from gateway.recovery.keeper import Keeper
 from gateway.sessions.containment import ToolPolicy
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
+from gateway.sharing.portion import Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.shell.shell import ShellTools, shell_tools_here
 from gateway.storage.damage import DamageMet
@@ -180,35 +182,60 @@ async def serving(
             _hub_settings(config, paths, tools, servers), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
-            doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters),
+            doors=Doors(Standings(agents_of(config.agents), keyring.terms), budgets.meters), portion=Portion(whole=not config.storage.several),
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
+        drain = await _together(config, store, hub, chats, keeper, tasks, signals, ids, stack)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
         alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, hooks)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
-        metrics.read_from(
-            GatewayParts(
-                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
-            )
-        )  # fmt: skip
+        metrics.read_from(GatewayParts(
+            hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, hooks
+        ))  # fmt: skip
         others = (keeper.aside, soundness, hooks, servers, shell)
         look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
-        stack.push_async_callback(hub.drain, config.server.drain_seconds, stopping.hurry)
+        stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
         hub.keep(warmed(client))
         hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
-        await stack.enter_async_context(started(chats))
+        await stack.enter_async_context(started(chats, hub.portion))
         await stack.enter_async_context(quotas.running())
         await stack.enter_async_context(alerter.running())
         await stack.enter_async_context(soundness.running())
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
+
+
+async def _together(
+    config: Config,
+    store: Store,
+    hub: Hub,
+    chats: Platforms,
+    keeper: Keeper,
+    tasks: Tasks,
+    signals: Signals,
+    ids: SystemIds,
+    stack: AsyncExitStack,
+) -> Callable[[float, asyncio.Event], Awaitable[None]]:
+    """It takes part, if it is one of several. How it comes to its end."""
+    if hub.portion.whole:
+        return hub.drain
+    from gateway.several.together import together
+
+    place, server = parse_place(config.storage.url), config.server
+    if not isinstance(place, PostgresPlace):
+        raise CannotServe("[storage] several is for PostgreSQL: a SQLite file has one gateway.")
+    address = f"http://{server.host}:{server.port}"
+    team = await stack.enter_async_context(
+        together(hub.portion, place, address, store, hub, chats, keeper, tasks, signals, ids)
+    )
+    return team.drain
 
 
 def _files(
@@ -282,7 +309,8 @@ async def _opened(
     """The store. What of an earlier database there was while this one was missing or empty is told."""
     left = leftovers(config, paths)
     where, waits = config.storage.url or paths.database, succession.waits if succession is not None else None
-    opened = open_store(where, clock=clock, ids=ids, version=program_version(), gateway=True, waits=waits)
+    serves = Serves.SHARED if config.storage.several else Serves.ALONE
+    opened = open_store(where, clock=clock, ids=ids, version=program_version(), serves=serves, waits=waits)
     store = await stack.enter_async_context(opened)
     if succession is not None:
         await succession.opened()

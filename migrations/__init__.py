@@ -29,6 +29,7 @@ REVISIONS = (
     "0021",
     "0022",
     "0023",
+    "0024",
     "0027",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

@@ -16,6 +16,11 @@ from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
     "Accepting": "gateway.sessions.accepting.Accepting",
+    "Inbox state": "agent_core.store.inbox.rows.InboxState",
+    "Portion": "gateway.sharing.portion.Portion",
+    "Slice": "agent_core.store.slices.rows.SliceRow",
+    "Ticket": "adapters.contract.base.Ticket",
+    "Turn state": "agent_core.store.turns.rows.TurnState",
     "Outbox": "gateway.delivery.outbox.Outbox",
     "Tool spec": "agent_core.tools.base.ToolSpec",
     "Session policy": "gateway.config.types.SessionPolicy",

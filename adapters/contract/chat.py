@@ -205,6 +205,11 @@ class CommandDoc(Protocol):
 class ChatIntake(Protocol):
     """What the gateway offers to chat adapters."""
 
+    @property
+    def several(self) -> bool:
+        """Other gateways may speak by our accounts, and know of us."""
+        ...
+
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         """Take a message in. When this returns, it is stored (with `cursor`: channel, last seen), or was known, or is not for us.
 

@@ -34,8 +34,9 @@ SETTLED_SECONDS = 60.0
 class OtherGateway:
     """Finds out whether another gateway speaks by our account: what appears there with a mark as ours have it, and that we did not send."""
 
-    def __init__(self, title: str, now: float) -> None:
-        self._title = title
+    def __init__(self, title: str, now: float, *, expected: bool = False) -> None:
+        """`expected`: others do, and are no news."""
+        self._title, self._expected = title, expected
         self._began = now
         self._heard: float | None = None
         self._sent: OrderedDict[str, None] = OrderedDict()
@@ -52,7 +53,7 @@ class OtherGateway:
 
     def heard(self, mark: str, now: float) -> bool:
         """Something with this mark appeared by our account; whether that is news, and somebody else's."""
-        if mark in self._sent or now - self._began < SETTLED_SECONDS:
+        if self._expected or mark in self._sent or now - self._began < SETTLED_SECONDS:
             return False
         news = not self.words(now)
         self._heard = now
@@ -83,6 +84,10 @@ class Supervised(Protocol):
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled, and call `up` when it works. Raises `AdapterDown`."""
+        ...
+
+    async def stand(self) -> None:
+        """Make ready to send while another gateway has the connection and receives. Raises `AdapterDown`."""
         ...
 
     async def again(self, body: bytes) -> None:

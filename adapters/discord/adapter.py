@@ -88,7 +88,7 @@ class DiscordAdapter:
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
-        self._twin = OtherGateway("Discord", clock.monotonic())
+        self._twin = OtherGateway("Discord", clock.monotonic(), expected=intake.several)
         files = FileSource(FileHosts(FILE_DOMAINS, settings.api_base), proxy=settings.proxy)
         self.port = DiscordPort(files, self._twin.sends)
         self._sending: BotClient | ShardedClient | None = None
@@ -172,13 +172,25 @@ class DiscordAdapter:
                 await client.let_go()  # it was never let in
 
     async def _connected(self, client: BotClient | ShardedClient) -> None:
+        await self._let_in(client, self._listening)
+
+    async def _listening(self, client: BotClient | ShardedClient) -> None:
+        await self._set_menu(client)
+        await client.connect(reconnect=True)
+
+    async def _let_in(
+        self,
+        client: BotClient | ShardedClient,
+        then: Callable[[BotClient | ShardedClient], Awaitable[None]] | None = None,
+    ) -> None:
+        """From now on we send with it; and then something else. Raises `AdapterDown`."""
         from adapters.discord.library import discord
 
         try:
             await client.login(revealed(self._settings.token))
             await self._send_with(client)
-            await self._set_menu(client)
-            await client.connect(reconnect=True)
+            if then is not None:
+                await then(client)
         except discord.LoginFailure as error:
             words = "Discord does not know the bot's token. Reset it (Developer Portal, Bot, Reset Token) and set DISCORD_BOT_TOKEN."
             raise AdapterDown(words, fatal=True) from error
@@ -315,6 +327,14 @@ class DiscordAdapter:
         ours = _is_table(author) and str(author.get("id")) == str(me)
         if ours and NONCE.fullmatch(nonce) and self._twin.heard(nonce, self._clock.monotonic()):
             log.error("discord.two_gateways", account=self.account, chat=str(told.get("channel_id")))
+
+    async def stand(self) -> None:
+        """See `adapters.contract.supervision.Supervised`."""
+        from adapters.discord.client import made_client
+
+        if self._sending is None:
+            client = made_client(self._settings, self, lambda: None)
+            await self._let_in(client)
 
     async def again(self, body: bytes) -> None:
         """See `adapters.contract.supervision.Supervised`."""

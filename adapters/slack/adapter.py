@@ -87,7 +87,7 @@ class SlackAdapter:
             {"Authorization": f"Bearer {revealed(settings.bot_token)}"},
             settings.proxy,
         )
-        self._twin = OtherGateway("Slack", clock.monotonic())
+        self._twin = OtherGateway("Slack", clock.monotonic(), expected=intake.several)
         self.port = SlackPort(
             self._web, files, streams=settings.streams, feedback=settings.feedback, sends=self._twin.sends
         )
@@ -132,12 +132,7 @@ class SlackAdapter:
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled. Raises `AdapterDown`."""
         self._last_life = self._clock.monotonic()
-        try:
-            me = await self.port.asked(self._web.auth_test())
-        except CallFailed as error:
-            raise _down(error) from error
-        self._me = self._missed.me = str(me["user_id"])
-        self.port.team = str(me.get("team_id") or "")
+        await self.stand()
         try:
             await self._missed.start()
         except NotAccepted as away:
@@ -150,6 +145,15 @@ class SlackAdapter:
             for task in self._beside:
                 task.cancel()
             await asyncio.gather(*self._beside, return_exceptions=True)
+
+    async def stand(self) -> None:
+        """See `adapters.contract.supervision.Supervised`: learn who we are."""
+        try:
+            me = await self.port.asked(self._web.auth_test())
+        except CallFailed as error:
+            raise _down(error) from error
+        self._me = self._missed.me = str(me["user_id"])
+        self.port.team = str(me.get("team_id") or "")
 
     async def _listen(self, up: Callable[[], None]) -> None:
         if not self._settings.app_token:

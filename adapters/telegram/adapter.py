@@ -230,6 +230,9 @@ class TelegramAdapter:
             cursor=cursor,
         )
 
+    async def stand(self) -> None:
+        """See `adapters.contract.supervision.Supervised`: sending needs no more than what is open."""
+
     async def again(self, body: bytes) -> None:
         """See `adapters.contract.supervision.Supervised`."""
         assert self._me is not None

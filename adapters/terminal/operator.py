@@ -122,6 +122,15 @@ def _here(words: str) -> str:
     return words.removesuffix(": outspoken status.") + "." * words.endswith(": outspoken status.")
 
 
+def _node(one: Table) -> str:
+    """One of several gateways."""
+    has = ", ".join(
+        ["the house" if name == "house" else name.removeprefix("account/") for name in _words(one.get("has"))]
+    )
+    here = ", this one" if one.get("here") else ""
+    return f"Gateway {one.get('node')} at {one.get('address')} ({one.get('version')}{here}): {one.get('chats')}/64 of the chats{f', {has}' if has else ''}"
+
+
 def status_lines(body: Table) -> list[str]:
     problems = body.get("problems")
     lines = [_head(body), _models(body)]
@@ -142,6 +151,7 @@ def status_lines(body: Table) -> list[str]:
         f"🚨 Incident: {one.get('title')}, {one.get('conversations')} conversations (outspoken explain {one.get('incident')})"
         for one in tables(body.get("incidents"))
     ]
+    lines += [_node(one) for one in tables(body.get("nodes"))]
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
     lines.append(
         f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"

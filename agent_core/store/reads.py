@@ -21,6 +21,7 @@ from agent_core.store.schedules.access import ScheduleReads
 from agent_core.store.sessions.access import SessionReads
 from agent_core.store.sessions.asides import AsideReads
 from agent_core.store.sessions.takeups import LeftBehind
+from agent_core.store.slices.access import SliceReads
 from agent_core.store.troubles.access import TroubleReads
 from agent_core.store.turns.access import TurnReads
 from agent_core.store.webhooks.access import HookReads
@@ -54,6 +55,8 @@ class Reads:
     """What is whose, for who is to be forgotten."""
     hooks: HookReads
     """What is told outside."""
+    slices: SliceReads
+    """Which gateway works on what, where there are several."""
 
     def left_out(self, what: str) -> bool:
         """Whether something of a list could not be read the last time that it was asked for."""
@@ -81,4 +84,5 @@ def reads_of(asks: StoreAsks) -> Reads:
         retaining=Retaining(asks),
         forgotten=Forgotten(asks),
         hooks=HookReads(asks),
+        slices=SliceReads(asks),
     )

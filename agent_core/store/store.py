@@ -28,7 +28,7 @@ from agent_core.store.changes import Changes
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.database.node import Node
-from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, PulseLock, Waits, Who, pulse
+from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, PulseLock, Serves, Waits, Who, pulse
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.readers import PostgresReaders
 from agent_core.store.database.trouble import in_words, opening
@@ -68,6 +68,7 @@ from agent_core.store.sessions.access import Sessions
 from agent_core.store.sessions.asides import Asides
 from agent_core.store.sessions.ops import Touch
 from agent_core.store.sessions.takeups import Left
+from agent_core.store.slices.access import Slices
 from agent_core.store.troubles.access import Troubles
 from agent_core.store.turns.access import Turns
 from agent_core.store.webhooks.access import Hooks
@@ -116,6 +117,7 @@ class Store(Reads):
     asides: Asides
     keeping: Keeping
     hooks: Hooks
+    slices: Slices
 
     @property
     def shown(self) -> str:
@@ -225,17 +227,24 @@ def store_of(asks: StoreAsks, node: Node) -> Store:
         retaining=Retaining(asks),
         forgotten=Forgotten(asks),
         hooks=Hooks(asks, node),
+        slices=Slices(asks, node),
     )
 
 
 @asynccontextmanager
 async def open_store(
-    url_or_path: str | Path, *, clock: Clock, ids: Ids, version: str, gateway: bool = False, waits: Waits | None = None
+    url_or_path: str | Path,
+    *,
+    clock: Clock,
+    ids: Ids,
+    version: str,
+    serves: Serves = Serves.NOT,
+    waits: Waits | None = None,
 ) -> AsyncGenerator[Store]:
     """The store at a path (SQLite) or URL (``sqlite:///…``, ``postgresql://…``), upgraded if need be, for the block.
 
-    `gateway` is for who serves: there is one for each database, while a command may look into one of PostgreSQL beside it; `waits` is asked
-    while another has it, and nothing of the database is touched before that one is gone. Raises CannotOpen or one of its kinds: AlreadyRunning,
+    `serves` is for gateways; a command may look into a database of PostgreSQL beside them. `waits` is asked while another has it that does not
+    share it, and nothing of the database is touched before that one is gone. Raises CannotOpen or one of its kinds: AlreadyRunning,
     DatabaseTooNew, NotOurDatabase.
     """
     place = parse_place(url_or_path)
@@ -245,7 +254,7 @@ async def open_store(
             case SqlitePlace():
                 store = await _open_sqlite(stack, place, arrival, clock, waits)
             case PostgresPlace():
-                ownership = await stack.enter_async_context(pulse(place, gateway=gateway, waits=waits))
+                ownership = await stack.enter_async_context(pulse(place, serves=serves, waits=waits))
                 store = await _open_postgres(stack, place, arrival, clock, ownership)
             case _:
                 assert_never(place)

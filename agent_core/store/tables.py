@@ -41,6 +41,7 @@ from agent_core.store.memory.rows import MemoryRow
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
 from agent_core.store.sessions.rows import ONCE, NodeRow, SessionRow
+from agent_core.store.slices.rows import SliceRow
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow
 from agent_core.store.webhooks.rows import HookRow, ReceiverRow
@@ -68,6 +69,10 @@ min_version = Table("min_version", metadata, Column("revision", Text(), primary_
 
 NODE = mapped(metadata, "nodes", NodeRow, key=["node"], unique=["name"])
 nodes = NODE.table
+
+SLICE = mapped(metadata, "slices", SliceRow, key=["slice"], foreign={"owner": "nodes.node"}, rowid=False)
+slices = SLICE.table
+"""What several gateways divide among themselves. Empty where one serves."""
 
 SESSION = mapped(
     metadata,

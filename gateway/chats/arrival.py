@@ -170,9 +170,11 @@ class Arrivals:
         clock: Clock,
         *,
         agents: bool = False,
+        several: bool = False,
         languages: Languages,
     ) -> None:
-        """`agents`: there are several that can be chosen."""
+        """`agents`: there are several that can be chosen; `several`: of gateways, see `ChatIntake`."""
+        self.several = several
         self._languages = languages
         self._members = members
         self._agents = agents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
@@ -14,8 +15,8 @@ from agent_core.store.inbox.rows import Accepted, InboxRow
 from agent_core.store.schedules.rows import Claimed
 from gateway.commands.carrying import ChatCommands, Request
 from gateway.commands.messages import Cursor
+from gateway.commands.posts import Post, encode_post, post_inbound
 from gateway.commands.registry import BY_NAME
-from gateway.commands.timed import Post, encode_post, post_inbound
 from gateway.delivery.owners import Owner
 from gateway.people.access import PersonStanding
 from gateway.people.members import Members
@@ -43,13 +44,18 @@ class CommandIntake:
         stored = replace(inbound, input=(InputMessage(f"/{command.name} {command.words}".strip()),))
         now = self._clock.now_ms()
         message = replace(self._accepting.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
-        accepted = await self._accepting.put(message)
-        if accepted.duplicate:
-            return accepted, None
-        queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
-        return accepted, self._begin(
-            stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now, accepted.arrival
-        )
+        coming = (message.account, message.platform_key)
+        self._accepting.under_way.add(coming)
+        try:
+            accepted = await self._accepting.put(message)
+            if accepted.duplicate or not self._accepting.portion.mine(message.session_key):
+                return accepted, None  # whoever runs the conversation carries it out
+            queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
+            return accepted, self._begin(
+                stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now, accepted.arrival
+            )
+        finally:
+            self._accepting.under_way.discard(coming)
 
     def alone(self, key: str) -> AbstractAsyncContextManager[None]:
         """No command changes the session with this key while the block runs."""
@@ -74,6 +80,10 @@ class CommandIntake:
         if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
             self._members.directory.switching(own, task)
         return task
+
+    def busy(self) -> Collection[str]:
+        """The keys of the sessions of which a command is being carried out."""
+        return self._commands.under_way.values()
 
     # ------------------------------------------------------------------ what the keeper takes up
 

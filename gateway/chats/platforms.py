@@ -23,6 +23,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
+from agent_core.store.slices.rows import HOUSE, account_slice
 from agent_core.store.store import Store
 from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
@@ -55,6 +56,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
+from gateway.sharing.portion import PEOPLE, Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
@@ -75,6 +77,7 @@ class Platforms:
     scheduler: Scheduler
     operators: OperatorsChat | None
     states: AdapterLog
+    messages: Messages
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
@@ -160,8 +163,7 @@ async def platforms(
 ) -> AsyncGenerator[Platforms]:
     """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
-        members = Members(store, clock, ids, partial(cut_off, hub.stopping, outbox), link=config.people.link)
-        await members.open()
+        members = await _members(config, hub, outbox, store, clock, ids)
         zone, due = zone_in_force(config.schedule), Bell()
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
@@ -182,6 +184,7 @@ async def platforms(
             store,
             clock,
             agents=bool(hub.doors.standings.agents),
+            several=not hub.portion.whole,
             languages=languages,
         )
         for one in found().broken:
@@ -213,7 +216,7 @@ async def platforms(
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None
         tries = UnreadTries(unread, ways, store, clock, commands.post)
         yield Platforms(
-            members, commands, unread, tries, outbox, tuple(supervisors), where, scheduler, operators, states
+            members, commands, unread, tries, outbox, tuple(supervisors), where, scheduler, operators, states, messages
         )
 
 
@@ -264,6 +267,7 @@ def _handlers(
         **telling.handlers(),
         **timed.handlers(),
         "hold": holding.hold,
+        "control": _controlled(hub),
         "files": files_command(hub.quotas),
         "approvals": _approvals(hub),
         "tasks": _tasks(tasks, store, clock),
@@ -276,6 +280,27 @@ def _on_page(hub: Hub, request: Request, words: list[str], undone: str) -> None:
     from gateway.chats.onpage import show_on_page  # few ask for it
 
     show_on_page(hub.queues, request, words, undone)
+
+
+async def _members(config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids) -> Members:
+    cut, changed = partial(cut_off, hub.stopping, outbox), partial(_have_heard, hub.portion)
+    members = Members(store, clock, ids, cut, link=config.people.link, changed=changed)
+    await members.open()
+    return members
+
+
+def _have_heard(portion: Portion) -> None:
+    """Others read anew who may talk."""
+    portion.tell(PEOPLE)
+
+
+def _controlled(hub: Hub) -> Handler:
+    async def handled(request: Request) -> CommandReply:
+        if hub.portion.asked is not None:
+            await hub.portion.asked(request.inbound.session, request.inbox_id, request.words)
+        return CommandReply("")
+
+    return handled
 
 
 def _approvals(hub: Hub) -> Handler:
@@ -297,11 +322,16 @@ def _tasks(tasks: Tasks, store: Store, clock: Clock) -> Handler:
 
 
 @asynccontextmanager
-async def started(running: Platforms) -> AsyncGenerator[None]:
-    """The adapters receive for the block; at its end they receive no more."""
+async def started(running: Platforms, portion: Portion) -> AsyncGenerator[None]:
+    """The adapters receive for the block, those whose connections are ours to hold; at its end they receive no more."""
     async with running.states.kept(), running.tries.running():
-        tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
-        tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
+        tasks = [
+            asyncio.create_task(
+                portion.while_had(account_slice(s.adapter.name), s.run, s.stand), name=f"adapter {s.adapter.name}"
+            )
+            for s in running.supervisors
+        ]
+        tasks.append(asyncio.create_task(portion.while_had(HOUSE, running.scheduler.run), name="scheduler"))
         try:
             yield
         finally:

@@ -282,6 +282,8 @@ class Scheduler:
 
     async def _own(self, key: SessionKey) -> None:
         """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
+        if not self._accepting.portion.mine(key.text()):
+            return  # it is stored there, and its owner carries it out
         known = await self._store.sessions.by_key(key.text())
         if known is not None:
             self._accepting.queues.release(await self._accepting.owned(key.text(), known.session))

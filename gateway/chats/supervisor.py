@@ -11,6 +11,7 @@ Whoever changes a state does not wait: rows are written by one task, in their or
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -47,6 +48,8 @@ class AdapterState(StrEnum):
     NEEDS_A_PERSON = "needs a person"
     STOPPED = "stopped"
     """The gateway itself was stopped."""
+    ELSEWHERE = "elsewhere"
+    """Another gateway of the same database has its connection, and this one sends all the same."""
 
 
 class Deaf(Exception):
@@ -84,6 +87,20 @@ class Supervisor:
             await self._run()
         finally:
             self._is(AdapterState.STOPPED, "")
+
+    async def stand(self) -> None:
+        """Until cancelled, while another gateway has the connection: what is to be sent can be."""
+        self.state, self.words = AdapterState.ELSEWHERE, ""  # whoever has it notes how it is doing
+        for attempt in itertools.count(1):
+            try:
+                await self.adapter.stand()
+            except AdapterDown as down:
+                log.warning("adapter.cannot_send", adapter=self.adapter.name, words=str(down))
+            except Exception:
+                log.exception("adapter.failed", adapter=self.adapter.name)
+            else:
+                return
+            await asyncio.sleep(ADAPTER.seconds(attempt, self._share()))
 
     async def _run(self) -> None:
         attempt = 0

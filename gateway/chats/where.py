@@ -12,7 +12,7 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.platforms import platform_of
 from agent_core.store.store import Conflict, StoreError
 from gateway.chats.commandintake import CommandIntake
-from gateway.commands.timed import Post, encode_post, post_inbound
+from gateway.commands.posts import Post, encode_post, post_inbound
 from gateway.delivery.outbox import Outbox
 from gateway.people.members import Members
 from gateway.people.routing import Command

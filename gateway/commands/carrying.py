@@ -111,8 +111,8 @@ class ChatCommands:
         self._languages = languages
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.under_way: set[int] = set()
-        """The commands that are being carried out, by their numbers in the inbox."""
+        self.under_way: dict[int, str] = {}
+        """The commands that are being carried out, by their numbers in the inbox, with the keys of their sessions."""
         self._turns: dict[str, asyncio.Lock] = {}
         """Who changes a session does it alone."""
 
@@ -129,9 +129,9 @@ class ChatCommands:
         """Carry out a command, beside everything else; the task is this object's own."""
         task = self._group.create_task(self._run(request), name=f"command {request.command.name}")
         self._tasks.add(task)
-        self.under_way.add(request.inbox_id)
+        self.under_way[request.inbox_id] = request.key
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: self.under_way.discard(request.inbox_id))
+        task.add_done_callback(lambda _: self.under_way.pop(request.inbox_id, None))
         return task
 
     @asynccontextmanager

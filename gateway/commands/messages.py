@@ -19,6 +19,7 @@ from agent_core.store.errors import NoRoomToday
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
 from agent_core.store.store import Store
 from agent_core.text.tongue import sentence, speak
+from gateway.commands.posts import Post, encode_post, post_inbound
 from gateway.commands.registry import line_words, queued_words
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
@@ -104,12 +105,14 @@ class Messages:
 
     async def _met(self, inbound: FromChat, ticket: Ticket, cursor: Cursor) -> None:
         if not ticket.duplicate:
-            await self._announce(inbound, ticket.inbox_id, ticket.session)
+            await self.announce(inbound, ticket.inbox_id, ticket.session)
         elif cursor is not None:
             await self._store.inbox.move_cursor(inbound.account, *cursor)
 
-    async def _announce(self, inbound: FromChat, inbox_id: int, session: str) -> None:
+    async def announce(self, inbound: Inbound, inbox_id: int, session: str) -> None:
         """Tell what is to be told of a message that was taken: its place in the queue, what of it cannot be used."""
+        if not isinstance(inbound, FromChat):
+            return
         queue = self._queues.known(inbound.session.text())
         if queue is None:
             return
@@ -145,11 +148,21 @@ class Messages:
 
     async def _say(self, inbound: FromChat, accepted: Accepted, words: str, what: str = "inbox") -> None:
         """Say something about a stored message, where it came from."""
+        if not self._accepting.portion.mine(inbound.session.text()):
+            await self._have_said(inbound, accepted, words, what)
+            return
         queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
         owner = Owner(accepted.session, queue.epoch)
         await self._outbox.words.say(inbound.chat.address, owner, f"{what}:{accepted.inbox_id}", content)
         self._queues.release(queue)
+
+    async def _have_said(self, inbound: FromChat, accepted: Accepted, words: str, what: str) -> None:
+        """The same where another gateway writes: it finds the words as a command of its chat."""
+        said = post_inbound(inbound.chat.address, f"{what}:{accepted.inbox_id}", "")
+        command = f"/post {encode_post(Post(words))}"
+        stored = replace(said, session=inbound.session, input=(InputMessage(command),))
+        await self._accepting.put(self._accepting.new_message(stored, COMMAND_LANE, self._clock.now_ms(), None))
 
     async def edit(self, inbound: FromChat, stored: InboxRow | None) -> None:
         """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
@@ -169,9 +182,16 @@ class Messages:
                 before = inbox.chat_of(stored.body) if stored is not None else None
             inbound = without_files(inbound, words, before.attachments if before is not None else ())
             changed = await self._store.inbox.reword(account, name, inbox.encode(inbound))
-        if changed and (queue := self._queues.known(inbound.session.text())) is not None:
-            queue.reword(inbound)
+        await self._reword(inbound, stored, taken=changed)
         log.info("chat.edited", account=inbound.account, taken=changed)
+
+    async def _reword(self, inbound: FromChat, stored: InboxRow | None, *, taken: bool) -> None:
+        """Whoever has it in a queue hears of it."""
+        key, portion = inbound.session.text(), self._accepting.portion
+        if taken and (queue := self._queues.known(key)) is not None:
+            queue.reword(inbound)
+        if taken and stored is not None and portion.far is not None and not portion.mine(key):
+            await portion.far.reworded(key, stored.id)
 
     async def _reword_held(self, inbound: FromChat, stored: InboxRow) -> None:
         """Of what waits for its time the new words are run; a command stays what it was."""

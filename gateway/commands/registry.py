@@ -84,6 +84,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("happen", "something scheduled is due", hidden=True, own=True, changes=False),
     CommandSpec("hold", "a message came too fast, and waits for its time", hidden=True, own=True, changes=False),
     CommandSpec("post", "whoever runs the gateway says something", hidden=True, own=True, changes=False),
+    CommandSpec("control", "somebody wants something at another gateway", hidden=True, own=True, changes=False),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 TYPED = frozenset(command.name for command in COMMANDS if not command.own)

@@ -7,27 +7,24 @@ the next process if this one dies in between.
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 import structlog
 
-from adapters.contract.base import FromApi, FromChat
-from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
+from adapters.contract.base import FromApi
+from adapters.contract.chat import Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted
 from adapters.delivery.parts import content_of
 from adapters.text.styled import Styled
-from agent_core import storedjson
 from agent_core.failures.notices import say
 from agent_core.ports import Clock
-from agent_core.records import dataclass
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
 from agent_core.text.tongue import sentence, speak, speak_many
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.messages import Messages
+from gateway.commands.posts import decode_post
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
 from gateway.later.followups import bare
@@ -36,11 +33,8 @@ from gateway.limits.whose import memory_of
 from gateway.queues.queues import Queues
 from gateway.schedule import reminding, schedules
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
-from gateway.schedule.schedules import ASKED_KINDS, TASK, Happening, Plan, ScheduleKind, UnreadablePlan, session_key
+from gateway.schedule.schedules import ASKED_KINDS, TASK, Happening, Plan, ScheduleKind, UnreadablePlan
 from gateway.schedule.times import BadTime, Rule, moment, zone_of
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 log = structlog.get_logger("schedule")
 
@@ -51,44 +45,6 @@ MOST_REMINDERS = 50
 """Of one conversation."""
 AWAY_SECONDS = 1.0
 """Pause before a prompt is offered again that could not be stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """What whoever runs the gateway says in a chat."""
-
-    text: str = ""
-    """Markdown."""
-    files: tuple[tuple[Path, str], ...] = ()
-    """(where it was put, its name)"""
-
-
-@functools.cache
-def _posts() -> TypeAdapter[Post]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Post)
-
-
-def post_inbound(address: ChatAddress, platform_key: str, digest: str) -> FromChat:
-    """What whoever runs the gateway says in a chat, as a message of that chat; the same `platform_key` is said once."""
-    key = session_key(address)
-    return FromChat(
-        account=f"{address.platform}/{address.account}",
-        platform_key=platform_key,
-        session=key,
-        input=(),
-        surface=address.platform,
-        memory_scope=key.text(),
-        chat=ChatOrigin(address, ChatKind.PRIVATE, ChatPerson("operator", "operator")),
-        digest=digest,
-    )
-
-
-def encode_post(post: Post) -> str:
-    """A post as the words of its command."""
-    kept = {"text": post.text, "files": [[str(path), name] for path, name in post.files]}
-    return storedjson.dumps(kept).decode()
 
 
 class TimedCommands:
@@ -243,7 +199,7 @@ class TimedCommands:
 
     async def _post(self, request: Request) -> CommandReply:
         try:
-            post = _posts().validate_json(request.words)
+            post = decode_post(request.words)
         except ValueError:
             log.exception("post.unreadable", inbox=request.inbox_id)
             return CommandReply(

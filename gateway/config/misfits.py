@@ -39,6 +39,20 @@ def misfits(config: Config, installed: Callable[[str], bool]) -> Iterator[Misfit
     yield from _names(config, tools)
     yield from _nowhere(config)
     yield from _extras(config, installed)
+    yield from _several(config)
+
+
+def _several(config: Config) -> Iterator[Misfit]:
+    """What several gateways cannot do together."""
+    if not config.storage.several:
+        return
+    if not config.storage.url.startswith("postgresql"):
+        what = "[storage] several is on, and a SQLite file has one gateway."
+        fix = "Set [storage] url to a PostgreSQL database, or take the key out."
+        yield Misfit("storage", "several", (), what, fix)
+    if config.webhooks.receivers:
+        what = "[storage] several is on, and [webhooks] names receivers: several gateways would tell them twice."
+        yield Misfit("storage", "several", (), what, "Take one of the two out.")
 
 
 def _names(config: Config, known: Sequence[str]) -> Iterator[Misfit]:

@@ -127,6 +127,9 @@ class Storage(Section):
     standby: bool = False
     """What a start does while another gateway has the database: wait for its end and take over then, instead of ending with an error. Two gateways
     with the same settings, on two machines and one PostgreSQL, so stand in for each other."""
+    several: bool = False
+    """Several gateways serve one PostgreSQL database at the same time and share the work. All of them are started with the same settings and with
+    this; one that is not is refused while they run. See scale.md."""
     min_free_mib: int = Field(default=64, ge=0, le=1_000_000, examples=["64"])
     """MiB that have to be free on the disk of the state: below it no new message is taken, so that open turns can end. Taken again
     when there is a quarter more. 0: until it is full."""

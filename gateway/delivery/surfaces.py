@@ -106,6 +106,10 @@ class Surfaces:
         found = (surface.ledger for surface in self._surfaces.values())
         return any(part.row.origin not in ledger.stopped for ledger in found for part in ledger.waiting)
 
+    def busy(self) -> list[str]:
+        """The surfaces of which something is sent yet, or tried."""
+        return [name for name, one in self._surfaces.items() if one.ledger.waiting]
+
     @property
     def unsent(self) -> int:
         """Parts that are not as they should be yet."""

@@ -26,7 +26,7 @@ from agent_core.records import dataclass
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.where import NoSuchChat, Where
-from gateway.commands.timed import Post, encode_post, post_inbound
+from gateway.commands.posts import Post, encode_post, post_inbound
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.outcome import state_of
 from gateway.http.admin import json_response

@@ -27,6 +27,8 @@ from gateway.queues.queue import Running
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import PutAside
+from gateway.sharing.portion import Portion
+from gateway.sharing.shares import CHATS
 from gateway.shell.shell import ShellTools
 from gateway.storage.soundness import SoundnessWatch
 from gateway.version import program_version
@@ -80,6 +82,7 @@ class Look:
             "problems": [*found.not_ready],
             "well": found.well,
             "unwell": [*found.unwell],
+            "nodes": _nodes(self.hub.portion, self.store.node),
             "adapters": [_rounded(asdict(sight)) for sight in self.chats.sights()],
             "running_turns": len(self.hub.running()),
             "running_for": _askers(self.hub.running()),
@@ -143,6 +146,19 @@ class Look:
 
     def _currency(self) -> str:
         return self.hub.budgets.rules.currency if self.hub.budgets is not None else ""
+
+
+def _nodes(portion: Portion, here: int) -> list[Json]:
+    """The gateways of this database, where several serve it, and what each has."""
+    found: list[Json] = []
+    for one in portion.peers:
+        has = sorted(name for name, owner in portion.owners.items() if owner == one.node)
+        others: list[Json] = [name for name in has if not name.startswith(CHATS)]
+        found.append({
+            "node": one.node, "here": one.node == here, "address": one.address, "version": one.version,
+            "started_at": one.started_at, "chats": len(has) - len(others), "has": others,
+        })  # fmt: skip
+    return found
 
 
 def _askers(running: Sequence[Running]) -> dict[str, Json]:

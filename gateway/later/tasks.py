@@ -127,6 +127,11 @@ class Tasks:
                 for task in (opening, *self._watching.values()):
                     task.cancel()
 
+    def look(self) -> None:
+        """There may be tasks of others that are ours to look after from now on."""
+        if self._group is not None:
+            self._group.create_task(self._take_up())
+
     async def start(self, context: ToolContext, title: str, prompt: str) -> ScheduleRow:
         """Store a task and begin it; the same call begins one. Raises `NotPossible`, `StorageUnavailable`."""
         asked = await self._later.seen_by(context.turn)
@@ -203,8 +208,11 @@ class Tasks:
             except StorageUnavailable:
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
+            parts = self._later.whole
             for row in rows:
-                if row.state is ScheduleState.ACTIVE:
+                if row.state is ScheduleState.ACTIVE and (
+                    parts is None or parts.accepting.portion.mine(row.session_key)
+                ):
                     self._watch(row)
             return
 

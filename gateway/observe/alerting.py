@@ -78,11 +78,15 @@ class Sights:
     """Receivers that take nothing: (key, what is wrong, what is said when it is over)."""
 
 
+SENDS = (AdapterState.UP.value, AdapterState.ELSEWHERE.value)
+"""What is to be sent can be."""
+
+
 def conditions(sights: Sights, limits: AlertLimits, rules: BudgetRules | None, now: int) -> list[Condition]:
     """What is wrong. Pure."""
     found = [one for sight in sights.adapters if (one := _adapter(sight, limits)) is not None]
     found += [_unread(sight) for sight in sights.adapters if sight.unread]
-    down = {sight.name.partition("/")[0] for sight in sights.adapters if sight.state != AdapterState.UP.value}
+    down = {sight.name.partition("/")[0] for sight in sights.adapters if sight.state not in SENDS}
     for platform, seconds in sights.oldest_undelivered.items():
         if seconds > limits.undelivered_seconds and platform not in down:
             words = f"Something has waited for {seconds / 60:.0f} min to be delivered on {platform}: outspoken status."
@@ -123,7 +127,7 @@ def _adapter(sight: AdapterSight, limits: AlertLimits) -> Condition | None:
             return Condition(
                 f"{key}:note", AlertKind.ADAPTER, f"{platform}: {sight.words}", f"{platform} works as usual."
             )
-        case AdapterState.UP | AdapterState.STOPPED:
+        case AdapterState.UP | AdapterState.STOPPED | AdapterState.ELSEWHERE:
             return None
         case AdapterState.NEEDS_A_PERSON:
             return Condition(key, AlertKind.ADAPTER, f"{platform} needs somebody to do something{why}", over)

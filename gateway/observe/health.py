@@ -135,7 +135,7 @@ def _said(alert: Condition, vitals: Vitals) -> bool:
 def _adapter_words(sight: AdapterSight) -> str:
     platform = sight.name.partition("/")[0]
     match AdapterState(sight.state):
-        case AdapterState.UP:
+        case AdapterState.UP | AdapterState.ELSEWHERE:
             return ""
         case AdapterState.STARTING:
             return f"{platform} is not connected yet."

@@ -7,7 +7,7 @@ session and nothing is kept.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -49,11 +49,13 @@ KNOWN_TRIES = 10_000
 class PeopleDirectory:
     """`allowed`: the operator lets people join accounts. `counts`: whether a joined account may talk."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, counts: Counts, *, allowed: bool) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, ids: Ids, counts: Counts, changed: Callable[[], None], *, allowed: bool
+    ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._counts = counts
+        self._counts, self._changed = counts, changed
         self.allowed = allowed
         self._places: dict[str, PlaceRow] = {}
         self._links: list[LinkRow] = []
@@ -103,6 +105,7 @@ class PeopleDirectory:
         row = PlaceRow(place, account, person, at=self._clock.now_ms())
         await self._store.people.put_place(row)
         self._places.setdefault(place, row)
+        self._changed()
 
     def owns(self, own: SessionKey, origin: ChatOrigin) -> bool:
         """The chat is this person's alone, as far as is known."""
@@ -114,6 +117,7 @@ class PeopleDirectory:
         row = self._places.get(change.place)
         if row is not None:
             self._places[change.place] = replace(row, continues=change.continues)
+            self._changed()
 
     def switching(self, own: SessionKey, task: asyncio.Task[None]) -> None:
         """A command is under way that says what goes on in a place; messages behind it wait for it."""
@@ -190,12 +194,14 @@ class PeopleDirectory:
                 del self._tries[next(iter(self._tries))]
         if found.outcome is LinkOutcome.JOINED:
             await self.refresh()
+            self._changed()
         return found
 
     async def unlink(self, account: str, person: str) -> list[PlaceRow]:
         """Take an account out. Returns the places that had to let go of a conversation, as they were."""
         await self._store.people.unlink(account, person)
         log.info("people.unlinked", account=account, person=person)
+        self._changed()
         return await self.refresh()
 
 

@@ -61,7 +61,7 @@ class MemberRefused:
 
 
 class Members:
-    """`cut` stops and tells what was asked in these places of conversations that they do not reach any more. `link`: people may join their
+    """`changed` is told that something is stored otherwise. `cut` stops and tells what was asked in these places of conversations that they do not reach any more. `link`: people may join their
     accounts."""
 
     def __init__(
@@ -72,6 +72,7 @@ class Members:
         cut: Callable[[Sequence[PlaceRow]], Awaitable[None]],
         *,
         link: bool = False,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -80,13 +81,19 @@ class Members:
         self._rules: dict[str, AccountRules] = {}
         self._people: dict[tuple[str, str], PersonRow] = {}
         self._recent: dict[tuple[str, str], Recent] = {}
-        self.directory = PeopleDirectory(store, clock, ids, self._counts, allowed=link)
+        self._changed = changed
+        self.directory = PeopleDirectory(store, clock, ids, self._counts, changed, allowed=link)
 
     async def open(self) -> None:
         """Learn who is known."""
         for row in await self._store.people.all():
             self._people[row.account, row.person] = row
         await self.directory.open()
+
+    async def learn(self) -> None:
+        """The same again, where others may have changed it. Whoever may not talk any more is cut off here as well."""
+        await self.open()
+        await self._cut(await self.directory.refresh())
 
     # ------------------------------------------------------------------ accounts
 
@@ -160,6 +167,7 @@ class Members:
         """Store what is known of a person."""
         await self._store.people.put(row)
         self._people[row.account, row.person] = row
+        self._changed()
 
     async def approve(self, code_or_id: str, by: str) -> PersonRow | None:
         """Let in who was shown this code, or has this id. None if there is nobody."""

@@ -19,7 +19,7 @@ from gateway.queues.inbox import COMMAND_LANE, UnreadableMessage
 from gateway.queues.languages import PAGE
 from gateway.queues.queue import RECENT_TURNS, person_words
 
-OWN = frozenset({"/happen", "/post", "/hold"})
+OWN = frozenset({"/happen", "/post", "/hold", "/control"})
 """Commands that the gateway gives itself."""
 THERE = "page"
 """Stands for the platform's id of a part."""

@@ -224,6 +224,18 @@ def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
     )
 
 
+def queued_sight(waiting: Waiting, position: int) -> TurnSight:
+    """A message that waits, as a watcher of the session sees it."""
+    return TurnSight(
+        key=waiting.inbound.platform_key,
+        order=waiting.arrival,
+        state=MessageState.QUEUED,
+        person=person_words(waiting.inbound),
+        position=position,
+        at=waiting.received_at,
+    )
+
+
 def said_in(turn: Turn) -> str:
     """What a person said in a turn, as its journal has it: where it began, and while it ran."""
     began = turn.opened.input if turn.opened is not None else ()

@@ -128,6 +128,14 @@ class Queues:
     def expect_no_more(self, bell: Bell) -> None:
         self._expecting.pop(bell, None)
 
+    def ring(self, session: str) -> None:
+        """Something has happened in a session that is run elsewhere."""
+        watched = self._by_session.get(session)
+        for bell in [bell for bell, expected in self._expecting.items() if expected == session]:
+            bell.ring()
+        for bell in watched.watchers if watched is not None else ():
+            bell.ring()
+
     def ring_all(self) -> None:
         """Nothing is run here any more: whoever watches or waits looks once more."""
         for bell in [bell for one in self._by_key.values() for bell in one.watchers] + [*self._expecting]:

@@ -20,6 +20,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftTurn, TakeUp
+from agent_core.store.slices.rows import single
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.owners import Owner
@@ -91,6 +92,7 @@ class Keeper:
         commands: Commands | None = None,
         on_set_aside: Announce | None = None,
     ) -> None:
+        self._portion = hub.portion
         self._queues = hub.queues
         self._runner = hub.runner
         self._store = store
@@ -114,6 +116,11 @@ class Keeper:
         self._on_set_aside = on_set_aside
 
     # ------------------------------------------------------------------ for others
+
+    def look_at_once(self) -> None:
+        """There may be something that was not seen by the last look."""
+        self._look_at = 0.0
+        self._open.bell.ring()
 
     def late(self) -> Mapping[LeftKind, int]:
         """How many of each kind are unclaimed for too long."""
@@ -202,21 +209,21 @@ class Keeper:
         """Find what nobody alive works on."""
         began = self._clock.monotonic()
         self._look_at = began + LOOK_SECONDS
-        left = self._store.left
-        turns, messages = await left.turns(), await left.messages()
-        parts = await left.parts() if self._parts is not None else []
+        left, slices = self._store.left, self._portion.slices
+        turns, messages = await left.turns(slices=slices), await left.messages(slices=slices)
+        parts = await left.parts(slices) if self._parts is not None else []
         for session in left.lost_sessions - self.aside.known.keys():
             await self.aside.put(session, Damaged("What is open in it cannot be read."))
         owners = {one.owner for one in (*turns, *messages, *parts) if one.owner is not None} - {self._store.node}
         dead = await self._store.dead_among(owners) if owners else frozenset[int]()
         ended = await left.ended(dead) if dead else frozenset[int]()
-        free = {None, self._store.node, *dead}
         found: dict[tuple[LeftKind, str], Left] = {}
         items: list[LeftItem] = []
         for one in (*turns, *messages, *parts):
-            if one.owner not in free or self._worked_on(one):
+            lives = one.owner is not None and one.owner != self._store.node and one.owner not in dead
+            if (lives and not self._given_up(one)) or self._worked_on(one):
                 continue
-            item = self._open.item(one, ended)
+            item = self._open.item(one, ended | owners if lives else ended)
             if item.key not in found:  # of a session, its turn comes first, then its oldest message
                 found[item.key] = one
                 items.append(item)
@@ -229,6 +236,10 @@ class Keeper:
         early = began - self._began < EARLY_SECONDS
         if not early and not any(one.taken_at is None for one in self._open.known.values()):
             self._look_at = began + IDLE_SECONDS
+
+    def _given_up(self, one: Left) -> bool:
+        """Its owner lives, and has given its slice to us."""
+        return not self._portion.whole and not single(one.key)
 
     def _worked_on(self, one: Left) -> bool:
         """It is in this process's hands, or in nobody's reach."""

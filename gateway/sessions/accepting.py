@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import field
 
 from adapters.contract.base import Inbound, Ticket
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell
-from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
+from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
 from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpeningTurn
 from agent_core.turn.events import Steered, Superseded
@@ -33,6 +34,7 @@ from gateway.sessions.chain import ModelChain
 from gateway.sessions.runner import Runner
 from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
+from gateway.sharing.portion import Portion
 from gateway.storage.storewatch import not_stored
 
 
@@ -63,6 +65,14 @@ class Accepting:
     ids: Ids
     tell: Tell
     group: asyncio.TaskGroup
+    portion: Portion
+    """Which conversations are run here."""
+    under_way: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Messages, by account and key, that are just being stored, and then begun here."""
+
+    def coming(self, account: str, platform_key: str) -> bool:
+        """Whether a message that is stored is begun by whoever has just stored it."""
+        return (account, platform_key) in self.under_way
 
     async def accept(
         self, inbound: Inbound, *, cursor: tuple[str, str] | None = None, busy: SessionPolicy | None = None
@@ -106,13 +116,16 @@ class Accepting:
     async def put(self, message: NewMessage, opening: OpeningTurn | None = None) -> Accepted:
         """Store a message, perhaps with the turn that it begins, and tell of it. Raises `StorageUnavailable`."""
         self.aside.check()
+        mine = self.portion.mine(message.session_key)
         try:
-            accepted = await self.store.inbox.accept(message, opening)
+            accepted = await self.store.inbox.accept(message, opening, claims=mine)
         except Damaged as error:
             if message.claim is not None:  # it may be the schedule's: whoever claims it finds out
                 raise
             accepted = await self.aside.accept_anew(message, error)
         log_accepted(message, accepted, self.tell)
+        if not mine and accepted.state is InboxState.NEW:
+            self.portion.new_in(message.session_key)
         return accepted
 
     async def owned(self, key: str, session: str, epoch: int = 0, before: int = 0) -> SessionQueue:
@@ -154,7 +167,7 @@ class Accepting:
                 await self._check_same(inbound)
                 self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next
             # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
-            if accepted.state is InboxState.NEW:
+            if accepted.state is InboxState.NEW and self.portion.mine(message.session_key):
                 key = await self._key_of(accepted.session) if accepted.duplicate else message.session_key
                 before = 0 if accepted.duplicate else accepted.inbox_id
                 queue = await self.owned(key, accepted.session, accepted.epoch, before)
@@ -169,7 +182,8 @@ class Accepting:
 
     async def _stored(self, queue: SessionQueue, inbound: Inbound, message: NewMessage) -> Accepted:
         """Store the message, with its turn if that can begin at once."""
-        begins = await self.at_once.beginning(queue, inbound, message)
+        mine = self.portion.mine(message.session_key)
+        begins = await self.at_once.beginning(queue, inbound, message) if mine else None
         accepted: Accepted | None = None
         try:
             accepted = await self.put(message, begins.turn.opening if begins is not None else None)
@@ -198,6 +212,20 @@ class Accepting:
         self.runner.add(queue, message)
         if running is not None and policy is SessionPolicy.INTERRUPT:
             running.driver.tell(Superseded(at=message.received_at))
+
+    async def collect(self, row: InboxRow, inbound: Inbound, key: str) -> bool:
+        """Queue a message that another gateway has stored, unless it is known by now. Whether it was queued."""
+        queue = self.queues.at(key)
+        async with queue.accepting:
+            queue = await self.owned(key, row.session, 0, row.id)
+            now = await self.store.inbox.one(row.id)
+            new = now is not None and now.state is InboxState.NEW and not queue.knows(row.id) and not queue.blocked
+            if new:
+                policy = await self._policy_of(queue)
+                waiting = Waiting(row.id, row.arrival, inbound, row.received_at, self.clock.monotonic())
+                self._put(queue, waiting, policy)
+        self.queues.release(queue)
+        return new
 
     async def _policy_of(self, queue: SessionQueue) -> SessionPolicy:
         """What a new message does to the queue's running turn."""

@@ -6,6 +6,8 @@ They hold no state of their own that could be lost: whatever they were last, the
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import field
 from types import TracebackType
 
@@ -15,14 +17,24 @@ from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
 from agent_core.ports import Clock
 from agent_core.records import dataclass
-from agent_core.store.store import Store
+from agent_core.store.store import StorageUnavailable, Store
 from agent_core.turn.view import BubbleKind, View
-from gateway.queues.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of
+from gateway.queues.queue import (
+    Running,
+    SessionQueue,
+    Waiting,
+    person_words,
+    queued_sight,
+    sight_of,
+    summary_of,
+    waiting_of,
+)
 from gateway.queues.queues import Queues
-from gateway.sessions.recents import load_recent, stored_end
+from gateway.sessions.recents import FarSights, load_recent, stored_end, stored_sight
 from gateway.sessions.runner import Runner
+from gateway.sharing.portion import Portion
 
-ELSEWHERE_SECONDS = 2.0
+ELSEWHERE_SECONDS = 0.5
 """How often the journal of a turn is asked that does not run here."""
 
 
@@ -49,6 +61,7 @@ class MessageFollower:
         "_bell",
         "_queue",
         "_running",
+        "_shown",
         "_ticket",
         "_told",
         "_watcher",
@@ -63,6 +76,7 @@ class MessageFollower:
         self._watcher: Watcher | None = None
         self._queue: SessionQueue | None = None
         self._told: Queued | None = None
+        self._shown: Showing | None = None
 
     async def __aenter__(self) -> MessageFollower:
         self._watching.following[self._ticket.inbox_id] += 1
@@ -116,16 +130,17 @@ class MessageFollower:
         queue = self._queue
         queued = self._queued(queue)
         if queued is None and (queue is None or queue.position(self._ticket.inbox_id) is None):
-            ended = await stored_end(self._watching.store, self._ticket.inbox_id)
-            if ended is not None:
-                return ended
+            found = await self._stored()
+            if found is not None:
+                return found
         elif queued is not None and (self._told is None or queued.position != self._told.position):
             self._told = queued
             return queued
         if self._watching.runner.leaving:
             return LeftOpen("", View((), open=True))
         # Where another process runs it, the journal has to be asked.
-        patience = timeout_seconds if queue is not None else min(timeout_seconds, ELSEWHERE_SECONDS)
+        here = queue is not None and (queue.epoch or self._watching.portion.whole)
+        patience = timeout_seconds if here else min(timeout_seconds, ELSEWHERE_SECONDS)
         if await self._bell.wait(patience):
             return await self.next(timeout_seconds)
         if patience < timeout_seconds:
@@ -133,6 +148,17 @@ class MessageFollower:
         now = self._queued(queue)  # the line moves all the time: it is told when something has to be said anyhow
         told, self._told = self._told, now or self._told
         return now if now != told else None
+
+    async def _stored(self) -> Sight | None:
+        """What is stored of it, if that is news."""
+        store, message = self._watching.store, self._ticket.inbox_id
+        if self._watching.portion.whole:
+            return await stored_end(store, message)
+        found = await stored_sight(store, message, self._watching.clock.now_ms())
+        if isinstance(found, Showing):
+            known, self._shown = self._shown, found
+            return found if known is None or (found.view, found.thought) != (known.view, known.thought) else None
+        return found
 
     def _queued(self, queue: SessionQueue | None) -> Queued | None:
         """Where the message waits; None if it does not, or is just about to begin."""
@@ -168,6 +194,7 @@ class WholeSessionFollower:
         self._sent: dict[str, TurnSight] = {}
         self._watched: TurnDriver | None = None
         self._first = True
+        self._far: FarSights | None = None
 
     async def __aenter__(self) -> WholeSessionFollower:
         self._queue.watchers[self._bell] = None
@@ -194,12 +221,37 @@ class WholeSessionFollower:
 
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """See `adapters.contract.base.SessionFollower.next`."""
+        if not self._watching.portion.mine(self._queue.key):
+            return await self._next_from_afar(timeout_seconds)
+        if self._far is not None:  # it is run here from now on
+            self._far, self._queue.recent, self._queue.recent_loaded = None, [], False
+            await self._watching.recent(self._queue)
+            return self._news(self._sights())
         if not self._first and not await self._bell.wait(timeout_seconds):
             return None
-        changed = tuple(sight for sight in self._sights() if self._sent.get(sight.key) != sight)
+        return self._news(self._sights())
+
+    def _news(self, sights: Sequence[TurnSight]) -> tuple[TurnSight, ...] | None:
+        changed = tuple(sight for sight in sights if self._sent.get(sight.key) != sight)
         self._sent |= {sight.key: sight for sight in changed}
         first, self._first = self._first, False
         return changed if changed or first else None
+
+    async def _next_from_afar(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
+        """The same of a conversation that another gateway runs."""
+        if self._far is None:
+            watching = self._watching
+            self._watch(None)
+            self._far = FarSights(watching.store, self._queue.key, watching.messages, watching.clock)
+        until = self._watching.clock.monotonic() + timeout_seconds
+        while True:
+            with suppress(StorageUnavailable):  # it is seen when that is back
+                if (news := self._news(await self._far.look())) is not None:
+                    return news
+            left = until - self._watching.clock.monotonic()
+            if left <= 0 or self._watching.portion.mine(self._queue.key):
+                return None
+            await self._bell.wait(min(left, ELSEWHERE_SECONDS))
 
     def _sights(self) -> list[TurnSight]:
         queue = self._queue
@@ -208,7 +260,7 @@ class WholeSessionFollower:
         self._watch(running.driver if running is not None else None)
         if running is not None:
             sights += [self._running_sight(running, message) for message in running.messages]
-        sights += [self._queued_sight(message, index + 1) for index, message in enumerate(queue.waiting)]
+        sights += [queued_sight(message, index + 1) for index, message in enumerate(queue.waiting)]
         return sights
 
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
@@ -227,17 +279,6 @@ class WholeSessionFollower:
             thought_chars=driver.turn.thoughts.chars,
         )
 
-    @staticmethod
-    def _queued_sight(message: Waiting, position: int) -> TurnSight:
-        return TurnSight(
-            key=message.inbound.platform_key,
-            order=message.arrival,
-            state=MessageState.QUEUED,
-            person=person_words(message.inbound),
-            position=position,
-            at=message.received_at,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Watching:
@@ -247,6 +288,7 @@ class Watching:
     queues: Queues
     runner: Runner
     clock: Clock
+    portion: Portion
     following: Counter[int] = field(default_factory=Counter[int])
     """How many follow which message."""
 
@@ -259,9 +301,9 @@ class Watching:
         return WholeSessionFollower(self, self.queues.at(key.text()))
 
     async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
-        return tuple((await self._messages(turn)).get(turn, ()))
+        return tuple((await self.messages(turn)).get(turn, ()))
 
-    async def _messages(self, *turns: str) -> dict[str, list[Waiting]]:
+    async def messages(self, *turns: str) -> dict[str, list[Waiting]]:
         found: dict[str, list[Waiting]] = {}
         for row in await self.store.inbox.inputs(*turns):
             found.setdefault(row.turn or "", []).append(waiting_of(row))
@@ -277,4 +319,4 @@ class Watching:
             if known is None:
                 return
             queue.session = known.session
-        await load_recent(self.store, queue, self._messages)
+        await load_recent(self.store, queue, self.messages)

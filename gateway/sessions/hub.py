@@ -22,6 +22,7 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.ports import Clock, Ids
 from agent_core.rules.consents import Lasting
 from agent_core.signals import LawBroken, Tell, nobody
+from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import Store
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import Verdict
@@ -52,6 +53,7 @@ from gateway.sessions.runner import Runner
 from gateway.sessions.stopping import TurnStopping
 from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
+from gateway.sharing.portion import Portion
 from gateway.storage.damage import DamageMet
 
 AJAR = Doors()
@@ -86,16 +88,16 @@ class Hub:
         announce: Announce | None = None,
         herald: Herald | None = None,
         doors: Doors = AJAR,
+        portion: Portion | None = None,
     ) -> None:
         """`budgets` pay for model calls and `quotas` count all that is kept; None: nobody counts. `no_room` says why nothing new is taken.
 
         `continues` is told a turn and its caller's trace, in every process that works on it; `announce` tells the operators, `herald` other programs.
         """
         self._settings, self._store, self._clock = settings, store, clock
-        self._group = asyncio.TaskGroup()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._group, self._tasks = asyncio.TaskGroup(), set[asyncio.Task[None]]()
         self.tell, self.budgets, self.quotas, self._tools, self.doors = tell, budgets, quotas, tools, doors
-        self.chats = chats if chats is not None else NoChats()
+        self.chats, self.portion = chats if chats is not None else NoChats(), portion or Portion()
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.chain = ModelChain(client, endpoints, clock)
@@ -124,12 +126,12 @@ class Hub:
         self.at_once = AtOnce(self.queues, self.runner, self.opener, self.left, store, clock)
         self.accepting = Accepting(
             store, self.queues, self.runner, self.at_once, self.chain, self.left, self.aside, budgets, quotas, no_room,
-            settings.queue_limit, settings.policy, doors, clock, ids, tell, self._group,
+            settings.queue_limit, settings.policy, doors, clock, ids, tell, self._group, self.portion,
         )  # fmt: skip
         who, given = settings.tools_policy.approvers, self.opener.consents
-        self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock, given, who)
+        self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock, given, self.portion, who)
         self._responses = KeptByGateway(store, self.queues, self.stopping, settings.history_turns)
-        self.watching = Watching(store, self.queues, self.runner, clock)
+        self.watching = Watching(store, self.queues, self.runner, clock, self.portion)
         self._gone = ClientsGone(self.stopping, self.watching.following, self._group, self._tasks)
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *settings.watch)
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
@@ -146,8 +148,9 @@ class Hub:
         await self.learning.__aenter__()
         await self.aside.load()
         await self.at_once.load()
-        for name, work in (("upkeep", self.upkeep), ("forgetting", self.forgetting), ("watchdog", self._watchdog)):
-            self._tasks.add(self._group.create_task(work.run(), name=name))
+        for name, work in (("upkeep", self.upkeep), ("forgetting", self.forgetting)):
+            self._tasks.add(self._group.create_task(self.portion.while_had(HOUSE, work.run), name=name))
+        self._tasks.add(self._group.create_task(self._watchdog.run(), name="watchdog"))
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -8,27 +8,32 @@ from dataclasses import replace
 
 import structlog
 
-from adapters.contract.base import Ended, Summary, TurnSight
+from adapters.contract.base import Ended, Showing, Summary, TurnSight
+from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import InternalError, NeverStarted
 from agent_core.failures.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
+from agent_core.journal.rows import fold
 from agent_core.machine.turn import Turn
+from agent_core.ports import Clock
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
-from agent_core.store.turns.rows import TurnRow, TurnState
+from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
-from gateway.queues.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
+from gateway.queues.inbox import BY_CLIENT, BY_PERSON, COMMAND_LANE, NORMAL_LANE, NOT_OPENED
 from gateway.queues.languages import PAGE
 from gateway.queues.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
     SessionQueue,
     Waiting,
+    queued_sight,
     removed_sights,
     said_in,
     sight_of,
     summary_of,
     told_sight,
+    waiting_of,
 )
 from gateway.sessions.recall import closed_turn
 from gateway.setaside.takeup import SET_ASIDE
@@ -37,6 +42,9 @@ log = structlog.get_logger("gateway")
 
 MessagesOf = Callable[..., Awaitable[dict[str, list[Waiting]]]]
 
+
+LATEST_COMMANDS = 5
+"""So many may have been carried out between two looks."""
 
 NOT_STARTED = {
     SET_ASIDE: NotStarted.QUARANTINED,
@@ -61,17 +69,23 @@ def not_started(why: str) -> Ended:
 async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf) -> None:
     """Load them into the queue. What cannot be read is not shown; what is new is."""
     try:
-        sights = await _sights(store, queue.session, messages_of)
-        if queue.key.startswith(f"{PAGE}/"):
-            from gateway.queues.pageanswers import stored_answers  # of the page alone
-
-            sights = [*sights, *await stored_answers(store, queue.session)]
+        sights = await recent_sights(store, queue.key, queue.session, messages_of)
     except Damaged as error:
         log.warning("history.unreadable", session=queue.session, error=str(error))
         return
     known = {sight.turn or sight.key for sight in queue.recent}  # also of turns that ended meanwhile
     sights = [*queue.recent, *(sight for sight in sights if (sight.turn or sight.key) not in known)]
     queue.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
+
+
+async def recent_sights(store: Store, key: str, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
+    """A session's latest turns that are over, and on the page what commands have said. Raises `Damaged`."""
+    sights = await _sights(store, session, messages_of)
+    if not key.startswith(f"{PAGE}/"):
+        return sights
+    from gateway.queues.pageanswers import stored_answers  # of the page alone
+
+    return [*sights, *await stored_answers(store, session)]
 
 
 async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
@@ -132,6 +146,24 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
     )
 
 
+async def stored_sight(store: Store, inbox_id: int, now: int) -> Ended | Showing | None:
+    """How a message stands whose turn is run elsewhere, as far as that is stored; None: it has none yet."""
+    row = await store.inbox.one(inbox_id)
+    if row is None or row.turn is None:
+        return await stored_end(store, inbox_id)
+    turn = open_turn(await store.turns.journal(row.turn))
+    return Showing(row.turn, view(turn, now), turn.thoughts) if turn is not None else await stored_end(store, inbox_id)
+
+
+def open_turn(rows: Sequence[JournalRow]) -> Turn | None:
+    """A turn that is not over, from its journal."""
+    try:
+        turn = fold([(row.kind, row.body) for row in rows])
+    except UnreadableJournal:
+        return None
+    return turn if turn.exit is None else None
+
+
 async def _closed_meanwhile(store: Store, turn: str) -> Turn | Ended | None:
     """The turn, if it is closed by now; if it is, and cannot be told any more, that. None while it is open."""
     row = await store.turns.one(turn)
@@ -149,3 +181,47 @@ def ended_unseen(row: TurnRow) -> Ended:
 
 async def _closed(store: Store, turn: str) -> Turn | None:
     return closed_turn(turn, [(row.kind, row.body) for row in await store.turns.journal(turn)])
+
+
+class FarSights:
+    """A conversation that another gateway runs, as it is to be seen here: from the store alone. Asked again and again; what is over is read once.
+
+    What is on its way to the store is not seen before it is there: text comes by the piece, at the end of each step.
+    """
+
+    def __init__(self, store: Store, key: str, messages_of: MessagesOf, clock: Clock) -> None:
+        self._store, self._key, self._messages_of, self._clock = store, key, messages_of, clock
+        self._mark: object = None
+        self._over: Sequence[TurnSight] = ()
+
+    async def look(self) -> list[TurnSight]:
+        """All there is to see. Raises `StorageUnavailable`."""
+        found = await self._store.sessions.by_key(self._key)
+        if found is None:
+            return []
+        rows = await self._store.turns.latest(found.session, RECENT_TURNS)
+        mark = [(row.turn, row.undone, row.removed) for row in rows if row.state is TurnState.CLOSED]
+        done = await self._commands(found.session)
+        if (mark, done) != self._mark:
+            self._over = await recent_sights(self._store, self._key, found.session, self._messages_of)
+            self._mark = (mark, done)
+        sights = [*self._over]
+        for row in rows:
+            if row.state is TurnState.OPEN:
+                sights += await self._running(row.turn)
+        pending = await self._store.inbox.pending(found.session)
+        waiting = [waiting_of(row) for row in pending if row.lane == NORMAL_LANE]
+        return sights + [queued_sight(message, place) for place, message in enumerate(waiting, start=1)]
+
+    async def _commands(self, session: str) -> list[int]:
+        """The latest that are done: on the page, what they have said is seen."""
+        if not self._key.startswith(f"{PAGE}/"):
+            return []
+        return [row.id for row in await self._store.inbox.done_in_lane(session, COMMAND_LANE, LATEST_COMMANDS)]
+
+    async def _running(self, turn: str) -> list[TurnSight]:
+        shown = open_turn(await self._store.turns.journal(turn))
+        if shown is None:
+            return []
+        messages = (await self._messages_of(turn)).get(turn, [])
+        return [sight_of(turn, shown, message, self._clock.now_ms()) for message in messages]

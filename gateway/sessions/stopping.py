@@ -26,6 +26,7 @@ from gateway.queues.queue import SessionQueue, Waiting
 from gateway.queues.queues import Queues
 from gateway.sessions.consents import ADMINS, ANYONE, ASKER, ConsentBook, only_words, shared_asker
 from gateway.sessions.runner import Runner
+from gateway.sharing.portion import Far, Portion
 
 STOP_SECONDS = 15.0
 """How long a stop may take until it is answered."""
@@ -59,6 +60,7 @@ class TurnStopping:
     chats: ChatSide
     clock: Clock
     consents: ConsentBook
+    portion: Portion
     approvers: tuple[str, ...] = (ASKER, ADMINS)
     """Who may decide about calls, as the configuration says."""
 
@@ -69,6 +71,8 @@ class TurnStopping:
 
     async def stop(self, key: SessionKey) -> StopOutcome:
         """See `adapters.contract.base.Gateway.stop`."""
+        if (far := self._far(key.text())) is not None:
+            return await far.stop(key.text())
         queue = self.queues.known(key.text())
         if queue is None or (queue.running is None and not queue.waiting):
             return StopOutcome(stopped=False, words=speak("Nothing is running here."))
@@ -80,6 +84,8 @@ class TurnStopping:
     async def stop_message(self, ticket: Ticket) -> StopOutcome:
         """See `adapters.contract.base.Gateway.stop_message`."""
         queue = self.queues.of(ticket.session)
+        if queue is None and (key := await self._far_key(ticket)) and (far := self._far(key)) is not None:
+            return await far.stop_message(key, ticket)
         if queue is None:
             return StopOutcome(stopped=False, words=speak("Nothing is running for this message."))
         running = queue.running
@@ -95,6 +101,15 @@ class TurnStopping:
             else speak("The message was taken out of the queue.")
         )
         return StopOutcome(stopped=True, words=words)
+
+    def _far(self, key: str) -> Far | None:
+        """Who passes on what is wanted of a conversation that another gateway runs; None: it is run here."""
+        return None if self.portion.mine(key) else self.portion.far
+
+    async def _far_key(self, ticket: Ticket) -> str:
+        """The key of a message's conversation, if it may be run elsewhere."""
+        row = None if self.portion.whole else await self.store.sessions.one(ticket.session)
+        return row.key if row is not None else ""
 
     async def _drop(self, message: Waiting, why: str) -> bool:
         """What was taken out of its queue is not run, and nothing says any more that it waits. False if its turn had just begun."""
@@ -123,6 +138,8 @@ class TurnStopping:
     async def withdraw(self, ticket: Ticket) -> bool:
         """Take a waiting message out of its queue. False if its turn has begun."""
         queue = self.queues.of(ticket.session)
+        if queue is None and (key := await self._far_key(ticket)) and (far := self._far(key)) is not None:
+            return await far.withdraw(key, ticket)
         message = self.runner.take_out(queue, ticket.inbox_id) if queue is not None else None
         if message is not None:
             await self._drop(message, BY_PERSON)
@@ -132,6 +149,8 @@ class TurnStopping:
         self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
     ) -> bool:
         """See `adapters.contract.base.Gateway.approve`."""
+        if (far := self._far(key.text())) is not None:
+            return await far.approve(key.text(), turn, call, verdict, by, lasts)
         queue = self.queues.known(key.text())
         running = queue.running if queue is not None else None
         if running is None or running.driver.identity.turn != turn:
@@ -162,6 +181,8 @@ class TurnStopping:
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
         """See `adapters.contract.base.Gateway.answer`."""
+        if (far := self._far(key.text())) is not None:
+            return await far.answer(key.text(), turn, call, words, by)
         queue = self.queues.known(key.text())
         if queue is None or queue.running is None or turn not in ("", queue.running.driver.identity.turn):
             return None

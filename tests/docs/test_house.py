@@ -8,9 +8,7 @@ import pytest
 
 from tests import architecture, glossary, rooms
 
-NOT_SAID = re.compile(
-    r"(?:^|_)(?:desk|rung|climb|climbed|slices|subjects|dressing|slim|pacedbell)(?:_|$)", re.IGNORECASE
-)
+NOT_SAID = re.compile(r"(?:^|_)(?:desk|rung|climb|climbed|subjects|dressing|slim|pacedbell)(?:_|$)", re.IGNORECASE)
 """Words that had two meanings, or that nobody in the field would look for."""
 STORED = {"rung", "_AS_RUNG"}
 """Journals and tables have it, and keep it."""

@@ -11,6 +11,7 @@ Law: within a batch each operation sees what the ones before it did.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
@@ -23,6 +24,7 @@ from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.keeping.packing import Piece
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import SessionRow
+from agent_core.store.slices.rows import ANYBODY, Right
 from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
 from agent_core.store.webhooks.rows import HookRow
 
@@ -83,6 +85,8 @@ class Facts:
     """Fingerprint → the incident that is open about it."""
     dead: frozenset[int] = frozenset()
     """Which of the owners that stand in the way of a claim are dead."""
+    rights: Mapping[str, Right] = field(default_factory=dict[str, Right])
+    """By key: who may claim a session that is not ours, where several nodes divide the chats."""
     free_ids: list[int] = field(default_factory=list[int])
     """Unused inbox ids, the next one last."""
     highest_message: int | None = None
@@ -122,6 +126,10 @@ class Facts:
                 f"node {self.node} with epoch {epoch} may not write for it any more."
             )
         return found
+
+    def right(self, key: str) -> Right:
+        """Who may claim the session with this key."""
+        return self.rights.get(key, ANYBODY)
 
     def add(self, mapped: Mapped[R], row: R, **more: object) -> None:
         """This row is new."""

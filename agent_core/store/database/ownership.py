@@ -27,6 +27,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -64,8 +65,19 @@ LOCK_SPACE = 0x6F757473 << 32
 """Keeps our advisory locks apart from those of other programs in the same database; the node's number is added."""
 
 GATEWAY = 0
-"""No node has this number: whoever serves holds it, and there is one for each database. Messages that another node's conversation gets are
-stored, and nobody but that node may answer them, which does not know of them."""
+"""No node has this number: whoever serves holds it, alone or with others that know of each other. One that does not share would store messages
+of another node's conversations, which that node does not look for."""
+
+
+class Serves(Enum):
+    """As what a store is opened."""
+
+    NOT = "not"
+    """By a command, beside a gateway or without one."""
+    ALONE = "alone"
+    """By the one gateway of its database."""
+    SHARED = "shared"
+    """By one of several gateways, all of which share. On PostgreSQL alone."""
 
 
 def boottime() -> float:
@@ -275,7 +287,13 @@ _BACKEND = text(
     "SELECT state <> 'active' OR wait_event = 'ClientRead', state_change FROM pg_stat_activity WHERE pid = :pid"
 )
 _PING = text("SELECT 1")
+LIVES = text(
+    "nodes.taken_by IS NULL AND nodes.node IN (SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+    "AND classid = :class AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger))
+"""The lock on a node's number is held. Who has lost it may have it again, unless somebody has taken it for dead (`dead`): who takes what it had does."""
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
+_SHARED = text("SELECT pg_try_advisory_lock_shared(:key)").bindparams(bindparam("key", type_=BigInteger))
 _NUMBER = text("SELECT pg_try_advisory_lock(:key) FROM set_config('application_name', :name, false)").bindparams(
     bindparam("key", type_=BigInteger)
 )
@@ -304,8 +322,8 @@ class PulseLock:
         """A connection does one thing at a time."""
         self._ended = asyncio.Event()
         """The connection is gone, and that was told."""
-        self._keys: list[int] = []
-        """The locks that it holds, or held."""
+        self._keys: list[tuple[TextClause, int]] = []
+        """The locks that it holds, or held, each with how it is asked for."""
         self._node = 0
         self._good = clock()
         self._back_at = -math.inf
@@ -381,14 +399,15 @@ class PulseLock:
 
     # ------------------------------------------------------------------ its locks
 
-    async def be_alone(self, waits: Waits | None) -> None:
-        """Be the one gateway of this database, as long as this connection. Raises AlreadyRunning once whoever is that has had time to be dead, or
-        what `waits` raises then."""
+    async def serve(self, waits: Waits | None, *, shared: bool) -> None:
+        """Be the one gateway of this database, or one of several, as long as this connection. Raises AlreadyRunning once whoever is in the way has
+        had time to be dead, or what `waits` raises then."""
+        lock = _SHARED if shared else _LOCK
         until, looked = self._clock() + LEASE_SECONDS + MARGIN_SECONDS, self._clock()
         while True:
             self._good = self._clock()
-            if (await self._ask(_LOCK, key=LOCK_SPACE + GATEWAY)).scalar_one():
-                self._keys.append(LOCK_SPACE + GATEWAY)
+            if (await self._ask(lock, key=LOCK_SPACE + GATEWAY)).scalar_one():
+                self._keys.append((lock, LOCK_SPACE + GATEWAY))
                 return
             if self._good >= looked:
                 looked = self._good + LOCK_TRY_SECONDS * LOCK_TRIES
@@ -396,7 +415,7 @@ class PulseLock:
             if self._good <= until:
                 await asyncio.sleep(LOCK_TRY_SECONDS)
                 continue
-            words = f"Another gateway has {self._place.shown} open already. Stop it first, give this one a database of its own ([storage] url), or have it wait for the other's end: [storage] standby = true"
+            words = _alone_words(self._place.shown, shared=shared)
             taken = AlreadyRunning(words, None)
             if waits is None:
                 raise taken
@@ -409,7 +428,7 @@ class PulseLock:
             taken = (await self._ask(_NUMBER, key=LOCK_SPACE + node, name=_name(node))).scalar_one()
         if not taken:
             raise StorageUnavailable(f"The number {node} of this node is locked already in {self._place.shown}.")
-        self._keys.append(LOCK_SPACE + node)
+        self._keys.append((_NUMBER, LOCK_SPACE + node))
         self._node, self._good = node, max(self._good, asked)
 
     async def beat(self) -> None:
@@ -478,10 +497,11 @@ class PulseLock:
         """On a new connection. The locks come first: whoever has taken this node for dead held one of them then, and has written it down since."""
         until = self._clock() + LEASE_SECONDS + MARGIN_SECONDS
         async with self._using:
-            for key in self._keys:
+            for lock, key in self._keys:
+                named = {"name": _name(self._node)} if lock is _NUMBER else {}
                 while True:
                     asked = self._clock()
-                    if (await self._ask(_NUMBER, key=key, name=_name(self._node))).scalar_one():
+                    if (await self._ask(lock, key=key, **named)).scalar_one():
                         break
                     if asked > until:
                         return False  # somebody else has it for good
@@ -509,16 +529,28 @@ def _name(node: int) -> str:
     return f"outspoken pulse {node}"
 
 
+def _alone_words(shown: str, *, shared: bool) -> str:
+    if shared:
+        return (
+            f"Another gateway has {shown} open already, and shares it with none: several serve one database if each of them is started with "
+            "[storage] several = true. Stop the other one and start it so, too."
+        )
+    return (
+        f"Another gateway has {shown} open already. Stop it first, give this one a database of its own ([storage] url), have it wait for the "
+        "other's end ([storage] standby = true), or have all of them share it ([storage] several = true)."
+    )
+
+
 @asynccontextmanager
 async def pulse(
     place: PostgresPlace,
     clock: Callable[[], float] = boottime,
     *,
-    gateway: bool = False,
+    serves: Serves = Serves.NOT,
     waits: Waits | None = None,
 ) -> AsyncGenerator[PulseLock]:
-    """A connection for the block that the server ends after 4 s of silence, and with it all locks: with `gateway` that of the only gateway of this
-    database, for which `waits` may wait; and that on our number, once we have one (`PulseLock.be`). Raises CannotOpenNow, AlreadyRunning."""
+    """A connection for the block that the server ends after 4 s of silence, and with it all locks: that of the gateways of this database, for
+    which `waits` may wait; and that on our number, once we have one (`PulseLock.be`). Raises CannotOpenNow, AlreadyRunning."""
     limit = f"{LEASE_SECONDS * 1000:.0f}"
     settings = {"idle_session_timeout": limit, "tcp_user_timeout": limit}
     engine = postgres_engine(place, name="pulse", autocommit=True, settings=settings)
@@ -526,8 +558,8 @@ async def pulse(
     try:
         with opening(place.shown):
             await owner.connect()
-            if gateway:
-                await owner.be_alone(waits)
+            if serves is not Serves.NOT:
+                await owner.serve(waits, shared=serves is Serves.SHARED)
         beating = asyncio.create_task(owner.beat(), name="store-pulse")
         try:
             yield owner

@@ -122,14 +122,14 @@ class InboxReads(StoreReading):
 class Inbox(InboxReads, Writing):
     """All of it, for the node that writes."""
 
-    async def accept(self, message: NewMessage, opening: OpeningTurn | None = None) -> Accepted:
+    async def accept(self, message: NewMessage, opening: OpeningTurn | None = None, *, claims: bool = True) -> Accepted:
         """Promises: the message is stored once, with its cursor; only now may it be acknowledged to the platform.
 
-        With a claim: the occurrence is claimed in the same commit; Conflict, and nothing is stored, if it was before. The session is made if its key is new, and is then this node's without a `claim` of its own. If the same (account, platform_key) is stored already, nothing changes, and the
+        With a claim: the occurrence is claimed in the same commit; Conflict, and nothing is stored, if it was before. The session is made if its key is new, and is then this node's without a `claim` of its own (unless another's to run: not `claims`). If the same (account, platform_key) is stored already, nothing changes, and the
         stored one is told with its turn. The turn `opening` begins with the message in the same commit, if the message is stored by this and the
         session is ours as it says, without an open turn; the answer tells.
         """
-        stored, claims = await packed(message.body), self._node.ownership.lease_ok()
+        stored, claims = await packed(message.body), claims and self._node.ownership.lease_ok()
         pieces = stored.pieces
         if pieces:
             message = replace(message, body=stored.body)

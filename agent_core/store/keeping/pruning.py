@@ -180,7 +180,7 @@ def the_rest(old: Old, who: Who) -> Callable[[Connection], int]:
 def _nodes(conn: Connection, before: int, who: Who) -> int:
     """Remove dead nodes that own nothing."""
     n = t.nodes.c
-    idle = ~exists().where(t.sessions.c.owner == n.node)
+    idle = and_(~exists().where(t.sessions.c.owner == n.node), ~exists().where(t.slices.c.owner == n.node))
     nodes = set(conn.execute(select(n.node).where(n.started_at < before, n.node != who.node, idle)).scalars())
     gone = who.dead(conn, nodes) if nodes else frozenset[int]()
     for some in padded(gone):

@@ -29,7 +29,10 @@ class Claim(Op[int]):
         session = facts.session(self.session)
         if session.row.owner == facts.node:
             return session.row.epoch
-        if session.row.owner is not None and session.row.owner not in facts.dead:
+        right = facts.right(session.row.key)
+        if right.other is not None:
+            raise OwnedElsewhere(session.row.session, right.other)
+        if session.row.owner is not None and session.row.owner not in facts.dead and not right.ours:
             raise OwnedElsewhere(session.row.session, session.row.owner)
         session.change(owner=facts.node, epoch=session.row.epoch + 1)
         return session.row.epoch

@@ -14,6 +14,7 @@ from agent_core.store.database import direct
 from agent_core.store.database.keys import padded
 from agent_core.store.database.ownership import Who
 from agent_core.store.sessions.rows import ONCE
+from agent_core.store.slices.sql import rights
 
 _open_turn = (
     select(t.turns.c.turn)
@@ -50,9 +51,11 @@ def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> None:
                 found = t.SESSION.make(row)
                 fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
                 facts.sessions[found.session] = facts.sessions_by_key[found.key] = fact
-    claimed = (facts.sessions[session] for session in wanted.claims if session in facts.sessions)
-    owners = {fact.row.owner for fact in claimed if fact.row.owner is not None and fact.row.owner != who.node}
+    claimed = [facts.sessions[session].row for session in wanted.claims if session in facts.sessions]
+    others = [row for row in claimed if row.owner != who.node]
+    owners = {row.owner for row in others if row.owner is not None}
     facts.dead = who.dead(conn, owners) if owners else frozenset()
+    facts.rights = rights(conn, who, [row.key for row in others]) if others else {}
 
 
 def store(conn: Connection, facts: Facts) -> None:

@@ -22,6 +22,8 @@ from agent_core.store.database.ownership import Who
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.sessions.upkeep import MakeRow
+from agent_core.store.slices.rows import ANYBODY
+from agent_core.store.slices.sql import rights, slice_in
 from agent_core.store.turns.rows import OpenTurn, TurnState
 
 MOST = 2_000
@@ -66,6 +68,7 @@ class LeftPart:
     bubble: str
     part: int
     session: str
+    key: str
     owner: int | None
     at: int
     suspicion: int
@@ -125,7 +128,7 @@ _MESSAGES = (
 )
 _d = t.deliveries.c
 _PARTS = (
-    select(_d.surface, _d.origin, _d.bubble, _d.part, _d.session, t.sessions.c.owner, _d.at, _d.suspicion)
+    select(_d.surface, _d.origin, _d.bubble, _d.part, *_session, _d.at, _d.suspicion)
     .join(t.sessions, t.sessions.c.session == _d.session)
     .where(t.OPEN_PARTS)
     .order_by(_d.surface, _d.place)
@@ -140,6 +143,7 @@ class LeftBehind(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read.
 
     What cannot be read hides nothing else: it is left out, and named in `lost_sessions` and `lost_chats` as of the last look.
+    `slices`, where they are given, are those of which all is told; of the others nothing is.
     """
 
     @property
@@ -152,25 +156,26 @@ class LeftBehind(StoreReading):
         """Chats with a part that is not as it should be and cannot be read."""
         return self._asks.lost_keys.get("parts", frozenset())
 
-    async def turns(self, session: str = "") -> list[LeftTurn]:
+    async def turns(self, session: str = "", slices: Collection[str] | None = None) -> list[LeftTurn]:
         """All open turns (of one session), the oldest first, whoever runs them."""
         if session:
             query = _TURNS.where(t.turns.c.session == session).order_by(t.turns.c.opened_at)
             return [LeftTurn(*row) for row in await self._asks.all(query)]
-        found = await self._each("turns", _TURNS.order_by(t.turns.c.opened_at), _TURN_KEYS, t.turns.c.turn)
+        found = await self._each("turns", _of(slices, _TURNS).order_by(t.turns.c.opened_at), _TURN_KEYS, t.turns.c.turn)
         return sorted((LeftTurn(*row) for row in found), key=lambda one: one.at)
 
-    async def messages(self, session: str = "") -> list[LeftMessage]:
+    async def messages(self, session: str = "", slices: Collection[str] | None = None) -> list[LeftMessage]:
         """All messages and commands that nobody has done (of one session), in the order of arrival, whoever has them."""
         if session:
             query = _MESSAGES.where(t.inbox.c.session == session).order_by(t.inbox.c.arrival)
             return [LeftMessage(*row) for row in await self._asks.all(query)]
-        found = await self._each("messages", _MESSAGES.order_by(t.inbox.c.arrival), _MESSAGE_KEYS, t.inbox.c.id)
+        query = _of(slices, _MESSAGES).order_by(t.inbox.c.arrival)
+        found = await self._each("messages", query, _MESSAGE_KEYS, t.inbox.c.id)
         return sorted((LeftMessage(*row) for row in found), key=lambda one: one.inbox_id)
 
-    async def parts(self) -> list[LeftPart]:
+    async def parts(self, slices: Collection[str] | None = None) -> list[LeftPart]:
         """All parts that are not as they should be, chat by chat in their order."""
-        return [LeftPart(*row) for row in await self._each("parts", _PARTS, _PART_KEYS, _d.id)]
+        return [LeftPart(*row) for row in await self._each("parts", _of(slices, _PARTS), _PART_KEYS, _d.id)]
 
     async def _each(
         self, what: str, query: Select[*tuple[Any, ...]], keys: Select[*tuple[Any, ...]], by: ColumnElement[Any]
@@ -206,8 +211,12 @@ class LeftBehind(StoreReading):
         return frozenset(nodes) - {int(row[0]) for row in died}
 
 
+def _of(slices: Collection[str] | None, query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    return query if slices is None else query.where(slice_in(t.sessions.c.key, slices))
+
+
 _SESSIONS = (
-    select(t.sessions.c.session, t.sessions.c.owner, t.sessions.c.epoch)
+    select(t.sessions.c.session, t.sessions.c.owner, t.sessions.c.epoch, t.sessions.c.key)
     .where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
     .order_by(t.sessions.c.session)
     .with_for_update(key_share=True, skip_locked=True, of=t.sessions)
@@ -281,17 +290,19 @@ def charge(conn: Connection, charges: Charges) -> None:
 
 
 def _own(conn: Connection, who: Who, sessions: Collection[str]) -> dict[str, int]:
-    """Take the sessions whose owner is dead, or that have none; the epochs of all that are this node's then."""
+    """Take the sessions whose owner is dead, or that have none, or whose slice is this node's; the epochs of all that are this node's then."""
     found = [row for some in padded(sorted(sessions)) for row in conn.execute(_SESSIONS, {"keys": some}).all()]
     held = budgets.holders(conn)
-    others = ({int(owner) for _, owner, _ in found if owner is not None} | held) - {who.node}
+    others = ({int(owner) for _, owner, _, _ in found if owner is not None} | held) - {who.node}
     dead = who.dead(conn, others) if others else frozenset[int]()
+    may = rights(conn, who, [key for _, owner, _, key in found if owner != who.node])
     epochs: dict[str, int] = {}
     changes: dict[str, dict[str, object]] = {}
-    for session, owner, epoch in found:
+    for session, owner, epoch, key in found:
+        right = may.get(key, ANYBODY)
         if owner == who.node:
             epochs[session] = epoch
-        elif owner is None or owner in dead:
+        elif right.ours or (right.other is None and (owner is None or owner in dead)):
             epochs[session] = epoch + 1
             changes[session] = {"which": session, "new_owner": who.node, "new_epoch": epoch + 1}
     if changes:

@@ -191,6 +191,8 @@ def _adapter(one: Mapping[str, Json]) -> Finding:
         return (
             ok(f"{platform}.running", what) if not words else warning(f"{platform}.running", what, "outspoken status")
         )
+    if state == "elsewhere":
+        return ok(f"{platform}.running", f"Another gateway of this database has the connection of {name}.")
     if state == "starting":
         return note(f"{platform}.running", what, "Wait a moment and look again: outspoken status")
     fix = "It tries again by itself; after a change of the configuration, restart it. Findings on the platform itself say more."

@@ -1,0 +1,1 @@
+"""Which node works on what, where several serve one database."""

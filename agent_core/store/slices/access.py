@@ -1,0 +1,78 @@
+"""What can be asked of slices, and how they change hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from sqlalchemy import Connection, bindparam, update
+
+from agent_core.store import tables as t
+from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.node import Writing
+from agent_core.store.slices.rows import Division, SliceRow
+from agent_core.store.slices.sql import OWNERS, PEERS, peer
+
+Divide = Callable[[Division], Mapping[str, int]]
+"""Decides which slices get which owner now."""
+_MOVED = (
+    update(t.slices)
+    .where(t.slices.c.slice == bindparam("which"))
+    .values(owner=bindparam("new_owner"), epoch=t.slices.c.epoch + 1)
+)
+
+
+class SliceReads(StoreReading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def division(self) -> Division:
+        """Who is there, and who works on what. On PostgreSQL alone."""
+        peers, owners = await self._asks.all(PEERS), await self._asks.all(OWNERS)
+        return Division(tuple(peer(tuple(row)) for row in peers), {str(name): owner for name, owner in owners})
+
+
+class Slices(SliceReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def divide(self, names: Collection[str], decide: Divide) -> Division:
+        """Promises: there are slices with these names, and what `decide` says of them as they are is so. One node does it at a time.
+
+        Raises LeaseLost.
+        """
+        self._node.must_live()
+
+        def body(conn: Connection) -> Division:
+            there = {str(name) for name in conn.execute(OWNERS.with_for_update()).scalars()}
+            if new := sorted(set(names) - there):
+                from sqlalchemy.dialects import postgresql
+
+                rows = [t.SLICE.values(SliceRow(name)) for name in new]
+                conn.execute(postgresql.insert(t.slices).on_conflict_do_nothing(), rows)
+            found = conn.execute(OWNERS.with_for_update()).all()
+            division = Division(
+                tuple(peer(tuple(row)) for row in conn.execute(PEERS).all()),
+                {str(name): owner for name, owner in found},
+            )
+            moved = self._free(conn, division, decide(division))
+            if moved:
+                conn.execute(_MOVED, [{"which": name, "new_owner": owner} for name, owner in sorted(moved.items())])
+            return Division(division.peers, {**division.owners, **moved})
+
+        return await self._writer.alone(body)
+
+    def _free(self, conn: Connection, division: Division, moved: Mapping[str, int]) -> Mapping[str, int]:
+        """Of what is to move, what may: of another node's only what that one has left for good, so that it knows if it comes back."""
+        who = self._node.who
+        others = {owner for name in moved if (owner := division.owners[name]) not in (None, who.node)}
+        dead = who.dead(conn, others) if others else frozenset[int]()
+        return {name: to for name, to in moved.items() if division.owners[name] in (None, who.node, *dead)}
+
+    async def take_part(self, address: str) -> None:
+        """Promises: the other nodes know that this one takes part, and where it serves; with no address, that it takes nothing more.
+
+        Raises LeaseLost.
+        """
+        self._node.must_live()
+        node = self._node.who.node
+        await self._writer.alone(
+            lambda conn: conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(address=address))
+        )

@@ -1,0 +1,88 @@
+"""Words from node to node, by way of the database: that there is something new in a slice.
+
+They go over a connection of their own, many at once, after what they are about is committed: sent within the journal's transactions they would
+cost these four times as much. A word may be lost with its connection; whoever listens looks by itself now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from sqlalchemy import ARRAY, Text, bindparam, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from agent_core.bell import Bell
+from agent_core.store.database.lines import postgres_engine
+from agent_core.store.database.place import PostgresPlace
+from agent_core.store.database.trouble import in_words
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+log = structlog.get_logger("storage")
+
+CHANNEL = "outspoken"
+LOOK_SECONDS = 5.0
+"""How often it is looked whether the connection still is one."""
+ANSWER_SECONDS = 4.0
+AGAIN_SECONDS = 1.0
+MOST_WAITING = 1_000
+"""Words that wait for a connection; what is more is not sent, and found by looking."""
+_SEND = text("SELECT pg_notify(:channel, word) FROM unnest(:words) AS word").bindparams(
+    bindparam("channel", CHANNEL), bindparam("words", type_=ARRAY(Text))
+)
+
+
+class NodeCalls:
+    """`run` it in a task; `call` from anywhere."""
+
+    def __init__(self, place: PostgresPlace, heard: Callable[[str], None]) -> None:
+        """`heard` is told each word of another node."""
+        self._place = place
+        self._heard = heard
+        self._words: dict[str, None] = {}
+        self._bell = Bell()
+
+    def call(self, word: str) -> None:
+        """Have all others hear it."""
+        if len(self._words) < MOST_WAITING:
+            self._words[word] = None
+            self._bell.ring()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        engine = postgres_engine(self._place, name="calls", autocommit=True, settings={})
+        try:
+            while True:
+                try:
+                    async with engine.connect() as conn:
+                        await self._serve(conn)
+                except (SQLAlchemyError, OSError, TimeoutError) as error:
+                    log.warning("storage.calls_lost", database=self._place.shown, error=in_words(error))
+                await asyncio.sleep(AGAIN_SECONDS)
+        finally:
+            self._bell.close()
+            await engine.dispose()
+
+    async def _serve(self, conn: AsyncConnection) -> None:
+        raw: Any = (await conn.get_raw_connection()).driver_connection
+        mine = raw.get_server_pid()
+
+        def told(_conn: object, process: int, _channel: str, word: str) -> None:
+            if process != mine:
+                self._heard(word)
+
+        await raw.add_listener(CHANNEL, told)
+        while True:
+            words = [*self._words]
+            async with asyncio.timeout(ANSWER_SECONDS):
+                if words:
+                    await conn.execute(_SEND, {"words": words})
+                else:
+                    await conn.exec_driver_sql("SELECT 1")
+            for word in words:
+                self._words.pop(word, None)
+            await self._bell.wait(LOOK_SECONDS)

@@ -1,0 +1,95 @@
+"""What several nodes of one database divide among themselves: chats in slices, each account's connection, and what is done once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import md5
+
+from agent_core.records import dataclass
+from agent_core.store.sessions.rows import ONCE
+
+CHAT_SLICES = 64
+HOUSE = "house"
+"""What must be done once: schedules, upkeep, alerts."""
+ACCOUNT = "account/"
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRow:
+    """One of them."""
+
+    slice: str
+    owner: int | None = None
+    """The node that works on it; None if nobody does."""
+    epoch: int = 0
+    """Grows with each change of hands."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerNode:
+    """A node that lives."""
+
+    node: int
+    address: str
+    """Where it serves; empty if it takes no part (any more): it ends, or is a command."""
+    version: str = ""
+    started_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Who is there, and who works on what."""
+
+    peers: tuple[PeerNode, ...]
+    owners: Mapping[str, int | None]
+
+    @property
+    def living(self) -> frozenset[int]:
+        return frozenset(one.node for one in self.peers)
+
+    @property
+    def taking_part(self) -> frozenset[int]:
+        """Those that slices can be given to."""
+        return frozenset(one.node for one in self.peers if one.address)
+
+    def held_by(self, node: int) -> frozenset[str]:
+        """What a node works on."""
+        return frozenset(name for name, owner in self.owners.items() if owner == node)
+
+
+@lru_cache(4096)
+def slice_of(key: str) -> str:
+    """The slice of a conversation, by its key, or of a chat: all conversations of a chat are in one, so that what is said in it keeps its order."""
+    chat = "/".join(key.split("/", 3)[:3])
+    number = md5(chat.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()[0] % CHAT_SLICES
+    return f"chats/{number:02}"
+
+
+def account_slice(account: str) -> str:
+    """The connection of an account (``platform/bot``)."""
+    return f"{ACCOUNT}{account}"
+
+
+def chat_slices() -> tuple[str, ...]:
+    """All that chats are in."""
+    return tuple(f"chats/{number:02}" for number in range(CHAT_SLICES))
+
+
+def single(key: str) -> bool:
+    """The conversation of a single request: in no chat, so that whoever accepted it runs it while it lives."""
+    return key.startswith(ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Who may take a conversation, by its slice."""
+
+    ours: bool = False
+    """We may, whoever has had it."""
+    other: int | None = None
+    """This node, which lives, and nobody else."""
+
+
+ANYBODY = Right()
+"""Who has it has it while it lives; then whoever comes first."""

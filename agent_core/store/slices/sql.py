@@ -1,0 +1,56 @@
+"""The slices as transactions see them. Only PostgreSQL has any: a SQLite file has one node, which works on everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Column, ColumnElement, Connection, Text, cast, func, literal, select
+
+from agent_core.store import tables as t
+from agent_core.store.database.ownership import LIVES, Who
+from agent_core.store.slices.rows import ANYBODY, CHAT_SLICES, PeerNode, Right, single, slice_of
+
+
+def divided(conn: Connection) -> bool:
+    """Whether there are slices at all."""
+    return conn.dialect.name == "postgresql"
+
+
+def slice_in(key: Column[str], names: Iterable[str]) -> ColumnElement[bool]:
+    """A condition on a key: its conversation is in one of these slices (see `slice_of`). On PostgreSQL alone."""
+    chat = func.concat_ws("/", *(func.split_part(key, "/", place) for place in (1, 2, 3)))
+    first = func.get_byte(func.decode(func.md5(func.convert_to(chat, "UTF8")), "hex"), 0)
+    number = func.lpad(cast(func.mod(first, CHAT_SLICES), Text), 2, "0")
+    return literal("chats/", Text).concat(number).in_(sorted(names))
+
+
+PEERS = (
+    select(t.nodes.c.node, t.nodes.c.address, t.nodes.c.version, t.nodes.c.started_at)
+    .where(t.nodes.c.ended_at.is_(None), LIVES)
+    .order_by(t.nodes.c.node)
+)
+"""The nodes that live."""
+OWNERS = select(t.slices.c.slice, t.slices.c.owner).order_by(t.slices.c.slice)
+
+
+def peer(row: tuple[int, str, str, int]) -> PeerNode:
+    """A row of `PEERS`."""
+    return PeerNode(int(row[0]), str(row[1]), str(row[2]), int(row[3]))
+
+
+def rights(conn: Connection, who: Who, keys: Iterable[str]) -> Mapping[str, Right]:
+    """Who may take the conversations with these keys, as of this transaction."""
+    wanted = {key: slice_of(key) for key in keys if not single(key)}
+    if not wanted or not divided(conn):
+        return {}
+    found = conn.execute(OWNERS.where(t.slices.c.slice.in_(sorted(set(wanted.values())))))
+    owners = {str(name): owner for name, owner in found.all() if owner is not None}
+    others = {owner for owner in owners.values() if owner != who.node}
+    dead = who.dead(conn, others) if others else frozenset[int]()
+    return {key: _right(owners.get(name), who.node, dead) for key, name in wanted.items()}
+
+
+def _right(owner: int | None, node: int, dead: frozenset[int]) -> Right:
+    if owner == node:
+        return Right(ours=True)
+    return ANYBODY if owner is None or owner in dead else Right(other=owner)

@@ -1,0 +1,137 @@
+"""The task that divides: it looks again and again who is there, takes what nobody alive has, and gives away what is too much.
+
+Laws. A slice is given away when nothing is done in it: what was begun here is not cut off, and what comes meanwhile is stored and left to the next.
+What is taken is looked through at once. Told to stop, a gateway gives away first what is idle, in one transaction, and the rest as it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+
+import structlog
+
+from agent_core.bell import Bell
+from agent_core.store.slices.rows import HOUSE, Division, chat_slices
+from agent_core.store.store import LeaseLost, StorageUnavailable, Store
+from gateway.sharing.portion import Portion
+from gateway.sharing.shares import CHATS, divided
+
+log = structlog.get_logger("gateway")
+
+LOOK_SECONDS = 0.5
+TROUBLE_SECONDS = 1.0
+"""So long after a look that the database did not answer."""
+
+
+class Dividing:
+    """`begin` it before anything is looked through, then have `run` in a task; `leave` at the end."""
+
+    def __init__(
+        self,
+        portion: Portion,
+        store: Store,
+        address: str,
+        accounts: Iterable[str],
+        busy: Callable[[], Collection[str]],
+        gained: Callable[[], None],
+        given: Callable[[frozenset[str]], None],
+        tell: Callable[[], None],
+    ) -> None:
+        """`busy` names the slices in which something is done; `gained` is called when there are more, `given` with those that are about to go;
+        `tell` has the others look who has what."""
+        self._portion = portion
+        self._store = store
+        self._address = address
+        self._names = (*chat_slices(), HOUSE, *accounts)
+        self._busy, self._gained, self._given, self._tell = busy, gained, given, tell
+        self._leaving = self._everything = False
+        self._one = asyncio.Lock()
+        self.bell = Bell()
+
+    async def begin(self) -> None:
+        """Take part, and take what is free."""
+        await self._store.slices.take_part(self._address)
+        async with self._one:
+            await self._divide()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                seconds = LOOK_SECONDS
+                try:
+                    await self._look()
+                except (StorageUnavailable, LeaseLost) as error:
+                    log.warning("slices.not_looked", error=str(error))
+                    seconds = TROUBLE_SECONDS
+                except Exception:
+                    log.exception("slices.failed")
+                    seconds = TROUBLE_SECONDS
+                await self.bell.wait(seconds)
+        finally:
+            self.bell.close()
+
+    async def leave(self, *, everything: bool = False) -> None:
+        """Take nothing more, and give away what is idle, or `everything`. To be called again while something ends."""
+        if self._store.ownership.lost.is_set():
+            return
+        self._everything = everything
+        try:
+            if not self._leaving:
+                self._leaving = True
+                await self._store.slices.take_part("")
+            await self._look()
+        except (StorageUnavailable, LeaseLost) as error:
+            log.warning("slices.not_given", error=str(error))
+
+    async def _look(self) -> None:
+        async with self._one:
+            seen = await self._store.slices.division()
+            self._see(seen)
+            if divided(self._store.node, seen, leaving=self._leaving, busy=self._kept()):
+                await self._divide()
+
+    async def _divide(self) -> None:
+        """In two steps: what goes is let go of here first, so that nothing new is begun in it."""
+        me, held = self._store.node, self._portion.held
+        seen = await self._store.slices.division()
+        planned = divided(me, seen, leaving=self._leaving, busy=self._kept())
+        going = frozenset(name for name, to in planned.items() if name in held and to != me)
+        if going:
+            self._given(going)
+            self._portion.change(held - going)
+            await self._portion.quiet(going)
+        try:
+            now = await self._store.slices.divide(self._names, lambda there: self._decided(there, going))
+        except BaseException:
+            self._portion.change(held)  # it is still ours, if anything is
+            raise
+        self._see(now, before=held)
+        if going:
+            self._tell()
+
+    def _kept(self) -> Collection[str]:
+        """What is not given away."""
+        return () if self._everything else self._busy()
+
+    def _decided(self, there: Division, going: frozenset[str]) -> dict[str, int]:
+        """What is given is what was let go of, and nothing else."""
+        me, held = self._store.node, there.held_by(self._store.node)
+        moved = divided(me, there, leaving=self._leaving, busy=held - going)
+        return {name: to for name, to in moved.items() if name not in held or name in going}
+
+    def _see(self, seen: Division, before: frozenset[str] | None = None) -> None:
+        before = self._portion.held if before is None else before
+        now = seen.held_by(self._store.node)
+        self._portion.peers = tuple(one for one in seen.peers if one.address)
+        self._portion.owners = seen.owners
+        self._portion.change(now)
+        if more := now - before:
+            chats = sum(name.startswith(CHATS) for name in more)
+            others = sorted(name for name in more if not name.startswith(CHATS))
+            log.info("slices.taken", chats=chats, others=others, gateways=len(self._portion.peers))
+            self._gained()
+        if less := before - now:
+            chats = sum(name.startswith(CHATS) for name in less)
+            log.info("slices.given", chats=chats, others=sorted(n for n in less if not n.startswith(CHATS)))

@@ -1,0 +1,151 @@
+"""Puts together what makes a gateway one of several. Loaded by those alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import structlog
+
+from agent_core.bell import Bell
+from agent_core.beside import beside
+from agent_core.ports import Ids
+from agent_core.records import dataclass
+from agent_core.signals import Signal, Signals, TurnClosed
+from agent_core.store.database.place import PostgresPlace
+from agent_core.store.slices.calls import NodeCalls
+from agent_core.store.slices.rows import account_slice, single, slice_of
+from agent_core.store.store import StorageUnavailable, Store
+from gateway.chats.platforms import Platforms
+from gateway.later.tasks import Tasks
+from gateway.people.members import Members
+from gateway.recovery.keeper import Keeper
+from gateway.sessions.hub import Hub
+from gateway.several.collecting import Collecting
+from gateway.several.dividing import Dividing
+from gateway.several.far import CONTROL, FarControl, carry_out
+from gateway.sharing.portion import PEOPLE, Portion
+
+log = structlog.get_logger("gateway")
+
+LOOK = "look"
+"""Word: somebody has given slices away."""
+SESSION = "session"
+"""Word: a turn of this conversation is over."""
+PEOPLE_SECONDS, PAUSE_SECONDS = 15.0, 0.2
+LEAVE_SECONDS = 0.05
+"""How often a gateway that ends looks what it can give away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The parts of it."""
+
+    portion: Portion
+    dividing: Dividing
+    hub: Hub
+
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """End as one of several: what is idle goes to the others at once, the rest as it ends."""
+        await self.dividing.leave()
+        ending = asyncio.create_task(self.hub.drain(seconds, hurry), name="drain")
+        try:
+            while not ending.done():
+                await asyncio.wait({ending}, timeout=LEAVE_SECONDS)
+                await self.dividing.leave()
+        finally:
+            await ending
+
+
+async def _learnt(members: Members, bell: Bell) -> None:
+    """Know whom others have let in or shut out: soon after they say so, and now and then in any case. Until cancelled."""
+    try:
+        while True:
+            await bell.wait(PEOPLE_SECONDS)
+            try:
+                await members.learn()
+            except StorageUnavailable as error:
+                log.warning("slices.people_not_read", error=str(error))
+            await asyncio.sleep(PAUSE_SECONDS)
+    finally:
+        bell.close()
+
+
+def _busy(hub: Hub, chats: Platforms) -> set[str]:
+    """The slices in which something is done."""
+    queues = (
+        one for one in hub.queues if one.running or one.waiting or one.task or one.blocked or one.accepting.locked()
+    )
+    keys = (*(one.key for one in queues), *chats.commands.busy())
+    surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy())
+    return {*surfaces, *(slice_of(key) for key in keys if not single(key))}
+
+
+@asynccontextmanager
+async def together(
+    portion: Portion,
+    place: PostgresPlace,
+    address: str,
+    store: Store,
+    hub: Hub,
+    chats: Platforms,
+    keeper: Keeper,
+    tasks: Tasks,
+    signals: Signals,
+    ids: Ids,
+) -> AsyncGenerator[Together]:
+    """This gateway takes part for the block."""
+    collecting = Collecting(portion, store, hub.accepting, chats.commands, chats.messages, keeper.look_at_once, Bell())
+
+    people = Bell()
+    far = FarControl(hub.accepting, store.writing.clock, ids, {})
+
+    def heard(word: str) -> None:
+        kind, _, rest = word.partition(":")
+        if word in portion.held:
+            collecting.bell.ring()
+        elif word == LOOK:
+            dividing.bell.ring()
+        elif kind == CONTROL:
+            far.heard(rest)
+        elif kind == SESSION:
+            hub.queues.ring(rest)
+        elif word == PEOPLE:
+            people.ring()
+
+    def told(signal: Signal) -> None:
+        if isinstance(signal, TurnClosed):
+            calls.call(f"{SESSION}:{signal.session}")
+
+    calls = NodeCalls(place, heard)
+    signals.listen(told, TurnClosed)
+    portion.tell, portion.far = calls.call, far
+    portion.asked = partial(carry_out, hub.stopping, hub.accepting, calls.call)
+
+    def gained() -> None:
+        keeper.look_at_once()
+        collecting.bell.ring()
+        tasks.look()
+
+    def given(going: frozenset[str]) -> None:
+        for queue in hub.queues:
+            if not single(queue.key) and slice_of(queue.key) in going:
+                hub.queues.disown(queue)
+        hub.queues.pasts.clear()
+
+    accounts = [account_slice(one.adapter.name) for one in chats.supervisors]
+    dividing = Dividing(
+        portion, store, address, accounts, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)
+    )
+    await dividing.begin()
+    learning = _learnt(chats.members, people)
+    async with (
+        beside(calls.run(), "calls"),
+        beside(collecting.run(), "collecting"),
+        beside(dividing.run(), "dividing"),
+        beside(learning, "people"),
+    ):
+        yield Together(portion, dividing, hub)
+        await dividing.leave(everything=True)

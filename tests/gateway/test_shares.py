@@ -1,0 +1,118 @@
+"""Who works on what: the laws of `gateway.sharing.shares`, with nodes that come, go and die in any order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.store.slices.rows import HOUSE, Division, PeerNode, account_slice, chat_slices, single, slice_of
+from gateway.sharing.shares import CHATS, divided
+
+NAMES = (*chat_slices(), HOUSE, account_slice("telegram/1"), account_slice("discord/2"))
+
+
+class World:
+    """Nodes that look one after the other."""
+
+    def __init__(self) -> None:
+        self.owners: dict[str, int | None] = dict.fromkeys(NAMES)
+        self.nodes: dict[int, bool] = {}
+        """Those that live; whether they leave."""
+        self.numbers = 0
+
+    def seen(self) -> Division:
+        peers = tuple(PeerNode(node, "" if leaving else "here") for node, leaving in self.nodes.items())
+        return Division(peers, dict(self.owners))
+
+    def look(self, node: int, busy: frozenset[str] = frozenset()) -> int:
+        before = self.seen()
+        moved = divided(node, before, leaving=self.nodes[node], busy=busy)
+        for name, owner in moved.items():
+            held = before.owners[name]
+            assert held == node or held not in before.living, "nothing is taken from who lives"
+            assert owner in before.taking_part
+            assert not (held == node and name in busy)
+        self.owners |= moved
+        return len(moved)
+
+    def all_look(self) -> int:
+        return sum(self.look(node) for node in list(self.nodes))
+
+    def join(self) -> None:
+        self.numbers += 1
+        self.nodes[self.numbers] = False
+
+
+@given(st.lists(st.tuples(st.sampled_from(["join", "die", "leave", "look"]), st.integers(0, 9)), max_size=40))
+def test_every_slice_comes_to_a_living_node_evenly_and_stays(steps: list[tuple[str, int]]) -> None:
+    world = World()
+    world.join()
+    for what, which in steps:
+        living = sorted(world.nodes)
+        node = living[which % len(living)] if living else 0
+        match what:
+            case "join":
+                world.join()
+            case "die" if living:
+                del world.nodes[node]
+            case "leave" if living:
+                world.nodes[node] = True
+            case "look" if living:
+                world.look(node)
+            case _:
+                pass
+    if not any(not leaving for leaving in world.nodes.values()):
+        world.join()
+    for _ in range(len(world.nodes) + 3):
+        world.all_look()
+    staying = {node for node, leaving in world.nodes.items() if not leaving}
+    assert set(world.owners.values()) <= staying
+    counts = Counter(owner for name, owner in world.owners.items() if name.startswith(CHATS))
+    each = [counts[node] for node in staying]
+    assert max(each) - min(each) <= 1
+    assert world.all_look() == 0, "nothing moves any more"
+
+
+@given(st.sets(st.sampled_from(NAMES)))
+def test_what_is_busy_stays(busy: set[str]) -> None:
+    world = World()
+    world.join()
+    world.look(1)
+    assert set(world.owners.values()) == {1}
+    world.join()
+    world.look(1, frozenset(busy))
+    assert all(world.owners[name] == 1 for name in busy)
+    given_away = [name for name, owner in world.owners.items() if owner == 2]
+    assert len(given_away) == min(32, sum(name.startswith(CHATS) and name not in busy for name in NAMES))
+
+
+def test_a_node_that_leaves_gives_all_in_one_step() -> None:
+    world = World()
+    for _ in range(3):
+        world.join()
+        for _ in range(4):
+            world.all_look()
+    world.nodes[1] = True
+    world.look(1)
+    counts = Counter(world.owners.values())
+    assert 1 not in counts
+    assert abs(counts[2] - counts[3]) <= 4
+    world.all_look()
+    assert 1 not in world.owners.values()
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
+def test_all_conversations_of_a_chat_are_in_one_slice(account: str, chat: str, thread: str, person: str) -> None:
+    def plain(text: str) -> str:
+        return text.replace("/", "%2F")
+
+    base = f"telegram/{plain(account)}/{plain(chat)}"
+    assert slice_of(f"{base}/{plain(thread)}/{plain(person)}") == slice_of(f"{base}//") == slice_of(base)
+    assert slice_of(base) in chat_slices()
+
+
+def test_single_requests_are_in_no_chat() -> None:
+    assert single("api/once/abc//")
+    assert not single("api/key/abc//")

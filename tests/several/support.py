@@ -1,0 +1,155 @@
+"""Gateways of one database, each a process with a home of its own, and the chats in which they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from tests.chats.discord_harness import discord_harness
+from tests.chats.harness import START_SECONDS, Harness, environment, first_line
+from tests.chats.slack_harness import slack_harness
+from tests.chats.telegram_harness import telegram_harness
+from tests.forked import Forked, start
+from tests.serving import QUICK
+
+HARNESSES = {"telegram": telegram_harness, "discord": discord_harness, "slack": slack_harness}
+OPERATOR = "operators-key-of-this-test"
+
+
+@dataclass
+class Node:
+    """One gateway."""
+
+    name: str
+    inner: Forked
+    log: Path
+    url: str = ""
+
+    def signal(self, number: signal.Signals) -> None:
+        self.inner.send_signal(number)
+
+    async def ended(self) -> int:
+        return await asyncio.to_thread(self.inner.wait, 30)
+
+
+@dataclass
+class Cluster:
+    """All of them."""
+
+    harness: Harness
+    database: str
+    folder: Path
+    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+
+    async def begin(self, name: str, **more: str) -> Node:
+        """A gateway that serves."""
+        kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        own = {
+            "OUTSPOKEN_HOME": str(home),
+            "OUTSPOKEN_LOG__FORMAT": "json",
+            "OUTSPOKEN_STORAGE__URL": self.database,
+            "OUTSPOKEN_STORAGE__SEVERAL": "true",
+            "OUTSPOKEN_SERVER__OPERATOR_KEY": OPERATOR,
+            "OUTSPOKEN_TOOLS__WORKSPACE": str(self.folder / "workspaces"),
+        }
+        env = {**kept, **QUICK, **environment(self.harness), **own, **more}
+        log, out = home / "log", home / f"out-{time.monotonic_ns()}"
+        node = Node(name, start(["run"], env, out=out, err=log), log)
+        self.nodes[name] = node
+        try:
+            line = await asyncio.to_thread(first_line, node.inner, out, START_SECONDS)
+        except BaseException:
+            print(log.read_text()[-4000:])
+            raise
+        node.url = line.rsplit(" ", 1)[-1].strip()
+        return node
+
+    async def ask(self, query: str) -> list[Any]:
+        """What the database answers."""
+        engine = create_async_engine(
+            self.database.replace("postgresql:", "postgresql+asyncpg:"), isolation_level="AUTOCOMMIT"
+        )
+        try:
+            async with engine.connect() as conn:
+                return [tuple(row) for row in (await conn.exec_driver_sql(query)).all()]
+        finally:
+            await engine.dispose()
+
+    async def even(self, nodes: int) -> None:
+        """As soon as so many share evenly."""
+        async with asyncio.timeout(20):
+            while True:
+                rows = await self.ask("SELECT owner, count(*) FROM slices WHERE slice LIKE 'chats/%' GROUP BY owner")
+                counts = [int(count) for owner, count in rows if owner is not None]
+                if len(counts) == nodes and sum(counts) == 64 and max(counts) - min(counts) <= 1:
+                    return
+                await asyncio.sleep(0.1)
+
+    def sound(self) -> None:
+        """None of them met a mistake of ours."""
+        for node in self.nodes.values():
+            said = node.log.read_text()
+            assert "Traceback" not in said, said[said.index("Traceback") - 500 :][:4000]
+
+
+@asynccontextmanager
+async def cluster(folder: Path, platform: str, database: str) -> AsyncGenerator[Cluster]:
+    """No gateway yet; all that were begun are killed at the end."""
+    async with HARNESSES[platform](folder) as harness:
+        one = Cluster(harness, database, folder)
+        try:
+            yield one
+        finally:
+            for node in one.nodes.values():
+                await asyncio.to_thread(node.inner.kill)
+
+
+class Talks:
+    """People who each write in a chat of their own, and what they are answered."""
+
+    def __init__(self, harness: Harness, count: int) -> None:
+        self.harness = harness
+        self.people = [harness.person(f"P{number}") for number in range(count)]
+        self.places = [harness.private(person) for person in self.people]
+        self.said: list[list[str]] = [[] for _ in self.people]
+        self.number = 0
+
+    def say(self, which: int, words: str = "say answer") -> None:
+        self.number += 1
+        self.said[which].append(str(self.number))
+        self.harness.say(self.places[which], self.people[which], f"{words} #{self.number}")
+
+    def say_everywhere(self) -> None:
+        for which in range(len(self.people)):
+            self.say(which)
+
+    def answers(self, which: int) -> list[str]:
+        shown = [one.text for one in self.harness.seen(self.places[which]) if one.mine and "#" in one.text]
+        return [text.rsplit("#", 1)[1].split()[0] for text in shown]
+
+    def missing(self) -> list[str]:
+        return [n for which, said in enumerate(self.said) for n in said if n not in self.answers(which)]
+
+    async def all_answered(self, seconds: float = 30) -> float:
+        """How long that took."""
+        began = time.monotonic()
+        while self.missing():
+            assert time.monotonic() - began < seconds, f"not answered: {self.missing()}"
+            await asyncio.sleep(0.05)
+        return time.monotonic() - began
+
+    def judge(self) -> None:
+        """Each was answered once, in order."""
+        for which, said in enumerate(self.said):
+            assert self.answers(which) == said, (which, said, self.answers(which))

@@ -1,0 +1,140 @@
+"""Chats that several gateways share: each message is answered once, whoever took it; who dies, stops or leaves is followed by the others."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.databases import new_database
+from tests.several.support import HARNESSES, Talks, cluster
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+async def database(postgres_server: str) -> str:
+    return await new_database(postgres_server, template="migrated")
+
+
+@pytest.mark.parametrize("platform", sorted(HARNESSES))
+async def test_two_share_the_chats_and_each_message_is_answered_once(
+    platform: str, database: str, tmp_path: Path
+) -> None:
+    async with cluster(tmp_path, platform, database) as all_:
+        await all_.begin("first")
+        await all_.harness.ready()
+        talks = Talks(all_.harness, 12)
+        talks.say_everywhere()
+        await talks.all_answered()
+        await all_.begin("second")
+        await all_.even(2)
+        for _ in range(3):
+            talks.say_everywhere()
+            await talks.all_answered()
+        talks.judge()
+        owners = await all_.ask(
+            "SELECT DISTINCT s.owner FROM turns t JOIN sessions s USING (session) WHERE t.state = 'closed'"
+        )
+        assert len(owners) == 2, "both run turns"
+        await asyncio.sleep(0.5)
+        talks.judge()
+        all_.sound()
+
+
+GONE = [
+    ("telegram", signal.SIGKILL),
+    ("discord", signal.SIGKILL),
+    ("slack", signal.SIGKILL),
+    ("telegram", signal.SIGSTOP),
+]
+
+
+@pytest.mark.parametrize(("platform", "how"), GONE)
+async def test_what_is_gone_is_followed_by_the_other(
+    platform: str, how: signal.Signals, database: str, tmp_path: Path
+) -> None:
+    async with cluster(tmp_path, platform, database) as all_:
+        first = await all_.begin("first")
+        second = await all_.begin("second")
+        await all_.even(2)
+        await all_.harness.ready()
+        talks = Talks(all_.harness, 12)
+        talks.say_everywhere()
+        await talks.all_answered()
+        for which in range(len(talks.people)):
+            talks.say(which, "slow one two three four five six seven answer")
+        await asyncio.sleep(0.5)
+        gone = time.monotonic()
+        first.signal(how)
+        await all_.even(1)
+        took = time.monotonic() - gone
+        talks.say_everywhere()
+        await talks.all_answered(60)
+        print(f"all slices {took:.2f} s after {how.name}, all answered after {time.monotonic() - gone:.2f} s")
+        talks.judge()
+        assert took < (3 if how is signal.SIGKILL else 8)
+        if how is signal.SIGSTOP:
+            asked = len(all_.harness.model.requests)
+            first.signal(signal.SIGCONT)
+            await all_.even(2)  # it is there again, as another node, in the same process
+            assert first.inner.returncode is None
+            assert len(all_.harness.model.requests) == asked, "nothing is asked by who came too late"
+            talks.say_everywhere()
+            await talks.all_answered(60)
+            talks.judge()
+        assert second.inner.returncode is None
+        all_.sound()
+
+
+async def test_one_that_ends_hands_over_at_once(database: str, tmp_path: Path) -> None:
+    async with cluster(tmp_path, "telegram", database) as all_:
+        first = await all_.begin("first")
+        await all_.begin("second")
+        await all_.even(2)
+        talks = Talks(all_.harness, 8)
+        talks.say_everywhere()
+        await talks.all_answered()
+        for which in range(4):
+            talks.say(which, "slow one two three four five answer")
+        await asyncio.sleep(0.3)
+        told = time.monotonic()
+        first.signal(signal.SIGTERM)
+        while (await all_.ask("SELECT count(*) FROM slices WHERE owner = 1"))[0][0] > 8:
+            await asyncio.sleep(0.01)
+        print(f"what was idle was handed over {time.monotonic() - told:.3f} s after it was told to stop")
+        for which in range(4, 8):
+            talks.say(which)
+        await talks.all_answered()
+        assert await first.ended() == 0
+        await all_.even(1)
+        talks.say_everywhere()
+        await talks.all_answered()
+        talks.judge()
+        all_.sound()
+
+
+async def test_commands_reach_whoever_runs_the_conversation(database: str, tmp_path: Path) -> None:
+    async with cluster(tmp_path, "telegram", database) as all_:
+        await all_.begin("first")
+        await all_.begin("second")
+        await all_.even(2)
+        harness, people = all_.harness, 8
+        talks = Talks(harness, people)
+        for which in range(people):
+            harness.say(talks.places[which], talks.people[which], "hold on")
+        async with asyncio.timeout(20):
+            while len(harness.model.requests) < people:
+                await asyncio.sleep(0.05)
+        for which in range(people):
+            harness.say(talks.places[which], talks.people[which], "/stop")
+        async with asyncio.timeout(30):
+            while (await all_.ask("SELECT count(*) FROM turns WHERE exit = 'stopped'"))[0][0] < people:
+                await asyncio.sleep(0.05)
+        talks.say_everywhere()
+        await talks.all_answered()
+        talks.judge()
+        all_.sound()

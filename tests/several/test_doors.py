@@ -1,0 +1,172 @@
+"""The API and the web page at a gateway that does not run the conversation: served, and heeded by the one that does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from adapters.terminal.operator import status_lines
+from agent_core.store.slices.rows import slice_of
+from tests.databases import new_database
+from tests.several.support import OPERATOR, Cluster, Node, cluster
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+async def two(postgres_server: str, tmp_path: Path) -> AsyncGenerator[tuple[Cluster, Node, Node]]:
+    database = await new_database(postgres_server, template="migrated")
+    async with cluster(tmp_path, "telegram", database) as all_:
+        first, second = await all_.begin("first"), await all_.begin("second")
+        await all_.even(2)
+        yield all_, first, second
+
+
+async def named(all_: Cluster, owner: int, count: int, of: str = "api/key") -> list[str]:
+    """Names of conversations that this node runs."""
+    held = {name for (name,) in await all_.ask(f"SELECT slice FROM slices WHERE owner = {owner}")}
+    names = (f"talk-{number:04}" for number in range(10_000))
+    return [name for name in names if slice_of(f"{of}/{name}//") in held][:count]
+
+
+async def asked(node: Node, name: str, words: str, *, stream: bool = False, key: str = "") -> Any:
+    headers = {"X-Outspoken-Session": name} | ({"Idempotency-Key": key} if key else {})
+    body = {"model": "m1", "messages": [{"role": "user", "content": words}], "stream": stream}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"{node.url}/v1/chat/completions", json=body, headers=headers) as response,
+    ):
+        read = await response.text()
+        assert response.status == 200, read
+        return read if stream else json.loads(read)
+
+
+def said(stream: str) -> str:
+    chunks = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: {")]
+    return "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
+
+
+async def test_a_request_is_answered_wherever_it_comes(two: tuple[Cluster, Node, Node]) -> None:
+    all_, first, second = two
+    for owner in (1, 2):
+        for number, name in enumerate(await named(all_, owner, 3)):
+            for node in (first, second):
+                found = await asked(node, name, f"say hello #{number}")
+                assert f"hello #{number}" in found["choices"][0]["message"]["content"]
+                assert f"hello #{number}" in said(await asked(node, name, f"say hello #{number}", stream=True))
+    assert (await all_.ask("SELECT count(*) FROM turns WHERE state = 'open'"))[0][0] == 0
+    assert (await all_.ask("SELECT count(*) FROM turns"))[0][0] == 24
+    all_.sound()
+
+
+async def test_what_is_watched_elsewhere_is_followed_through_a_takeover(two: tuple[Cluster, Node, Node]) -> None:
+    all_, first, second = two
+    (name,) = await named(all_, 1, 1)
+    asking = asyncio.create_task(asked(second, name, "slow one two three four five six seven eight", stream=True))
+    while not all_.harness.model.requests:
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.3)
+    first.signal(signal.SIGKILL)
+    stream = await asking
+    assert said(stream).count("eight") == 1
+    assert "[DONE]" in stream
+    all_.sound()
+
+
+class Page:
+    """A page that is open at one gateway: what it was told, in order."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        self.path = f"{node.url}/api/sessions/{name}"
+        self.told: list[dict[str, Any]] = []
+        self.first = ""
+        self.number = 0
+
+    async def watch(self) -> None:
+        with suppress(aiohttp.ClientError):  # its gateway was killed
+            async with aiohttp.ClientSession(read_bufsize=2**20) as http, http.get(f"{self.path}/events") as response:
+                async for line in response.content:
+                    if line.startswith(b"event: "):
+                        self.first = self.first or line.decode().split()[1]
+                    if line.startswith(b"data: "):
+                        self.told += json.loads(line[6:])
+
+    @property
+    def seen(self) -> dict[str, dict[str, Any]]:
+        return {one["key"]: one for one in self.told}
+
+    async def until(self, words: str, seconds: float = 30) -> None:
+        async with asyncio.timeout(seconds):
+            while words not in json.dumps(list(self.seen.values()), ensure_ascii=False):
+                await asyncio.sleep(0.05)
+
+    async def say(self, text: str) -> None:
+        self.number += 1
+        await self._post("messages", {"id": f"message-{self.number:04}", "text": text})
+
+    async def stop(self) -> dict[str, Any]:
+        return await self._post("stop", {})
+
+    async def _post(self, where: str, body: dict[str, Any]) -> dict[str, Any]:
+        async with aiohttp.ClientSession() as http, http.post(f"{self.path}/{where}", json=body) as response:
+            assert response.status < 300, await response.text()
+            return await response.json()
+
+
+async def test_a_page_is_served_where_its_conversation_is_not_run_and_follows_it(
+    two: tuple[Cluster, Node, Node],
+) -> None:
+    all_, first, second = two
+    (name,) = await named(all_, 1, 1, "web/page")
+    here, there = Page(first, name), Page(second, name)
+    async with asyncio.TaskGroup() as group:
+        watching = [group.create_task(page.watch()) for page in (here, there)]
+        await there.say("say something #1")
+        await asyncio.gather(here.until("something #1"), there.until("something #1"))
+        await there.say("hold something")
+        async with asyncio.timeout(20):
+            while len(all_.harness.model.requests) < 2:
+                await asyncio.sleep(0.05)
+        stopped = await there.stop()
+        assert stopped["stopped"] is True, stopped
+        await there.say("/memory")
+        await asyncio.gather(here.until("Nothing is remembered"), there.until("Nothing is remembered"))
+        await there.say("slow one two three four five six seven eight")
+        async with asyncio.timeout(20):
+            while len(all_.harness.model.requests) < 3:
+                await asyncio.sleep(0.05)
+        first.signal(signal.SIGKILL)
+        await all_.even(1)
+        await there.say("say goodbye #2")
+        async with asyncio.timeout(40):
+            while [one["state"] for one in there.seen.values()] != ["closed"] * 5:
+                await asyncio.sleep(0.05)
+        told = ["\n".join(bubble["text"] for bubble in one["bubbles"]) for one in there.seen.values()]
+        assert "eight" in told[3]
+        assert "goodbye #2" in told[4]
+        assert there.first == "snapshot"
+        for task in watching:
+            task.cancel()
+    all_.sound()
+
+
+async def test_status_at_any_of_them_names_all(two: tuple[Cluster, Node, Node]) -> None:
+    all_, first, second = two
+    for node in (first, second):
+        headers = {"Authorization": f"Bearer {OPERATOR}"}
+        async with aiohttp.ClientSession(headers=headers) as http, http.get(f"{node.url}/status") as response:
+            told = await response.json()
+        assert [(one["node"], one["chats"]) for one in told["nodes"]] == [(1, 32), (2, 32)]
+        assert [one["here"] for one in told["nodes"]] == [node is first, node is second]
+        assert max(name for one in told["nodes"] for name in one["has"]) == "house"
+        lines = status_lines(told)
+        assert sum(line.startswith("Gateway ") and "32/64 of the chats" in line for line in lines) == 2
+    all_.sound()

@@ -1,0 +1,139 @@
+"""Slices: who may claim a conversation, how they change hands, and that the database counts them as we do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from sqlalchemy import select
+
+from agent_core.store import tables as t
+from agent_core.store.database.ownership import Serves
+from agent_core.store.database.place import PostgresPlace, parse_place
+from agent_core.store.errors import AlreadyRunning, Fenced, OwnedElsewhere
+from agent_core.store.sessions.takeups import Charges
+from agent_core.store.slices.calls import NodeCalls
+from agent_core.store.slices.rows import CHAT_SLICES, Division, chat_slices, slice_of
+from agent_core.store.slices.sql import slice_in
+from agent_core.store.store import Store, open_store
+from tests.store.support import IDS, FakeClock, message, taken_over
+
+
+@asynccontextmanager
+async def nodes(url: str, count: int) -> AsyncGenerator[list[Store]]:
+    async with AsyncExitStack() as stack:
+        found: list[Store] = []
+        for number in range(count):
+            opened = open_store(url, clock=FakeClock(), ids=IDS, version="1", serves=Serves.SHARED)
+            found.append(await stack.enter_async_context(opened))
+            await found[-1].slices.take_part(f"http://{number}")
+        yield found
+
+
+def all_to(owner: int) -> Mapping[str, int]:
+    return dict.fromkeys(chat_slices(), owner)
+
+
+async def test_who_has_the_slice_may_take_the_conversation_and_nobody_else(postgres: str) -> None:
+    async with nodes(postgres, 2) as (first, second):
+        await first.slices.divide(chat_slices(), lambda _: all_to(first.node))
+        accepted = await second.inbox.accept(message("m1", "telegram/1/2//"), claims=False)
+        assert accepted.epoch == 0, "it is stored, and not run where it came"
+        with pytest.raises(OwnedElsewhere):
+            await second.sessions.claim(accepted.session)
+        epoch = await first.sessions.claim(accepted.session)
+        seen = await first.slices.divide(chat_slices(), lambda _: all_to(second.node))
+        assert seen.held_by(second.node) == set(chat_slices())
+        assert (await second.sessions.claim(accepted.session)) == epoch + 1, "it was given, though its owner lives"
+        with pytest.raises(OwnedElsewhere):
+            await first.sessions.claim(accepted.session)
+        with pytest.raises(Fenced):
+            await first.deliveries.put(accepted.session, epoch, ())
+
+
+async def test_what_is_left_is_told_by_slices_and_taken_up_by_who_has_them(postgres: str) -> None:
+    async with nodes(postgres, 2) as (first, second):
+        await first.slices.divide(chat_slices(), lambda _: all_to(first.node))
+        stored = [await first.inbox.accept(message(f"m{n}", f"telegram/1/{n}//")) for n in range(20)]
+        some = frozenset(chat_slices()[: CHAT_SLICES // 2])
+        others = frozenset(chat_slices()) - some
+        found = [await second.left.messages(slices=names) for names in (some, others)]
+        assert sorted(one.inbox_id for half in found for one in half) == [one.inbox_id for one in stored]
+        assert all(slice_of(one.key) in some for one in found[0])
+        assert await second.left.messages(slices=()) == []
+        await first.slices.divide((), lambda _: dict.fromkeys(some, second.node))
+        names = [one.session for half in found for one in half]
+        taken = await second.left.take_up(taken_over, names, Charges())
+        assert set(taken.epochs) == {one.session for one in found[0]}
+
+
+async def test_slices_change_hands_one_after_the_other(postgres: str) -> None:
+    async with nodes(postgres, 3) as stores:
+
+        def take(me: int, there: Division) -> dict[str, int]:
+            free = [name for name, owner in there.owners.items() if owner is None]
+            return dict.fromkeys(free[:30], me)
+
+        await asyncio.gather(
+            *(one.slices.divide(chat_slices(), lambda there, one=one: take(one.node, there)) for one in stores)
+        )
+        seen = await stores[0].slices.division()
+        assert sorted(len(seen.held_by(one.node)) for one in stores) == [4, 30, 30]
+        assert seen.taking_part == {one.node for one in stores}
+        await stores[0].slices.take_part("")
+        seen = await stores[1].slices.division()
+        assert stores[0].node in seen.living - seen.taking_part
+
+
+async def test_one_that_ends_lives_no_more(postgres: str) -> None:
+    async with nodes(postgres, 1) as (first,):
+        async with nodes(postgres, 1) as (second,):
+            assert (await first.slices.division()).living == {first.node, second.node}
+        assert (await first.slices.division()).living == {first.node}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_one_that_shares_and_one_that_does_not_refuse_each_other(
+    postgres: str, *, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_core.store.database.ownership.LEASE_SECONDS", 3.0)
+    kinds = [Serves.SHARED, Serves.ALONE] if shared else [Serves.ALONE, Serves.SHARED]
+    async with open_store(postgres, clock=FakeClock(), ids=IDS, version="1", serves=kinds[0]):
+        with pytest.raises(AlreadyRunning, match="several = true"):
+            async with open_store(postgres, clock=FakeClock(), ids=IDS, version="1", serves=kinds[1]):
+                pass
+
+
+async def test_the_database_counts_slices_as_we_do(postgres: str) -> None:
+    keys = ["telegram/1/2//", "api/key/ä€😀//me", "discord/9/8/7/6", "slack/T1/C%2F1/1.2/", "web/page/x//"]
+    keys += [f"telegram/1/{number}//" for number in range(100)]
+    async with nodes(postgres, 1) as (store,):
+        for number, key in enumerate(keys):
+            await store.inbox.accept(message(f"m{number}", key))
+        for name in chat_slices():
+            found = await store.asks.all(select(t.sessions.c.key).where(slice_in(t.sessions.c.key, [name])))
+            assert {row[0] for row in found} == {key for key in keys if slice_of(key) == name}
+
+
+async def test_words_reach_the_others(postgres: str) -> None:
+    place = parse_place(postgres)
+    assert isinstance(place, PostgresPlace)
+    heard: list[str] = []
+    mine: list[str] = []
+    here, there = NodeCalls(place, mine.append), NodeCalls(place, heard.append)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one.run()) for one in (here, there)]
+        while not heard:
+            here.call("probe")
+            await asyncio.sleep(0.05)
+        for number in range(5):
+            here.call(f"word {number}")
+            here.call(f"word {number}")
+        while "word 4" not in heard:
+            await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+    assert [word for word in heard if word != "probe"] == [f"word {number}" for number in range(5)]
+    assert mine == []
