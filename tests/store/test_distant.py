@@ -12,10 +12,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 from sqlalchemy import make_url
+from sqlalchemy.dialects.postgresql import asyncpg
 from sqlalchemy.util import await_only
 
 from agent_core.store import store as stores
+from agent_core.store import tables
 from agent_core.store.batch import distant
+from agent_core.store.database import direct, mapping
+from agent_core.store.database.mapping import Mapped
+from agent_core.store.deliveries import sql as deliveries
 from agent_core.store.errors import Fenced
 from agent_core.store.store import Store
 from tests.databases import connected
@@ -178,3 +183,17 @@ async def _appended(store: Store, session: str, epoch: int, turn: str, number: i
                 return await store.turns.append(session, epoch, turn, [row(number)])
             except stores.StorageUnavailable:
                 await asyncio.sleep(0.05)
+
+
+def test_every_statement_that_a_batch_may_write_can_be_given_to_the_function() -> None:
+    dialect = asyncpg.dialect()
+    for table in (one for one in vars(tables).values() if isinstance(one, Mapped)):
+        columns = [column.name for column in table.table.columns]
+        changed = [f"which_{column.name}" for column in table.table.primary_key] + [f"new_{one}" for one in table.names]
+        put = mapping._upsert(table.table, table.identity, table.fixed, "postgresql")
+        for statement, names in ((table.insert, columns), (put, columns), (table.update(table.names), changed)):
+            sql, _ = direct.told(statement, [dict.fromkeys(names)], dialect)
+            assert "$3" not in distant._dynamic(sql)
+    parts = [*tables.PART.names, "session", "epoch"]
+    sql, _ = direct.told(deliveries._put("postgresql"), [dict.fromkeys(parts)], dialect)
+    assert "$3" not in distant._dynamic(sql)

@@ -105,10 +105,14 @@ def _carry_out(
         if facts.pointed or facts.unlinked or facts.hooks_settled:
             raise NotSo
         store(conn, facts)
+        if conn.in_transaction():
+            raise NotSo  # something was asked that nobody gathered, and what is written now would wait for its transaction
         tell(outcomes)
         distant.write(checks(facts))
     finally:
         del conn.info[direct.ELSEWHERE]
+        if conn.in_transaction():
+            conn.rollback()
 
 
 def _unasked(_conn: Connection, _nodes: object) -> NoReturn:

@@ -357,7 +357,7 @@ class PostgresLine:
                     raise
                 await fresh.rollback()
                 self._able = False
-                log.info("storage.not_made", database=self._place.shown, error=in_words(error))
+                log.warning("storage.not_made", database=self._place.shown, error=in_words(error))
         return fresh
 
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
