@@ -32,5 +32,9 @@ REVISIONS = (
     "0024",
     "0025",
     "0026",
+    "0027",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""
+MIN_REVISION = "0027"
+"""The oldest revision whose programs work with the newest schema. A migration that takes something away, or that means something else by what was
+there, raises it to its own; one that only adds what may be missing leaves it, so that an older version can run beside the newer one, and one can go back."""

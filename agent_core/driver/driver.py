@@ -460,6 +460,11 @@ class TurnDriver:
         if not self.over and len(self._events) < QUEUE_LIMIT:
             self._post(event(self._world.clock.now_ms()))
 
+    def waits(self) -> None:
+        """A piece of work waits for the database; that is seen."""
+        self.active_at = self._world.clock.monotonic()
+        self.seen.ring()
+
     def lost(self) -> None:
         """Whoever takes the turn over goes on with it; here it is void."""
         self._overtaken = True

@@ -45,6 +45,8 @@ log = structlog.get_logger("turn")
 TICK_SECONDS = 5.0
 """How often watchers look again although nothing happened, because statuses grow with time."""
 CANCEL_SECONDS = 5.0
+DOOR_SECONDS = 0.2
+"""How often it is looked whether the database is back, by what waits for it before it calls a model or runs a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,10 @@ class Boss(Protocol):
 
     def idle(self) -> None:
         """A piece of work is over."""
+        ...
+
+    def waits(self) -> None:
+        """Work waits for the database: nobody is stuck."""
         ...
 
     def lost(self) -> None:
@@ -207,9 +213,9 @@ class Work:
         """A bug in one piece of work ends its turn with a notice, and nothing else.
 
         What was committed before may lie a while back (this process may have been stopped in between), and no database can take back what goes
-        out now: so the lease is asked here, at the one door of model calls and tools.
+        out now: so the lease is asked here, at the one door of model calls and tools. While the database is away it may be ours still: then it waits.
         """
-        if not self._world.store.ownership.lease_ok():
+        if not await self._let_in():
             log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
             self._boss.lost()
             return
@@ -219,6 +225,21 @@ class Work:
             reference = self._world.ids.new("err")
             log.exception("turn.driver_failed", turn=self._identity.turn, work=name, reference=reference)
             self._boss.put(lambda at: DriverFailed(at=at, reference=reference))
+
+    async def _let_in(self) -> bool:
+        ownership = self._world.store.ownership
+        if ownership.lease_ok():
+            return True
+        try:
+            while not ownership.lease_ok():
+                if not ownership.may_return():
+                    return False
+                self._seen.storage_away = True
+                self._boss.waits()
+                await asyncio.sleep(DOOR_SECONDS)
+            return True
+        finally:
+            self._seen.storage_away = False
 
     def cancel(self) -> None:
         for task in self._tasks:

@@ -22,6 +22,7 @@ from agent_core.failures.errors import ProtocolError, UnreadableJournal
 from agent_core.journal.ordinary import filled
 from agent_core.journal.ordinary import short as short_settings
 from agent_core.records import dataclass
+from agent_core.settings import RULES
 from agent_core.store.turns.rows import JournalRow
 from agent_core.text.wellformed import storable
 from agent_core.turn.effects import Effect, Record
@@ -115,11 +116,16 @@ def decode(kind: str, body: bytes) -> Event:
     if kind not in KINDS:
         raise UnreadableJournal(f"the journal holds an event of a kind that this version does not know: {kind}")
     try:
-        return _adapter(kind).validate_json(filled(body) if kind == TurnOpened.kind() else body)
+        event = _adapter(kind).validate_json(filled(body) if kind == TurnOpened.kind() else body)
     except ValueError as error:
         raise UnreadableJournal(
             f"an event of kind {kind} in the journal cannot be read: {type(error).__name__}"
         ) from error
+    if isinstance(event, TurnOpened) and event.settings.rules > RULES:
+        raise UnreadableJournal(
+            f"a newer version began the turn, by rules that this one does not know ({event.settings.rules}; the newest here are {RULES})"
+        )
+    return event
 
 
 def opened_of(kind: str, body: bytes) -> TurnOpened | None:

@@ -20,6 +20,7 @@ from agent_core.store.database.place import Place, PostgresPlace, SqlitePlace, p
 from agent_core.store.database.readers import PostgresReaders, Readers
 from agent_core.store.database.trouble import in_words
 from agent_core.store.database.upgrade import NEWEST, known_revision
+from agent_core.store.database.way import Way
 from agent_core.store.errors import CannotOpen
 from agent_core.store.reads import Reads, reads_of
 
@@ -47,7 +48,8 @@ def _readers(place: Place) -> Readers:
             return sqlite_readers(path, looking=True)
         case PostgresPlace():
             settings = {"default_transaction_read_only": "on"}
-            return PostgresReaders(postgres_engine(place, name="looking", autocommit=True, settings=settings))
+            engine = postgres_engine(place, name="looking", autocommit=True, settings=settings)
+            return PostgresReaders(engine, Way(place.shown))
         case _:
             assert_never(place)
 

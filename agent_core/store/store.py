@@ -25,8 +25,8 @@ from agent_core.store.apikeys.access import ApiKeys
 from agent_core.store.batch import usual
 from agent_core.store.batch.owned import Owned
 from agent_core.store.budgets.access import Budgets
+from agent_core.store.changes import Changes
 from agent_core.store.database.asks import StoreAsks
-from agent_core.store.database.changes import Changes
 from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.database.node import Node
 from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, PulseLock, Serves, Waits, Who, pulse
@@ -34,6 +34,7 @@ from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_pl
 from agent_core.store.database.readers import PostgresReaders
 from agent_core.store.database.trouble import in_words, opening
 from agent_core.store.database.upgrade import ensure_schema
+from agent_core.store.database.way import Way
 from agent_core.store.database.writer import Figures, Writer
 from agent_core.store.deliveries.access import Deliveries
 from agent_core.store.errors import (
@@ -130,6 +131,11 @@ class Store(Reads):
         return self.writing.ownership
 
     @property
+    def way(self) -> Way | None:
+        """The way to a server; None if there is none."""
+        return self.ownership.way
+
+    @property
     def writer(self) -> Writer:
         """The one that commits."""
         return self.writing.writer
@@ -180,7 +186,7 @@ class Store(Reads):
         if not others:
             return frozenset()
         try:
-            return await self.asks.readers.run(lambda conn: self.ownership.dead(conn, others))
+            return await self.asks.readers.run(lambda conn: self.ownership.seem_dead(conn, others))
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             raise StorageUnavailable(f"The database {self.shown} cannot be read: {in_words(error)}.") from error
 
@@ -190,6 +196,8 @@ class Store(Reads):
 
     async def check(self, timeout_seconds: float = 5.0, room_bytes: int = 0) -> None:
         """Promises: a write got through just now, in the same commits as everybody's; one that needed so much room. Raises StorageUnavailable."""
+        if self.ownership.may_return():
+            raise StorageUnavailable(f"The database {self.shown} cannot be reached.")
         try:
             async with asyncio.timeout(timeout_seconds):
                 if room_bytes:  # what cannot be made smaller, and is gone again at once
@@ -288,18 +296,20 @@ async def _open_sqlite(
 async def _open_postgres(
     stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock, ownership: PulseLock
 ) -> Store:
+    from agent_core.store.batch import distant
+
     engine = postgres_engine(place, name="writer", autocommit=False)
     stack.push_async_callback(engine.dispose)
-    line = PostgresLine(place, engine)
+    line = PostgresLine(place, engine, ownership.way, (distant.WRITE,))
     stack.push_async_callback(line.close)
     await ensure_schema(line, place)
     with opening(place.shown):
         node = await line.transact(lambda conn: upkeep.register(conn, arrival))
         await ownership.be(node)
-    readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True))
+    readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True), ownership.way)
     stack.push_async_callback(readers.dispose)
     who = Who(node, ownership.dead)
-    writer = Writer(line, who)
+    writer = Writer(line, who, brief=distant.carry_out)
     writer.start()
     stack.push_async_callback(writer.close)
     return store_of(StoreAsks(readers, place.shown), Node(writer, who, ownership, clock, place.shown))

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Index,
     MetaData,
     Select,
+    Table,
     Text,
     UniqueConstraint,
     and_,
@@ -62,6 +63,9 @@ def _of_few_rows(_metadata: MetaData, conn: Connection, **_: object) -> None:
         for index in (index for table in metadata.tables.values() for index in table.indexes):
             index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
 
+
+min_version = Table("min_version", metadata, Column("revision", Text(), primary_key=True))
+"""One row: the oldest revision whose programs may use this database. See `migrations.MIN_REVISION`."""
 
 NODE = mapped(metadata, "nodes", NodeRow, key=["node"], unique=["name"])
 nodes = NODE.table

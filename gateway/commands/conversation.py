@@ -374,6 +374,8 @@ class ConversationCommands:
         queue = self._queues.known(request.key)
         if queue is not None:
             queue.prefs, queue.prefs_loaded = prefs, True
+        else:
+            self._queues.pasts.drop(request.key)
         return CommandReply(words, SessionChange(policy=prefs.encode()))
 
 

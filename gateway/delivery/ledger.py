@@ -301,13 +301,17 @@ class Ledger:
         try:
             await self.keep(part)
         except StorageUnavailable:
-            row, current = before.row, self.current(part)
-            back = replace(
-                current.row, state=row.state, attempt=row.attempt, sending_at=row.sending_at, labelled=row.labelled
-            )
-            self.parts[part.name] = replace(current, row=back)
+            self.not_begun(before)
             raise
         return part
+
+    def not_begun(self, before: Part) -> None:
+        """Nothing was sent of a part that was about to be created."""
+        row, current = before.row, self.current(before)
+        back = replace(
+            current.row, state=row.state, attempt=row.attempt, sending_at=row.sending_at, labelled=row.labelled
+        )
+        self.parts[before.name] = replace(current, row=back)
 
     async def pay(self, running: Collection[str]) -> bool:
         """Store what is not stored as it is, and will not come to be so by itself. Whether there was any."""

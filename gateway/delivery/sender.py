@@ -110,8 +110,9 @@ class Sender:
         if part.row.final and not status:
             self._cosmetics.draft = None
         now = self._clock.now_ms()
-        part = await ledger.keep_begun(part, repeated=step.repeated)
+        before, part = part, await ledger.keep_begun(part, repeated=step.repeated)
         if not self._shared.records.may_send():
+            ledger.not_begun(before)
             return
         sent = sent_by(step, self._port.ability, calls.traits)
         try:

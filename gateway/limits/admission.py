@@ -5,7 +5,8 @@ them slow, and the next person waits without a word. So a turn begins only with 
 earlier process left open first, then the oldest message. Nobody holds more than their share of the slots; who has it is passed over
 until one of their own turns has ended. People who cannot be told apart (a client of the API that does not say for whom it asks) share a
 larger one, so that a flood of them leaves room for everybody else. Beginning a turn costs more than anything before its first word, so only a few begin at once:
-meanwhile there is time to take messages, and to tell people where they stand.
+meanwhile there is time to take messages, and to tell people where they stand. What an earlier process left open begins in a ramp (`ramp`): while the
+next of that may not begin yet, who is new goes before it.
 
 Laws (tests/gateway/test_admission.py). Never are more than `open` turns open, nor more than `opening` of them beginning, nor more than
 `share` of one person, nor more than `crowd` of people who cannot be told apart. Among those who may have a slot, who is taken
@@ -22,6 +23,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from agent_core.records import dataclass
+from gateway.limits.ramp import Ramp
 
 K = TypeVar("K", bound=Hashable)
 
@@ -84,6 +86,7 @@ class Admission(Generic[K]):
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
+        self.ramp = Ramp()
         self._line: list[_Rank] = []
         """In order."""
         self._claims: dict[K, tuple[_Rank, SlotClaim]] = {}
@@ -118,8 +121,11 @@ class Admission(Generic[K]):
             min((rank[1] for rank in (self._line[0], self._first_new()) if rank), default=None) if self._line else None
         )
 
+    def _first_new_at(self) -> int:
+        return bisect_left(self._line, (True, 0, 0))
+
     def _first_new(self) -> _Rank | None:
-        at = bisect_left(self._line, (True, 0, 0))
+        at = self._first_new_at()
         return self._line[at] if at < len(self._line) else None
 
     def may_begin(self) -> bool:
@@ -152,17 +158,24 @@ class Admission(Generic[K]):
         self._give(key)
         return True
 
-    def next(self) -> K | None:
-        """Who gets a slot now, if anybody may; ask again until nobody does."""
+    def next(self, now: float) -> K | None:
+        """Who gets a slot now, if anybody may; ask again until nobody does. `now` is of the monotonic clock."""
         if not self.may_begin():
             return None
-        for rank in self._line:
+        held_up = not self.ramp.room(now)
+        for rank in self._line[self._first_new_at() if held_up else 0 :]:
             key = self._keys[rank[2]]
-            person = self._claims[key][1].person
-            if self._held[person] < self.bounds.of_person(person):
+            claim = self._claims[key][1]
+            if self._held[claim.person] < self.bounds.of_person(claim.person):
+                if claim.taken_up:
+                    self.ramp.took(now)
                 self._give(key)
                 return key
         return None
+
+    def held_up_seconds(self, now: float) -> float:
+        """When it is to be asked again for the sake of the ramp alone; 0 if nobody waits for that."""
+        return self.ramp.wait_seconds(now) if self._line and not self._line[0][0] and self.may_begin() else 0.0
 
     def _give(self, key: K) -> None:
         claim = self._leave_line(key)

@@ -10,6 +10,7 @@ from collections import OrderedDict
 
 from agent_core.judging.compaction import SessionMemory
 from agent_core.records import dataclass
+from gateway.queues.prefs import Prefs
 
 KEPT_BYTES = 48 * 2**20
 """Five thousand conversations of some fifty short turns each."""
@@ -22,6 +23,7 @@ class _Past:
     session: str
     epoch: int
     memory: SessionMemory
+    prefs: Prefs | None
     size: int
 
 
@@ -33,10 +35,10 @@ class Pasts:
         self._kept: OrderedDict[str, _Past] = OrderedDict()
         self._size = 0
 
-    def keep(self, key: str, session: str, epoch: int, memory: SessionMemory) -> None:
-        """Nobody talks in it just now."""
+    def keep(self, key: str, session: str, epoch: int, memory: SessionMemory, prefs: Prefs | None = None) -> None:
+        """Nobody talks in it just now. `prefs` is what it has set for itself, if that is known."""
         self.drop(key)
-        self._kept[key] = past = _Past(session, epoch, memory, memory.size + EACH_BYTES)
+        self._kept[key] = past = _Past(session, epoch, memory, prefs, memory.size + EACH_BYTES)
         self._size += past.size
         while self._size > self._most:
             self.drop(next(iter(self._kept)))
@@ -46,6 +48,11 @@ class Pasts:
         past = self._kept.get(key)
         self.drop(key)
         return past.memory if past is not None and (past.session, past.epoch) == (session, epoch) else None
+
+    def prefs(self, key: str, session: str, epoch: int) -> Prefs | None:
+        """What this session has set for itself, if that was kept."""
+        past = self._kept.get(key)
+        return past.prefs if past is not None and (past.session, past.epoch) == (session, epoch) else None
 
     def whose(self, key: str) -> tuple[str, int] | None:
         """The session whose past is kept under a key, and the epoch under which it was ours."""

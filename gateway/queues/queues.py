@@ -67,6 +67,8 @@ class Queues:
     def own(self, queue: SessionQueue, session: str, epoch: int) -> None:
         """The queue's session is this process's from now on."""
         queue.session, queue.epoch = session, epoch
+        if not queue.prefs_loaded and (prefs := self.pasts.prefs(queue.key, session, epoch)) is not None:
+            queue.prefs, queue.prefs_loaded = prefs, True
         if not queue.memory_loaded and (memory := self.pasts.take(queue.key, session, epoch)) is not None:
             queue.memory, queue.memory_loaded = memory, True
         self._by_session[session] = queue
@@ -100,7 +102,8 @@ class Queues:
             del self._by_key[queue.key]
             self._by_session.pop(queue.session, None)
             if queue.memory_loaded:
-                self.pasts.keep(queue.key, queue.session, queue.epoch, queue.memory)
+                prefs = queue.prefs if queue.prefs_loaded else None
+                self.pasts.keep(queue.key, queue.session, queue.epoch, queue.memory, prefs)
 
     def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """A chat has another id: its sessions go on under new keys, as the store has them already."""

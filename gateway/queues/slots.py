@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 
 import structlog
@@ -55,6 +56,8 @@ class TurnSlots:
         self._at_most = 0
         """Not more messages than this wait."""
         self._counted_at = 0.0
+        self._later: asyncio.TimerHandle | None = None
+        """When what was left may go on."""
         self._coming = 0
         """Messages that are being taken in."""
         self.turned_away = 0
@@ -94,8 +97,19 @@ class TurnSlots:
             self._begin(queue)
 
     def _give(self) -> None:
-        while (queue := self._admission.next()) is not None:
+        while (queue := self._admission.next(now := self._clock.monotonic())) is not None:
             self._begin(queue)
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        if seconds := self._admission.held_up_seconds(now):
+            self._later = asyncio.get_running_loop().call_later(seconds, self._give)
+
+    def close(self) -> None:
+        """Nobody gets a slot for the sake of time alone."""
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
 
     def position(self, queue: SessionQueue) -> int | None:
         """The position in the line of everybody, 1 being the first; None if it does not wait there."""

@@ -67,6 +67,7 @@ class Runner:
     def cancel(self) -> None:
         """Run nothing any more."""
         self.closing = True
+        self.slots.close()
         for queue in self._queues:
             if queue.task is not None:
                 queue.task.cancel()
@@ -74,6 +75,7 @@ class Runner:
     async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
         """Begin no more turns; give the running ones `seconds` to end, then leave them open. `hurry` leaves them at once."""
         self.closing = True
+        self.slots.close()
         for queue in self._queues:
             queue.wake()
         tasks = {queue.task for queue in self._queues if queue.task is not None and not queue.task.done()}

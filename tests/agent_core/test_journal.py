@@ -16,6 +16,7 @@ from agent_core.journal.rows import KINDS, decode, encode, fold
 from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.messages import InputMessage
+from agent_core.settings import RULES
 from agent_core.text.diffs import FileChange
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import (
@@ -151,6 +152,14 @@ def test_what_cannot_be_read_is_told_and_not_guessed():
         decode("FutureEvent", b"{}")
     with pytest.raises(UnreadableJournal, match="TextArrived"):
         decode("TextArrived", b'{"at": "yesterday"}')
+
+
+def test_a_turn_that_a_newer_version_began_by_other_rules_is_not_folded():
+    newer = opened(replace(SETTINGS, rules=RULES + 1))
+    with pytest.raises(UnreadableJournal, match="newer version"):
+        fold([(row.kind, row.body) for row in [encode(newer)]])
+    known = encode(opened(replace(SETTINGS, rules=RULES)))
+    fold([(known.kind, known.body)])
 
 
 def test_an_exit_in_the_journal_stands_even_if_this_version_would_decide_otherwise():

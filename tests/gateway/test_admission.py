@@ -33,15 +33,31 @@ class Crowd(RuleBasedStateMachine):
         self.placed: dict[int, SlotClaim] = {}
         self.beginning: set[int] = set()
         self.number = 0
+        self.now = 0.0
 
     def _give(self) -> None:
-        while (key := self.admission.next()) is not None:
+        while (key := self.admission.next(self.now)) is not None:
             claim = self.claims.pop(key)
+            room = claim.taken_up or self.admission.ramp.room(self.now)
             better = [k for k, other in self.claims.items() if self._rank(k, other) < self._rank(key, claim)]
+            better = [k for k in better if room or not self.claims[k].taken_up]
             assert all(self._has_share(self.claims[k].person) for k in better), "somebody was passed over for nothing"
             self.placed[key] = claim
             self.beginning.add(key)
-        assert not (self.claims and self._room()) or all(self._has_share(c.person) for c in self.claims.values())
+        ready = [c for c in self.claims.values() if not c.taken_up or self.admission.ramp.room(self.now)]
+        assert not (ready and self._room()) or all(self._has_share(c.person) for c in ready)
+
+    @rule(seconds=st.floats(0, 3))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        self._give()
+
+    @precondition(lambda self: self.admission.held_up_seconds(self.now))
+    @rule()
+    def the_ramp_lets_one_go_on(self) -> None:
+        self.now += self.admission.held_up_seconds(self.now) + 1e-6
+        assert self.admission.ramp.room(self.now)
+        self._give()
 
     @staticmethod
     def _rank(key: int, claim: SlotClaim) -> tuple[bool, int, int]:
@@ -114,7 +130,7 @@ def test_everybody_gets_a_place_in_the_end_however_the_turns_end(people: list[tu
     begun: list[int] = []
     ends = 0
     while len(begun) < len(people):
-        while (key := admission.next()) is not None:
+        while (key := admission.next(60.0 * ends)) is not None:
             begun.append(key)
             admission.begun(key)
         admission.leave(begun[ends])

@@ -50,6 +50,7 @@ def refused(env: dict[str, str], status: int, *words: str) -> None:
 def newer(database: Path) -> None:
     with closing(sqlite3.connect(database)) as conn, conn:
         conn.execute("UPDATE alembic_version SET version_num = '9999'")
+        conn.execute("UPDATE min_version SET revision = '9999'")
 
 
 def somebody_elses(database: Path) -> None:

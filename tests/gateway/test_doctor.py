@@ -250,6 +250,7 @@ async def test_an_old_schema_and_a_newer_one(world: World) -> None:
     def say(revision: str) -> None:
         with closing(sqlite3.connect(database)) as conn, conn:
             conn.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+            conn.execute("UPDATE min_version SET revision = ?", (revision,))
 
     say("0001")
     before = database.read_bytes()

@@ -135,9 +135,9 @@ def test_a_server_that_comes_back_finds_the_same_process_and_what_was_open_is_an
             begun.start()
             until(lambda: one.ask("select count(*) from turns where state = 'open'") == [("1",)])
             one.stop("immediate")
-            until(lambda: "cannot be reached" in phase(env))
+            until(lambda: not serves(env))
             assert get(env, "/healthz")[0] == 200, "nobody has a reason to start it again"
-            assert "Nothing is lost" in say(env, "hello", "away")[1]
+            assert "cannot store anything just now" in say(env, "hello", "away")[1]
             one.start()
             back = time.monotonic()
             until(lambda: serves(env))

@@ -104,6 +104,7 @@ def test_a_backup_that_is_damaged_foreign_or_newer_is_refused_and_nothing_is_cha
         assert process.wait(30) == 0
     assert damage(tmp_path / "damaged", "journal")
     changed(tmp_path / "newer", "update alembic_version set version_num = '9999'")
+    changed(tmp_path / "newer", "update min_version set revision = '9999'")
     (tmp_path / "letter").write_text("Dear Sir or Madam, this is no database. " * 100)
     before = database_of(tmp_path / "home").read_bytes()
     for name, status, words in (

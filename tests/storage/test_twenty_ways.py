@@ -415,6 +415,7 @@ def test_rows_of_an_older_or_newer_program_and_an_empty_file_are_told_at_the_sta
     env = setting(tmp_path)
     with stopped(env, tmp_path) as database:
         changed(database, "update alembic_version set version_num = '9999'")
+        changed(database, "update min_version set revision = '9999'")
     for words in (("run",), ("db", "check")):
         done = outspoken(env, *words)
         assert (done.returncode, "newer version" in done.stderr, "Traceback" in done.stderr) == (78, True, False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.store.database.ownership import running_pid
+from agent_core.store.database.ownership import PulseLock, running_pid
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import (
     AlreadyRunning,
@@ -19,6 +19,7 @@ from agent_core.store.store import (
     Fenced,
     LeaseLost,
     OwnedElsewhere,
+    StorageUnavailable,
     Store,
 )
 from agent_core.store.turns.rows import OpenTurn
@@ -188,19 +189,101 @@ async def test_a_stopped_node_is_taken_over_and_writes_nothing_when_it_wakes(pos
         assert [one.kind for one in await store.turns.journal(turn)] == ["TextArrived", "TakenOver"]
 
 
-async def test_a_node_that_lost_its_pulse_knows_it_and_claims_nothing(postgres: str, short_lease: None) -> None:
+async def kill_pulse(store: Store) -> None:
+    kill = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outspoken pulse {store.node}' AND datname = current_database()"
+    await store.writer.alone(lambda conn: conn.exec_driver_sql(kill).scalar_one())
+
+
+class Held:
+    """No node finds the way back to its server before it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tried, self.may = asyncio.Event(), asyncio.Event()
+        plain = PulseLock.connect
+
+        async def connect(one: PulseLock) -> None:
+            self.tried.set()
+            await self.may.wait()
+            await plain(one)
+
+        monkeypatch.setattr(PulseLock, "connect", connect)
+
+
+async def test_a_node_that_lost_its_pulse_claims_nothing_until_it_has_its_lock_again(
+    postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(postgres) as store:
-        session, _ = await session_of(store)
+        session, epoch = await session_of(store)
         assert 2 < store.ownership.lease_left() <= 3
-        kill = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outspoken pulse {store.node}' AND datname = current_database()"
-        await store.writer.alone(lambda conn: conn.exec_driver_sql(kill).scalar_one())
+        held = Held(monkeypatch)
+        await kill_pulse(store)
+        await asyncio.wait_for(held.tried.wait(), PATIENCE_SECONDS)
+        assert (store.ownership.lease_ok(), store.ownership.may_return()) == (False, True)
+        for claims in (store.sessions.claim(session), take_over(store), store.check()):
+            with pytest.raises(StorageUnavailable):
+                await claims
+        held.may.set()
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await store.ownership.lost.wait()
+            while not store.ownership.lease_ok():
+                await asyncio.sleep(0.01)
+        assert await store.sessions.claim(session) == epoch
+        assert not store.ownership.lost.is_set()
+        assert store.way is not None
+        assert (store.way.breaks, store.way.away_seconds) == (1, 0)
+
+
+async def test_a_node_that_was_taken_for_dead_meanwhile_knows_it(
+    postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(postgres) as store, opened(postgres) as other:
+        session, epoch, turn = await turn_of(store)
+        held = Held(monkeypatch)
+        await kill_pulse(store)
+        await asyncio.wait_for(held.tried.wait(), PATIENCE_SECONDS)
+        assert await take_over(other) == [OpenTurn(turn, session, epoch + 1)]
+        held.may.set()
+        await asyncio.wait_for(store.ownership.lost.wait(), PATIENCE_SECONDS)
         assert not store.ownership.lease_ok()
         with pytest.raises(LeaseLost):
             await store.sessions.claim(session)
         with pytest.raises(LeaseLost):
             await take_over(store)
+
+
+async def test_who_only_looks_whether_a_node_is_dead_takes_nothing_from_it(
+    postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(postgres) as store, opened(postgres) as other:
+        held = Held(monkeypatch)
+        await kill_pulse(store)
+        await asyncio.wait_for(held.tried.wait(), PATIENCE_SECONDS)
+        assert await other.dead_among({store.node}) == {store.node}
+        held.may.set()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not store.ownership.lease_ok():
+                await asyncio.sleep(0.01)
+        assert await other.dead_among({store.node}) == set()
+
+
+async def test_who_has_just_had_its_own_lock_again_takes_nobody_for_dead(
+    postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that was restarted has taken the locks of all: the first to be back waits for the others."""
+    async with opened(postgres) as store, opened(postgres) as other:
+        session, epoch, turn = await turn_of(store)
+        await kill_pulse(other)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while other.way is None or not other.way.breaks or not other.ownership.lease_ok():
+                await asyncio.sleep(0.01)
+        held = Held(monkeypatch)
+        await kill_pulse(store)
+        await asyncio.wait_for(held.tried.wait(), PATIENCE_SECONDS)
+        assert await take_over(other) == []
+        held.may.set()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not store.ownership.lease_ok():
+                await asyncio.sleep(0.01)
+        await store.turns.append(session, epoch, turn, [row(1)])
 
 
 async def test_a_lostwriter_connection_is_replaced_without_anybody_noticing(postgres: str) -> None:

@@ -20,9 +20,11 @@ import migrations
 from agent_core.store import tables as t
 from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.database.upgrade import NEWEST, backup_path, upgrade_to
+from agent_core.store.reading import open_reads
 from agent_core.store.store import CannotOpen, DatabaseTooNew, NotOurDatabase
+from agent_core.store.turns.rows import OpenTurn
 from tests.databases import new_database
-from tests.store.support import ROOT, message, opened, row, take_over
+from tests.store.support import ROOT, message, opened, row, take_over, turn_of
 
 
 async def _run_on(where: str, *statements: str) -> None:
@@ -79,7 +81,7 @@ def test_a_database_that_is_new_or_up_to_date_is_opened_without_alembic(sqlite: 
 async def test_a_newer_database_is_refused_in_words_without_the_password(where: str) -> None:
     async with opened(where):
         pass
-    await _run_on(where, "UPDATE alembic_version SET version_num = '9999'")
+    await _run_on(where, "UPDATE alembic_version SET version_num = '9999'", "UPDATE min_version SET revision = '9998'")
     with pytest.raises(DatabaseTooNew) as told:
         async with opened(where):
             pass
@@ -345,3 +347,49 @@ async def test_what_was_said_after_turns_that_were_taken_back_follows_what_is_to
             found = await store.sessions.one(session)
             assert found is not None
             assert found.tip == tip
+
+
+async def _seem_newer(where: str, oldest: str) -> None:
+    """What a later version may make of a database: more columns, more tables, and the word of how old a program may be."""
+    await _run_on(
+        where,
+        "ALTER TABLE turns ADD COLUMN later_column INTEGER NOT NULL DEFAULT 0",
+        "CREATE TABLE later_table (x INTEGER)",
+        "UPDATE alembic_version SET version_num = '9999'",
+        f"UPDATE min_version SET revision = '{oldest}'",
+    )
+
+
+async def test_the_version_before_works_with_what_a_newer_one_has_only_added_to(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+    await _seem_newer(where, migrations.MIN_REVISION)
+    async with opened(where) as store:
+        assert await take_over(store) == [OpenTurn(turn, session, epoch + 1)]
+        await store.turns.close(session, epoch + 1, turn, [row(2)], "answered", 1)
+        await turn_of(store, "another")
+    async with open_reads(where) as reads:
+        assert await reads.turns.one(turn) is not None
+    revision = await _asked(where, "SELECT version_num FROM alembic_version")
+    assert revision == "9999", "its schema stays"
+
+
+async def test_the_version_before_refuses_what_a_newer_one_has_changed(where: str) -> None:
+    async with opened(where):
+        pass
+    await _seem_newer(where, "9998")
+    with pytest.raises(DatabaseTooNew, match="9999"):
+        async with opened(where):
+            pass
+
+
+async def test_every_database_says_how_old_a_program_may_be(unprepared: str) -> None:
+    assert migrations.MIN_REVISION in migrations.REVISIONS
+    async with opened(unprepared):
+        pass
+    assert await _asked(unprepared, "SELECT revision FROM min_version") == migrations.MIN_REVISION
+
+
+async def _asked(where: str, query: str) -> object:
+    async with opened(where) as store:
+        return await store.asks.readers.run(lambda conn: conn.exec_driver_sql(query).scalar())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -44,12 +44,20 @@ class FaultyLine:
         await self._line.open()
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
+        return await self._faulty(lambda: self._line.transact(body))
+
+    async def briefly(self, body: Callable[[Connection], bool]) -> bool:
+        if self.shown.startswith("/"):
+            return False  # a file: it is a transaction that fails
+        return await self._faulty(lambda: self._line.briefly(body))
+
+    async def _faulty(self, work: Callable[[], Awaitable[T]]) -> T:
         self.used_after_error |= not self._sound
         if self.before:
             self.before -= 1
             self._sound = False
             raise OSError(errno.EIO, "Input/output error")
-        done = await self._line.transact(body)
+        done = await work()
         if self.after:
             self.after -= 1
             self._sound = False
@@ -372,6 +380,7 @@ async def test_a_write_that_failed_is_counted_too(where: str, monkeypatch: pytes
 
         with monkeypatch.context() as gone:
             gone.setattr(store.writer.line, "transact", away)
+            gone.setattr(store.writer.line, "briefly", away)
             with pytest.raises(StorageUnavailable):
                 await store.check()
         assert store.changes.count > before

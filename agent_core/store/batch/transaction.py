@@ -60,18 +60,14 @@ def carry_out(
     for op, _ in ops:
         op.need(wanted)
     wanted.trusting = trusting and bool(wanted.messages)
-    facts = _load(conn, wanted, who, owned)
+    facts = Facts(who.node)
+    if owned is not None:
+        owned.recall(conn, wanted, facts)
+    load(conn, wanted, facts, who)
     facts.offered = {piece.digest: piece for op, _ in ops for piece in op.cut_out()}
-    outcomes: list[Outcome] = []
-    for op, previous in ops:
-        try:
-            outcomes.append((op.decide(facts, previous), None))
-        except StoreError as refusal:
-            if wanted.trusting:
-                raise NotAllNew from refusal
-            outcomes.append((None, refusal))
+    outcomes = decided(facts, ops, trusting=wanted.trusting)
     try:
-        _store(conn, facts)
+        store(conn, facts)
     except IntegrityError as error:
         if wanted.trusting:
             raise NotAllNew from error
@@ -81,11 +77,21 @@ def carry_out(
     return outcomes
 
 
-def _load(conn: Connection, wanted: Needs, who: Who, owned: Owned | None) -> Facts:
+def decided(facts: Facts, ops: Sequence[tuple[Op[object], object]], *, trusting: bool = False) -> list[Outcome]:
+    """What each comes to, in their order. Raises `NotAllNew` if one is refused that was `trusting`."""
+    outcomes: list[Outcome] = []
+    for op, previous in ops:
+        try:
+            outcomes.append((op.decide(facts, previous), None))
+        except StoreError as refusal:
+            if trusting:
+                raise NotAllNew from refusal
+            outcomes.append((None, refusal))
+    return outcomes
+
+
+def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> Facts:
     """Every row that `wanted` names: sessions first, which orders those who lock."""
-    facts = Facts(who.node)
-    if owned is not None:
-        owned.recall(conn, wanted, facts)
     if wanted.sessions or wanted.session_keys or wanted.claims:
         sessions.load(conn, wanted, facts, who)
     if wanted.turns or wanted.calls or facts.turns:
@@ -103,7 +109,7 @@ def _load(conn: Connection, wanted: Needs, who: Who, owned: Owned | None) -> Fac
     return facts
 
 
-def _store(conn: Connection, facts: Facts) -> None:
+def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or other. The order satisfies foreign keys."""
     _store_pieces(conn, facts)
     sessions.store(conn, facts)

@@ -3,7 +3,7 @@
 A batch says the same few dozen statements for ever. SQLAlchemy makes their text once; what it does each time around the driver's call (looking the
 text up, binding by name, events, a result with its own rows) was more than half of what a commit took of the processor. So on SQLite a text
 that is made goes to the driver itself, with its values in their places. On PostgreSQL the driver is asynchronous and behind SQLAlchemy:
-there the statement goes the usual way.
+there the statement goes the usual way, or is gathered by whoever stands in for the driver (`batch.distant`).
 
 Law (tests/store/test_direct.py): what is stored and what is found is the same either way, and an error is the same error.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from sqlalchemy import Connection, Select
 from sqlalchemy.engine import Dialect
@@ -32,22 +32,59 @@ KNOWN_MOST = 1_000
 def found(conn: Connection, query: Select[*tuple[Any, ...]], keys: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
     """The rows of a query; `keys` is the list that it looks for, of values or of tuples."""
     if conn.dialect.name != "sqlite":
+        if (other := elsewhere(conn)) is not None:
+            return other.found(query, keys)
         return cast("Sequence[tuple[Any, ...]]", conn.execute(query, {KEYS: keys} if keys else {}).all())
+    sql, given = asked(query, keys, conn.dialect)
+    return ask(conn, sql, [given])
+
+
+def asked(query: Select[*tuple[Any, ...]], keys: Sequence[Any], dialect: Dialect) -> tuple[str, tuple[object, ...]]:
+    """The query as the driver takes it, and its values in their places."""
     first = cast("object", keys[0]) if keys else None
     width = len(cast("tuple[object, ...]", first)) if isinstance(first, tuple) else 0
-    text = _question(query, len(keys), width, conn.dialect)
-    given = text.before + (tuple(chain.from_iterable(keys)) if width else tuple(keys)) + text.behind
-    return ask(conn, text.sql, [given])
+    text = _question(query, len(keys), width, dialect)
+    return text.sql, text.before + (tuple(chain.from_iterable(keys)) if width else tuple(keys)) + text.behind
+
+
+class StandIn(Protocol):
+    """What stands in for the driver: it gathers what is to be asked and written."""
+
+    def found(self, query: Select[*tuple[Any, ...]], keys: Sequence[Any]) -> Sequence[tuple[Any, ...]]: ...
+
+    def do(self, statement: UpdateBase, rows: Sequence[Mapping[str, object]]) -> None: ...
+
+    def numbers(self, count: int) -> list[int]:
+        """So many unused numbers of messages."""
+        ...
+
+
+ELSEWHERE = "outspoken elsewhere"
+"""Under this name a connection knows who stands in for it."""
+
+
+def elsewhere(conn: Connection) -> StandIn | None:
+    """Who stands in for the driver just now, if anybody does."""
+    return conn.info.get(ELSEWHERE)
 
 
 def do(conn: Connection, statement: UpdateBase, rows: Sequence[Mapping[str, object]]) -> None:
     """Carry out a statement for each of these rows, of which there is at least one; all of them name the same values."""
     if conn.dialect.name != "sqlite":
-        conn.execute(statement, rows)
+        if (other := elsewhere(conn)) is not None:
+            other.do(statement, rows)
+        else:
+            conn.execute(statement, rows)
         return
-    text = _change(statement, tuple(rows[0]), conn.dialect)
-    given = [text.take({**text.fixed, **row} if text.fixed else row) for row in rows]
-    ask(conn, text.sql, given)
+    ask(conn, *told(statement, rows, conn.dialect))
+
+
+def told(
+    statement: UpdateBase, rows: Sequence[Mapping[str, object]], dialect: Dialect
+) -> tuple[str, list[tuple[object, ...]]]:
+    """The statement as the driver takes it, and the values of each row in their places."""
+    text = _change(statement, tuple(rows[0]), dialect)
+    return text.sql, [text.take({**text.fixed, **row} if text.fixed else row) for row in rows]
 
 
 def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ import ctypes
 import os
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -47,6 +47,8 @@ from agent_core.store.database.beside import (
 )
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
 from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
+from agent_core.store.database.trouble import in_words
+from agent_core.store.database.way import Way, connected, end_at_once
 from agent_core.store.errors import CannotOpen
 from agent_core.workers.hand import WorkerThread
 
@@ -68,6 +70,8 @@ RENEW_SECONDS = 5.0
 """So long after the log's index was to be made anew that is not tried again: whoever still reads has the old one open."""
 STATEMENT_SECONDS = 20
 """No statement of ours takes longer on a healthy PostgreSQL; one that does is given up."""
+CONNECT_SECONDS = 4
+"""Who cannot be reached within this time is away."""
 IDLE_IN_TRANSACTION_MS = 4_000
 """PostgreSQL ends a transaction whose process has stopped, so that it holds no row locks."""
 
@@ -106,6 +110,10 @@ class Line(Protocol):
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
         """Run `body` in a transaction and commit; on any exception roll back and pass it on."""
+        ...
+
+    async def briefly(self, body: Callable[[Connection], bool]) -> bool:
+        """Run `body` without a transaction: it may write by one statement. What it answers; False if that is not possible here."""
         ...
 
     async def reopen(self) -> None:
@@ -156,6 +164,10 @@ class SqliteLine:
         except _LogTaken:
             await self._renew()
             return await self._run(lambda: self._transact(body))
+
+    async def briefly(self, body: Callable[[Connection], bool]) -> bool:
+        _ = body
+        return False  # a transaction costs no way
 
     async def reopen(self) -> None:
         try:
@@ -320,9 +332,14 @@ class SqliteLine:
 class PostgresLine:
     """One connection to a PostgreSQL server, through asyncpg."""
 
-    def __init__(self, place: PostgresPlace, engine: AsyncEngine) -> None:
+    def __init__(self, place: PostgresPlace, engine: AsyncEngine, way: Way, made: Sequence[str] = ()) -> None:
+        """`made` is what each connection makes for itself when it is new."""
         self._place = place
         self._engine = engine
+        self._way = way
+        self._made = made
+        self._able = False
+        """It could be made."""
         self._conn: AsyncConnection | None = None
 
     @property
@@ -330,29 +347,49 @@ class PostgresLine:
         return self._place.shown
 
     async def open(self) -> None:
-        self._conn = await self._engine.connect()
+        self._conn = await self._new()
+
+    async def _new(self) -> AsyncConnection:
+        fresh = await self._way.connection(self._engine)
+        async with self._way.watched(fresh):
+            try:
+                for statement in self._made or ("SELECT 1",):
+                    await fresh.exec_driver_sql(statement)
+                await fresh.commit()
+                self._able = bool(self._made)
+            except DBAPIError as error:
+                if error.connection_invalidated or not self._made:
+                    raise
+                await fresh.rollback()
+                self._able = False
+                log.warning("storage.not_made", database=self._place.shown, error=in_words(error))
+        return fresh
+
+    async def briefly(self, body: Callable[[Connection], bool]) -> bool:
+        if self._conn is None:
+            await self.open()
+        assert self._conn is not None
+        if not self._able:
+            return False
+        async with self._way.watched(self._conn):
+            return await self._conn.run_sync(body)
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
         if self._conn is None:
             await self.open()
         assert self._conn is not None
-        async with self._conn.begin():
+        async with self._way.watched(self._conn), self._conn.begin():
             return await self._conn.run_sync(body)
 
     async def reopen(self) -> None:
-        conn, self._conn = self._conn, None
-        if conn is not None:
-            await conn.invalidate()
-            await conn.close()
-        fresh = await self._engine.connect()
-        await fresh.exec_driver_sql("SELECT 1")
-        await fresh.rollback()
-        self._conn = fresh
+        await self.close()
+        self._conn = await self._new()
 
     async def close(self) -> None:
+        """At once: a server that does not answer is not waited for."""
         conn, self._conn = self._conn, None
         if conn is not None:
-            await conn.close()
+            await end_at_once(conn)
 
 
 def _sqlite_engine(path: Path) -> Engine:
@@ -417,6 +454,7 @@ def postgres_engine(
     limits = {
         "statement_timeout": f"{STATEMENT_SECONDS * 1000}",
         "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_MS}",
+        "tcp_user_timeout": f"{IDLE_IN_TRANSACTION_MS}",
     }
     from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -426,9 +464,11 @@ def postgres_engine(
             hide_parameters=True,
             pool_size=4,
             max_overflow=0,
+            pool_use_lifo=True,  # the one that knows the statements
             isolation_level="AUTOCOMMIT" if autocommit else "READ COMMITTED",
             connect_args={
-                "timeout": 10,
+                "async_creator_fn": connected,
+                "timeout": CONNECT_SECONDS,
                 "command_timeout": STATEMENT_SECONDS + 5,
                 "server_settings": {"application_name": f"outspoken {name}"}
                 | (limits if settings is None else settings),

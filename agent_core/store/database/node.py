@@ -15,7 +15,7 @@ from agent_core.records import dataclass
 from agent_core.store.database.asks import StoreAsks, StoreReading
 from agent_core.store.database.ownership import Ownership, Who
 from agent_core.store.database.writer import Writer
-from agent_core.store.errors import LeaseLost
+from agent_core.store.errors import LeaseLost, StorageUnavailable
 from agent_core.store.keeping.packing import LOOKED_AT_BYTES, Packed, Piece, pack
 from agent_core.store.turns.rows import JournalRow
 
@@ -31,7 +31,9 @@ class Node:
     shown: str
 
     def must_live(self) -> None:
-        """Raises LeaseLost if this node may own nothing any more."""
+        """Raises LeaseLost if this node may own nothing any more, StorageUnavailable if that is not known just now."""
+        if self.ownership.may_return():
+            raise StorageUnavailable(f"The database {self.shown} is away.")
         if not self.ownership.lease_ok():
             raise LeaseLost(
                 f"Node {self.who.node} has lost its lock in {self.shown}; open the store again as a new node."

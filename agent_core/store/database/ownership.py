@@ -6,8 +6,13 @@ second; the server ends a connection that stays silent for 4 s, so a *stopped* p
 What else a stopped process has open, the server ends as well, but for a statement of which it has heard one half: asyncpg sends a new one in two,
 and for what comes between them PostgreSQL has no limit. So whoever has a pulse looks for such connections and ends them (`_STOPPED`).
 
-Laws: a lost lock is never taken again under the same node number; `lease_ok` is judged by a clock that also runs while the
-machine sleeps, from the moment *before* the last good ping was sent, and ends a second before the server's patience.
+A server that is away for a while is no reason to begin anew: nobody else could take anything meanwhile. So a lost lock is taken again. Who takes what a
+dead node had, writes into that node's row, in the same transaction, that it is dead (`dead`); who has its lock again looks there, and if it was
+taken for dead it is (`lost`).
+
+Laws: a lost lock counts only from the moment on at which it was had again and nobody had taken this node for dead; until then every door is shut.
+`lease_ok` is judged by a clock that also runs while the machine sleeps, from the moment *before* the last good ping was sent, and ends a second
+before the server's patience.
 """
 
 from __future__ import annotations
@@ -15,23 +20,28 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
+import itertools
+import math
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import structlog
-from sqlalchemy import ARRAY, BigInteger, Connection, Float, bindparam, text
+from sqlalchemy import ARRAY, BigInteger, Connection, CursorResult, Float, TextClause, bindparam, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent_core.records import dataclass
+from agent_core.retry import PULSE_AGAIN
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.place import PostgresPlace, no_file
 from agent_core.store.database.trouble import in_words, opening
+from agent_core.store.database.way import Backend, ServerAway, Way, end_at_once
 from agent_core.store.errors import AlreadyRunning, StorageUnavailable
 
 if TYPE_CHECKING:
@@ -43,6 +53,10 @@ LEASE_SECONDS = 4.0
 """How long the server lets a silent pulse live."""
 MARGIN_SECONDS = 1.0
 PING_SECONDS = 1.0
+GRACE_SECONDS = 4.0
+"""For so long after it has its own locks again, a node takes nobody for dead."""
+AGAIN_SECONDS = 15.0
+"""How long one try may take to have the locks again: connecting, and what the server needs to let those of the old connection go."""
 LOCK = ".lock"
 LOCK_TRIES = 10
 LOCK_TRY_SECONDS = 0.03
@@ -89,6 +103,11 @@ class Ownership(Protocol):
     """That this node lives, and which do not."""
 
     @property
+    def way(self) -> Way | None:
+        """The way to the server; None if there is none."""
+        ...
+
+    @property
     def lost(self) -> asyncio.Event:
         """Set once this node may count as dead elsewhere: stop claiming, cancel drivers, send nothing."""
         ...
@@ -101,8 +120,16 @@ class Ownership(Protocol):
         """Whether something may be sent to a platform right now. Ask immediately before each send."""
         ...
 
+    def may_return(self) -> bool:
+        """It is not known just now whether this node still counts as alive, and may be found that it does: who stands before a door waits."""
+        ...
+
     def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
-        """Which of `nodes` are dead; until the end of the transaction no other node gets the same answer."""
+        """Which of `nodes` are dead, and stay so from here on; until the end of the transaction no other node gets the same answer."""
+        ...
+
+    def seem_dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+        """Which of `nodes` seem to be dead just now. Nothing follows from it for them."""
         ...
 
 
@@ -223,6 +250,8 @@ def _read_pid(handle: int) -> int | None:
 class FileOwnership:
     """`Ownership` under a held `FileLock`: whoever is not this node is dead."""
 
+    way: Way | None = None
+
     def __init__(self) -> None:
         self.lost = asyncio.Event()
 
@@ -232,19 +261,37 @@ class FileOwnership:
     def lease_ok(self) -> bool:
         return True
 
+    def may_return(self) -> bool:
+        return False
+
     def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
         _ = conn
         return frozenset(nodes)
 
+    seem_dead = dead
 
-_FREE = text("SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact_lock(:space + node)").bindparams(
-    bindparam("nodes", type_=ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger)
+
+_FREE = "SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact_lock(:space + node)"
+_NODES = (bindparam("nodes", type_=ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger))
+_SEEM_DEAD = text(_FREE).bindparams(*_NODES)
+_TAKEN = text(
+    f"WITH free AS MATERIALIZED ({_FREE}), told AS (UPDATE nodes SET taken_by = :me FROM free "  # noqa: S608
+    "WHERE nodes.node = free.node AND nodes.taken_by IS NULL) SELECT node FROM free"
+).bindparams(*_NODES, bindparam("me", type_=BigInteger))
+"""Those whose lock is free are dead from here on, whatever they think themselves: it is written in the transaction that takes what they had."""
+_STANDS = text("SELECT taken_by FROM nodes WHERE node = :me").bindparams(bindparam("me", type_=BigInteger))
+_END_OLD = text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = :pid AND usename = current_user AND application_name = :name"
 )
+_BACKEND = text(
+    "SELECT state <> 'active' OR wait_event = 'ClientRead', state_change FROM pg_stat_activity WHERE pid = :pid"
+)
+_PING = text("SELECT 1")
 LIVES = text(
-    "nodes.node IN (SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+    "nodes.taken_by IS NULL AND nodes.node IN (SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
     "AND classid = :class AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
 ).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger))
-"""The lock on a node's number is held. A node that has lost it never has it again."""
+"""The lock on a node's number is held. Who has lost it may have it again, unless somebody has taken it for dead (`dead`): who takes what it had does."""
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
 _SHARED = text("SELECT pg_try_advisory_lock_shared(:key)").bindparams(bindparam("key", type_=BigInteger))
 _NUMBER = text("SELECT pg_try_advisory_lock(:key) FROM set_config('application_name', :name, false)").bindparams(
@@ -261,13 +308,26 @@ _STOPPED = text(
 class PulseLock:
     """`Ownership` on PostgreSQL. Made by `pulse`."""
 
-    def __init__(self, place: PostgresPlace, conn: AsyncConnection, clock: Callable[[], float]) -> None:
+    def __init__(self, place: PostgresPlace, engine: AsyncEngine, clock: Callable[[], float]) -> None:
         self.lost = asyncio.Event()
-        self._place, self._conn, self._clock = place, conn, clock
+        self.way = Way(place.shown)
+        self.way.witness = self._backend
+        self.resumed = 0
+        """How often the lock was lost, and had again before anybody had taken this node for dead."""
+        self._place, self._engine, self._clock = place, engine, clock
+        self._conn: AsyncConnection | None = None
+        self._pid = 0
+        """The server's process behind it, or behind the last one that there was."""
         self._using = asyncio.Lock()
         """A connection does one thing at a time."""
+        self._ended = asyncio.Event()
+        """The connection is gone, and that was told."""
+        self._keys: list[tuple[TextClause, int]] = []
+        """The locks that it holds, or held, each with how it is asked for."""
         self._node = 0
         self._good = clock()
+        self._back_at = -math.inf
+        """When the locks were had again last."""
 
     def lease_left(self) -> float:
         if self.lost.is_set():
@@ -277,9 +337,67 @@ class PulseLock:
     def lease_ok(self) -> bool:
         return self.lease_left() > 0
 
+    def may_return(self) -> bool:
+        return not self.lost.is_set() and not self.lease_ok()
+
     def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+        if self._clock() - self._back_at < GRACE_SECONDS:
+            return (
+                frozenset()
+            )  # what has taken our lock from us will have taken theirs: they have time to have it again, as we had
+        return self._asked(conn, nodes, _TAKEN, {"me": self._node})
+
+    def seem_dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+        return self._asked(conn, nodes, _SEEM_DEAD, {})
+
+    def _asked(
+        self, conn: Connection, nodes: Collection[int], query: TextClause, more: Mapping[str, int]
+    ) -> frozenset[int]:
         others = sorted(node for node in nodes if node != self._node)
-        return frozenset(conn.execute(_FREE, {"nodes": others}).scalars()) if others else frozenset()
+        return frozenset(conn.execute(query, {"nodes": others, **more}).scalars()) if others else frozenset()
+
+    # ------------------------------------------------------------------ its connection
+
+    async def connect(self) -> None:
+        """Have a connection. Raises what the driver raises."""
+        self._conn = conn = await self._engine.connect()
+        self._ended.clear()
+        sync = conn.sync_connection
+        assert sync is not None
+        driver: Any = sync.connection.driver_connection
+        self._pid = int(driver.get_server_pid())
+        driver.add_termination_listener(partial(self._gone, conn))
+
+    async def disconnect(self) -> None:
+        """End the connection, and with it the locks: others may take over at once."""
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            await end_at_once(conn)
+
+    def _cut(self) -> None:
+        """What was asked fails now. To give it up in order, the driver would ask the server, which does not answer."""
+        sync = self._conn.sync_connection if self._conn is not None else None
+        if sync is not None and not sync.invalidated:
+            driver: Any = sync.connection.driver_connection
+            driver.terminate()
+
+    def _gone(self, conn: AsyncConnection, _driver: object) -> None:
+        """The server lets the locks go as soon as it learns of it, which may be before we do: nothing is sure any more."""
+        if conn is self._conn:
+            self._good = -math.inf
+            self._ended.set()
+
+    async def _ask(self, query: TextClause, **values: object) -> CursorResult[Any]:
+        if self._conn is None:
+            raise ServerAway("there is no connection")
+        return await self._conn.execute(query, values)
+
+    async def _backend(self, pid: int) -> Backend | None:
+        async with self._using:
+            found = (await self._ask(_BACKEND, pid=pid)).first()
+        return Backend(*found) if found is not None else None
+
+    # ------------------------------------------------------------------ its locks
 
     async def serve(self, waits: Waits | None, *, shared: bool) -> None:
         """Be the one gateway of this database, or one of several, as long as this connection. Raises AlreadyRunning once whoever is in the way has
@@ -288,7 +406,8 @@ class PulseLock:
         until, looked = self._clock() + LEASE_SECONDS + MARGIN_SECONDS, self._clock()
         while True:
             self._good = self._clock()
-            if (await self._conn.execute(lock, {"key": LOCK_SPACE + GATEWAY})).scalar_one():
+            if (await self._ask(lock, key=LOCK_SPACE + GATEWAY)).scalar_one():
+                self._keys.append((lock, LOCK_SPACE + GATEWAY))
                 return
             if self._good >= looked:
                 looked = self._good + LOCK_TRY_SECONDS * LOCK_TRIES
@@ -306,43 +425,108 @@ class PulseLock:
         """From now on others see by a lock that the node of this number lives. Raises StorageUnavailable if it is taken, which no healthy server does."""
         async with self._using:
             asked = self._clock()
-            name = f"outspoken pulse {node}"
-            taken = (await self._conn.execute(_NUMBER, {"key": LOCK_SPACE + node, "name": name})).scalar_one()
+            taken = (await self._ask(_NUMBER, key=LOCK_SPACE + node, name=_name(node))).scalar_one()
         if not taken:
             raise StorageUnavailable(f"The number {node} of this node is locked already in {self._place.shown}.")
+        self._keys.append((_NUMBER, LOCK_SPACE + node))
         self._node, self._good = node, max(self._good, asked)
 
     async def beat(self) -> None:
-        """Ping until the lock may be lost; then set `lost` and return."""
+        """Ping; where the lock may be lost, have it again, as long as nobody has taken this node for dead. Then set `lost` and return."""
+        try:
+            while True:
+                await self._hold()
+                if not self._node or not await self._again():
+                    return
+        finally:
+            self.lost.set()
+
+    async def _hold(self) -> None:
+        """Ping until the lock may be lost."""
         looked = self._clock() - LEASE_SECONDS
         try:
             while True:
-                await asyncio.sleep(PING_SECONDS)
-                async with asyncio.timeout(max(0.0, self.lease_left())), self._using:
-                    asked = self._clock()
-                    await self._conn.exec_driver_sql("SELECT 1")
-                    if asked - looked >= LEASE_SECONDS:
-                        looked = asked
-                        await self._end_stopped()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(PING_SECONDS):
+                        await self._ended.wait()
+                    raise ServerAway("the connection was ended")
+                impatient = asyncio.get_running_loop().call_later(max(0.0, self.lease_left()), self._cut)
+                try:
+                    async with self._using:
+                        asked = self._clock()
+                        await self._ask(_PING)
+                        if asked - looked >= LEASE_SECONDS:
+                            looked = asked
+                            await self._end_stopped()
+                finally:
+                    impatient.cancel()
                 if not self.lease_ok():
                     log.warning("storage.pulse_late", node=self._node)
                     return
                 self._good = asked
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             log.warning("storage.pulse_lost", node=self._node, database=self._place.shown, error=in_words(error))
-        finally:
-            self.lost.set()
+
+    async def _again(self) -> bool:
+        """Have the locks again, however long that takes; False if this node counts as dead. Meanwhile all doors stay shut, and nothing is given up."""
+        began, self._good = self._clock(), -math.inf
+        for attempt in itertools.count(1):
+            self.way.broke()
+            try:
+                async with asyncio.timeout(AGAIN_SECONDS):
+                    old = self._pid
+                    await self.disconnect()
+                    await self.connect()
+                    self.way.mended()
+                    await self._ask(_END_OLD, pid=old, name=_name(self._node))
+                    alive = await self._retaken()
+            except (SQLAlchemyError, OSError, TimeoutError) as error:
+                log.debug("storage.pulse_still_lost", node=self._node, error=in_words(error))
+                await asyncio.sleep(PULSE_AGAIN.seconds(attempt))
+                continue
+            seconds = round(self._clock() - began, 1)
+            if alive:
+                self.resumed += 1
+                log.warning("storage.pulse_back", node=self._node, seconds=seconds)
+            else:
+                log.warning("storage.taken_for_dead", node=self._node, seconds=seconds)
+            return alive
+        raise AssertionError("counting has no end")
+
+    async def _retaken(self) -> bool:
+        """On a new connection. The locks come first: whoever has taken this node for dead held one of them then, and has written it down since."""
+        until = self._clock() + LEASE_SECONDS + MARGIN_SECONDS
+        async with self._using:
+            for lock, key in self._keys:
+                named = {"name": _name(self._node)} if lock is _NUMBER else {}
+                while True:
+                    asked = self._clock()
+                    if (await self._ask(lock, key=key, **named)).scalar_one():
+                        break
+                    if asked > until:
+                        return False  # somebody else has it for good
+                    await asyncio.sleep(LOCK_TRY_SECONDS)
+            asked = self._clock()
+            found = (await self._ask(_STANDS, me=self._node)).first()
+        if found is None or found[0] is not None:
+            return False
+        self._good, self._back_at = asked, self._clock()
+        return True
 
     async def _end_stopped(self) -> None:
         """A server that refuses this costs nothing but what is held meanwhile."""
         try:
-            ended = len((await self._conn.execute(_STOPPED, {"seconds": LEASE_SECONDS})).all())
+            ended = len((await self._ask(_STOPPED, seconds=LEASE_SECONDS)).all())
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
             return
         if ended:
             log.warning("storage.stopped_ended", database=self._place.shown, count=ended)
+
+
+def _name(node: int) -> str:
+    return f"outspoken pulse {node}"
 
 
 def _alone_words(shown: str, *, shared: bool) -> str:
@@ -370,35 +554,18 @@ async def pulse(
     limit = f"{LEASE_SECONDS * 1000:.0f}"
     settings = {"idle_session_timeout": limit, "tcp_user_timeout": limit}
     engine = postgres_engine(place, name="pulse", autocommit=True, settings=settings)
+    owner = PulseLock(place, engine, clock)
     try:
-        async with _connected(engine, place) as conn:
-            owner = PulseLock(place, conn, clock)
+        with opening(place.shown):
+            await owner.connect()
             if serves is not Serves.NOT:
-                with opening(place.shown):
-                    await owner.serve(waits, shared=serves is Serves.SHARED)
-            beating = asyncio.create_task(owner.beat(), name="store-pulse")
-            try:
-                yield owner
-            finally:
-                beating.cancel()
-                await asyncio.wait([beating])
+                await owner.serve(waits, shared=serves is Serves.SHARED)
+        beating = asyncio.create_task(owner.beat(), name="store-pulse")
+        try:
+            yield owner
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
     finally:
+        await owner.disconnect()
         await engine.dispose()
-
-
-@asynccontextmanager
-async def _connected(engine: AsyncEngine, place: PostgresPlace) -> AsyncGenerator[AsyncConnection]:
-    with opening(place.shown):
-        conn = await engine.connect()
-    try:
-        yield conn
-    finally:
-        await _end(conn)
-
-
-async def _end(conn: AsyncConnection) -> None:
-    """End the connection instead of pooling it: with it goes the lock, and others may take over at once."""
-    with suppress(SQLAlchemyError, OSError, TimeoutError):
-        await conn.invalidate()
-    with suppress(SQLAlchemyError, OSError, TimeoutError):
-        await conn.close()

@@ -16,6 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from agent_core.store.database.trouble import Blame, blame
+from agent_core.store.database.way import ServerAway, Way, end_at_once
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -83,12 +87,30 @@ class PostgresReaders:
 
     dialect = "postgresql"
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, way: Way) -> None:
         self._engine = engine
+        self._way = way
 
     async def run(self, ask: Callable[[Connection], R]) -> R:
-        async with self._engine.connect() as conn:
-            return await conn.run_sync(ask)
+        """Asked once more on another connection if this one is gone: that costs nothing where a question before each would cost its way there and back."""
+        try:
+            return await self._once(ask)
+        except (SQLAlchemyError, OSError) as error:
+            if blame(error) is not Blame.STORAGE or isinstance(error, ServerAway):
+                raise
+        return await self._once(ask)
+
+    async def _once(self, ask: Callable[[Connection], R]) -> R:
+        conn = await self._way.connection(self._engine)
+        try:
+            async with self._way.watched(conn):
+                return await conn.run_sync(ask)
+        except (SQLAlchemyError, OSError) as error:
+            if blame(error) is Blame.STORAGE:
+                await end_at_once(conn)
+            raise
+        finally:
+            await conn.close()
 
     async def dispose(self) -> None:
         await self._engine.dispose()

@@ -46,6 +46,8 @@ _POSTGRES_ROWS = ("XX001", "XX002")
 _POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "57", "58", "XX")
 """Classes: connection, read-only standby, login, no such database, no resources (disk full), operator (shutdown,
 timeouts), system (I/O) and internal errors."""
+_ASYNCPG_LOST = ("Interface", "InternalClient")
+"""How it names what it says of a connection that is gone, or that was about to go."""
 _POSTGRES_MOMENT = ("40", "55P03")
 """Serialisation failure, deadlock, lock not available: the same batch may succeed at once."""
 
@@ -76,6 +78,10 @@ def blame(error: Exception) -> Blame:
         return _of_driver(error)
     if isinstance(error, OSError | PoolTimeout | TimeoutError):
         return Blame.STORAGE
+    if (
+        isinstance(state := getattr(error, "sqlstate", None), str) or "Interface" in type(error).__name__
+    ):  # asyncpg's own
+        return Blame.MOMENT if isinstance(state, str) and state.startswith("23") else _of_driver(error)
     return Blame.OPERATION
 
 
@@ -96,7 +102,8 @@ def _of_driver(orig: BaseException | None) -> Blame:
         return Blame.MOMENT if state.startswith(_POSTGRES_MOMENT) else Blame.OPERATION
     # asyncpg reports a lost connection as an InterfaceError or ConnectionError without a state.
     cause = orig.__cause__ if orig is not None else None
-    return Blame.STORAGE if isinstance(cause, OSError) or "Interface" in type(orig).__name__ else Blame.OPERATION
+    lost = isinstance(cause, OSError) or any(name in type(orig).__name__ for name in _ASYNCPG_LOST)
+    return Blame.STORAGE if lost else Blame.OPERATION
 
 
 def for_want_of_room(error: Exception) -> bool:

@@ -3,7 +3,11 @@
 At start the revision is read by plain SQL; alembic (0.2 s, 11 MiB) is imported only when there is something to upgrade. An empty SQLite file
 gets the newest tables as they stand in `tables`.
 
-Laws: a database of a newer program, or somebody else's, is never touched; an existing SQLite file is copied beside itself
+Theory. What a migration adds need not disturb the program before it: that one writes rows without the new columns, and reads none of the new tables. So a
+database says itself which is the oldest revision that may use it (`min_version`), and an older program that finds a newer schema looks there.
+Versions can so run beside each other while one follows the other, and one can go back.
+
+Laws: a database of a newer program is used only if it says that it may be, and its schema stays; somebody else's is never touched; an existing SQLite file is copied beside itself
 before it is changed; an upgrade is one transaction, and on PostgreSQL one node at a time does it. What the migrations make of nothing is what
 stands in `tables` (tests/store/test_upgrade.py).
 """
@@ -12,13 +16,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import structlog
 from sqlalchemy import Connection
 
 from agent_core.store.database.lines import Line, SqliteLine
 from agent_core.store.database.place import Place, SqlitePlace
 from agent_core.store.database.trouble import opening
 from agent_core.store.errors import DatabaseTooNew, NotOurDatabase
-from migrations import REVISIONS
+from migrations import MIN_REVISION, REVISIONS
+
+log = structlog.get_logger("storage")
 
 NEWEST = REVISIONS[-1]
 UPGRADE_LOCK = 0x6F757473_00000000 - 1
@@ -59,12 +66,27 @@ def known_revision(conn: Connection, shown: str) -> str | None:
     if not found:
         return None
     unknown = [revision for revision in found if revision not in REVISIONS]
+    if len(found) == 1 and unknown and _oldest(conn, tables) in REVISIONS:
+        log.info("storage.newer_schema", database=shown, schema=unknown[0], known=NEWEST)
+        return NEWEST  # as good as ours
     if unknown or len(found) > 1:
         raise DatabaseTooNew(
-            f"The database {shown} has the schema {', '.join(found)}; the newest that this program knows is {NEWEST}. A newer "
+            f"The database {shown} has the schema {', '.join(found)}; the newest that this program knows is {NEWEST}, and it may not be used with that. A newer "
             "version wrote it. Install that version again, or go back to the copy that it made before its upgrade."
         )
     return found[0]
+
+
+def _oldest(conn: Connection, tables: set[str]) -> str | None:
+    """The oldest revision whose programs may use the database, if it says so."""
+    if "min_version" not in tables:
+        return None
+    return conn.exec_driver_sql("SELECT revision FROM min_version").scalar()
+
+
+def _say_oldest(conn: Connection) -> None:
+    conn.exec_driver_sql("DELETE FROM min_version")
+    conn.exec_driver_sql(f"INSERT INTO min_version VALUES ('{MIN_REVISION}')")  # noqa: S608 - a constant of ours
 
 
 def _tables(conn: Connection) -> set[str]:
@@ -87,6 +109,7 @@ def _made_of_nothing(conn: Connection) -> bool:
         "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
     )
     conn.exec_driver_sql("INSERT INTO alembic_version VALUES (?)", (NEWEST,))
+    _say_oldest(conn)
     return True
 
 
@@ -106,3 +129,5 @@ def upgrade_to(conn: Connection, shown: str, revision: str = "head") -> None:
     config.set_main_option("script_location", str(Path(migrations.__path__[0])).replace("%", "%%"))
     config.attributes["connection"] = conn
     command.upgrade(config, revision)
+    if "min_version" in _tables(conn):
+        _say_oldest(conn)

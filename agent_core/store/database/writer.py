@@ -27,7 +27,7 @@ from agent_core.retry import STORAGE_REOPENED
 from agent_core.store.batch.facts import Op
 from agent_core.store.batch.owned import Owned
 from agent_core.store.batch.transaction import NotAllNew, Outcome, carry_out
-from agent_core.store.database.changes import Changes
+from agent_core.store.changes import Changes
 from agent_core.store.database.lines import Line
 from agent_core.store.database.ownership import Who
 from agent_core.store.database.trouble import Blame, blame, for_want_of_room, in_words
@@ -64,6 +64,10 @@ class _Alone:
     """How many seconds the database was held for it."""
 
 
+CarryOutBriefly: TypeAlias = Callable[
+    [Connection, Sequence[tuple[Op[object], object]], Who, Callable[[list[Outcome]], None]], bool
+]
+"""See `batch.distant.carry_out`."""
 _Item: TypeAlias = _Queued | _Alone
 
 
@@ -80,7 +84,15 @@ class Figures:
 class Writer:
     """`start` it, `submit` and `alone` from anywhere, `close` it at the end."""
 
-    def __init__(self, line: Line, who: Who, capacity: int = QUEUE_OPS, owned: Owned | None = None) -> None:
+    def __init__(
+        self,
+        line: Line,
+        who: Who,
+        capacity: int = QUEUE_OPS,
+        owned: Owned | None = None,
+        brief: CarryOutBriefly | None = None,
+    ) -> None:
+        """`brief` is for a server, which may be far away."""
         self.figures = Figures()
         self.changes = Changes()
         self.on_commit: Callable[[int, float, bool], None] | None = None
@@ -89,6 +101,7 @@ class Writer:
         self._who = who
         self._owned = owned
         """What need not be read again, where nobody else writes."""
+        self._brief = brief
         self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(capacity)
         self._held: _Item | None = None
         """Taken from the queue, and left for the next batch."""
@@ -100,6 +113,8 @@ class Writer:
         self._closed = False
         self._handle_bad = False
         """The line's handle has had a storage error and must be reopened before it is used."""
+        self._contended = False
+        """Another node was quicker: the next attempt locks before it reads."""
         self._away = False
         """The last batch failed for the storage: until one gets through, a batch gets one try and does not wait."""
         self._task: asyncio.Task[None] | None = None
@@ -277,19 +292,18 @@ class Writer:
         outcomes: list[Outcome] = []
         ops = [(item.op, item.previous) for item in batch]
 
-        def body(conn: Connection, *, trusting: bool = False) -> None:
-            outcomes[:] = carry_out(conn, ops, self._who, self._owned, trusting=trusting)
+        def tell(found: list[Outcome]) -> None:
+            outcomes[:] = found
+
+        def body(trusting: bool, conn: Connection) -> None:
+            tell(carry_out(conn, ops, self._who, self._owned, trusting=trusting))
 
         try:
-            try:
-                # Where others write, too, each looks; and what may have been stored by an earlier attempt is not new.
-                await self._line.transact(
-                    partial(body, trusting=self._owned is not None and all(said is None for _, said in ops))
-                )
-            except NotAllNew:
-                await self._line.transact(body)
+            if not await self._briefly(batch, tell):
+                await self._transacted(body, ops)
         except Exception as error:
             self._forget()
+            self._contended = blame(error) is Blame.MOMENT
             if blame(error) in (Blame.STORAGE, Blame.ROWS):
                 # The commit may have happened. Then a repetition finds its own rows, and must answer as this attempt would have.
                 for item, (result, _) in zip(batch, outcomes, strict=False):
@@ -301,6 +315,25 @@ class Writer:
         if self._owned is not None:
             self._owned.keep()
         return outcomes
+
+    async def _transacted(
+        self, body: Callable[[bool, Connection], None], ops: Sequence[tuple[Op[object], object]]
+    ) -> None:
+        """Carry it out. Where others write, too, each looks; and what may have been stored by an earlier attempt is not new."""
+        try:
+            trusting = self._owned is not None and all(said is None for _, said in ops)
+            await self._line.transact(partial(body, trusting))
+        except NotAllNew:
+            await self._line.transact(partial(body, False))
+
+    async def _briefly(self, batch: Sequence[_Queued], tell: Callable[[list[Outcome]], None]) -> bool:
+        """Carry it out with as few ways there and back as can be; False if that cannot be done so."""
+        brief, contended, self._contended = self._brief, self._contended, False
+        if brief is None or contended:
+            return False
+        return await self._line.briefly(
+            lambda conn: brief(conn, [(item.op, item.previous) for item in batch], self._who, tell)
+        )
 
     def _forget(self) -> None:
         if self._owned is not None:

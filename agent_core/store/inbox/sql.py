@@ -37,7 +37,7 @@ BY_ID = (
 )
 _BY_KEY = MESSAGES.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
 HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
-_NEXT_IDS = text(
+NEXT_IDS = text(
     "SELECT nextval(CAST(pg_get_serial_sequence('inbox', 'id') AS regclass)) FROM generate_series(1, :count)"
 )
 """On PostgreSQL. In its own words: those of SQLAlchemy's would load its dialect for everybody."""
@@ -66,7 +66,9 @@ def _free_ids(conn: Connection, count: int, highest: int | None) -> list[int]:
     if conn.dialect.name == "sqlite":
         highest = int(direct.found(conn, HIGHEST_ID)[0][0]) if highest is None else highest
         return list(range(highest + count, highest, -1))
-    return sorted(conn.execute(_NEXT_IDS, {"count": count}).scalars(), reverse=True)
+    other = direct.elsewhere(conn)
+    found = other.numbers(count) if other is not None else conn.execute(NEXT_IDS, {"count": count}).scalars()
+    return sorted(found, reverse=True)
 
 
 def store(conn: Connection, facts: Facts) -> None:

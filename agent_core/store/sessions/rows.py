@@ -20,6 +20,8 @@ class NodeRow:
     boot_id: str
     ended_at: int | None = None
     """It ended in order; what it left open was left on purpose."""
+    taken_by: int | None = None
+    """The node that has taken it for dead, and with that what it had."""
     address: str = later("")
     """Where it serves, for the other gateways of its database; empty if it takes no part (any more)."""
 

@@ -52,12 +52,19 @@ class Slices(SliceReads, Writing):
                 tuple(peer(tuple(row)) for row in conn.execute(PEERS).all()),
                 {str(name): owner for name, owner in found},
             )
-            moved = decide(division)
+            moved = self._free(conn, division, decide(division))
             if moved:
                 conn.execute(_MOVED, [{"which": name, "new_owner": owner} for name, owner in sorted(moved.items())])
             return Division(division.peers, {**division.owners, **moved})
 
         return await self._writer.alone(body)
+
+    def _free(self, conn: Connection, division: Division, moved: Mapping[str, int]) -> Mapping[str, int]:
+        """Of what is to move, what may: of another node's only what that one has left for good, so that it knows if it comes back."""
+        who = self._node.who
+        others = {owner for name in moved if (owner := division.owners[name]) not in (None, who.node)}
+        dead = who.dead(conn, others) if others else frozenset[int]()
+        return {name: to for name, to in moved.items() if division.owners[name] in (None, who.node, *dead)}
 
     async def take_part(self, address: str) -> None:
         """Promises: the other nodes know that this one takes part, and where it serves; with no address, that it takes nothing more.
