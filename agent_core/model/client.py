@@ -519,7 +519,7 @@ class _Call:
                 guard.move(GRACE_SECONDS)
             elif self._steady(len(data)):
                 answer.rest()
-                await self._frames.next()
+                self._frames.begins(answer.go_on)
         else:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(answer.status, body.stray)
