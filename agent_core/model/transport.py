@@ -16,7 +16,7 @@ import json
 import os
 import ssl
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -235,8 +235,7 @@ class Asked:
         with theirs(RequestNotTaken):
             response = await self._line.sent(body, self._connect_seconds)
             try:
-                if not 200 <= response.status < 300:
-                    raise await _refused(response)
+                await _taken(response)
                 answer = ModelAnswer(response)
             except BaseException:
                 await _left(response)
@@ -254,7 +253,10 @@ async def _left(response: aiohttp.ClientResponse) -> None:
         await response.__aexit__(None, None, None)
 
 
-async def _refused(response: aiohttp.ClientResponse) -> RequestNotTaken:
+async def _taken(response: aiohttp.ClientResponse) -> None:
+    """Raises `RequestNotTaken`, with what the server says."""
+    if 200 <= response.status < 300:
+        return
     data = b"".join([piece async for piece in _pieces(response, ERROR)])
     try:
         text = data.decode(response.charset or "utf-8", "replace").strip()
@@ -264,7 +266,7 @@ async def _refused(response: aiohttp.ClientResponse) -> RequestNotTaken:
     with contextlib.suppress(ValueError, RecursionError):
         said = cast("Json", json.loads(text))
     body = said.get("error", said) if isinstance(said, dict) else said
-    return RequestNotTaken(response.status, body, dict(response.headers.items()))
+    raise RequestNotTaken(response.status, body, dict(response.headers.items()))
 
 
 def _pieces(response: aiohttp.ClientResponse, limits: BodyLimits) -> AsyncGenerator[bytes]:
