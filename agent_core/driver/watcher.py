@@ -66,7 +66,8 @@ class TurnSeen:
 
     def subscribe(self, bell: Bell) -> None:
         """Ring `bell` whenever there may be something new to see."""
-        self._bells.append(bell)
+        if bell not in self._bells:
+            self._bells.append(bell)
 
     def unsubscribe(self, bell: Bell) -> None:
         if bell in self._bells:
