@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 
 FRAME_SECONDS = 0.05
 """How often a watcher is shown text on its way."""
@@ -25,25 +26,22 @@ def next_frame(now: float, behind: float = 0.0) -> float:
 
 
 class Frames:
-    """Lets any number of tasks wait for the next frame, with one timer for all of them. One an event loop."""
+    """Calls any number of callbacks when the next frame begins, with one timer for all of them. One an event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[Callable[[], None]] = []
 
-    async def next(self) -> None:
-        """Return when the next frame begins."""
+    def begins(self, callback: Callable[[], None]) -> None:
+        """Call it, once, when the next frame begins. It must not raise."""
         if not self._waiting:
             self._loop.call_at(next_frame(self._loop.time()), self._begin)
-        waiter = self._loop.create_future()
-        self._waiting.append(waiter)
-        await waiter
+        self._waiting.append(callback)
 
     def _begin(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+        for callback in waiting:
+            callback()
 
 
 class Bell:

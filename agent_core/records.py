@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, Never, TypeVar, get_origin
 
-__all__ = ["changed", "dataclass", "taken"]
+__all__ = ["NONE", "changed", "dataclass", "taken"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -28,6 +28,9 @@ else:
         asked = _Asked(frozen, slots, eq, kw_only)
         return (lambda each: _made(each, asked)) if cls is None else _made(cls, asked)
 
+
+NONE: frozenset[Never] = frozenset()
+"""The empty set that all share. Each turn and each stream has a dozen sets that are empty nearly always; one of its own takes 216 bytes."""
 
 T = TypeVar("T")
 _THEIRS: Any = dataclasses.dataclass

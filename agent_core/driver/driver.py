@@ -26,6 +26,7 @@ from agent_core.journal.rows import recorded
 from agent_core.jsonvalue import Json
 from agent_core.judging.overdue import longest_timer_seconds, seconds_left
 from agent_core.machine.turn import Turn
+from agent_core.records import NONE
 from agent_core.store.store import Fenced
 from agent_core.store.turns.rows import IntendedCall, OpeningTurn
 from agent_core.text.wellformed import storable
@@ -120,7 +121,7 @@ class TurnDriver:
         self._effects: list[Effect] = []
         self.closed = False
         """Its end is stored, and told."""
-        self._begun: set[str] = set()
+        self._begun: frozenset[str] = NONE
         self._overtaken = False
         self._holding = self._leaving = False
         self._plain_end = False
@@ -163,7 +164,7 @@ class TurnDriver:
         """Go on with an open turn from the journal. Its `taken_over` row, the last of `seq` rows, is written already."""
         self.turn = turn
         self._journal.seq = seq
-        self._begun = {activity.call for activity in turn.round.unfinished if activity.started}
+        self._begun = frozenset(activity.call for activity in turn.round.unfinished if activity.started)
         self._effects = turn.feed(taken_over)
         self._journal.note(recorded(taken_over, self._effects)[1:])
 
@@ -366,7 +367,7 @@ class TurnDriver:
             log.error("invariant.broken", turn=self.identity.turn, after=kind, laws=found)
             raise InvariantBroken("; ".join(found))
         if isinstance(event, ToolStarted):
-            self._begun.add(event.call)
+            self._begun |= {event.call}
         return effects
 
     async def _check(self, effect: RunTool, intended: list[IntendedCall], doing: list[Effect]) -> list[Effect]:

@@ -7,7 +7,7 @@ together with the client.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 
 import orjson
@@ -37,7 +37,7 @@ from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.model.made import FILES
 from agent_core.patience import Limit
 from agent_core.ports import Clock
-from agent_core.records import dataclass
+from agent_core.records import NONE, dataclass
 from agent_core.rules.promising.done import done_question, read_done
 from agent_core.rules.replies import Finish, finish_of
 from agent_core.settings import CONNECT_SECONDS, patience
@@ -106,6 +106,11 @@ class OfferedTools:
         """The schemas as a JSON array, empty if there are none."""
         return orjson.dumps(self.schemas) if self.schemas else b""
 
+    @functools.cached_property
+    def known(self) -> frozenset[str]:
+        """The names."""
+        return frozenset(self.names)
+
 
 @dataclass(slots=True)
 class ModelCaller:
@@ -141,7 +146,8 @@ class ModelCaller:
         messages = self._messages(turn, effect)
         if effect.left_out:
             messages = without(messages, effect.left_out)
-        tools = self.offer.without(turn.withheld).encoded if effect.offer_tools else b""
+        offer = self.offer.without(turn.withheld)
+        tools = offer.encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
         window = endpoint.context_tokens
         if window and tokens > window * 1.05 and turn.compacted is None:
@@ -172,9 +178,9 @@ class ModelCaller:
             first_content_seconds=first_content,
             stall_seconds=stall,
             connect_seconds=self.connect_seconds,
-            taken_ids=frozenset(_call_ids(turn)),
+            taken_ids=frozenset(ids) if (ids := _call_ids(turn)) else NONE,
             parse_text_calls=bool(self.offer.names),
-            offered=frozenset(self.offered(turn)) if tools else frozenset(),
+            offered=offer.known if tools else NONE,
         )
         silent = True
 
@@ -226,21 +232,21 @@ class ModelCaller:
         results = sum(message.get("role") == "tool" for message in asked)
         return max(0, len(alternating(repaired([*self._past(turn)[0], *asked]))) - (results or 1))
 
-    async def _paid(
+    def _paid(
         self, request: ModelRequest, name: str, prompt_tokens: int, sink: Sink
-    ) -> ReplyFinished | CallBroke | SpendRefused:
+    ) -> Awaitable[ReplyFinished | CallBroke | SpendRefused]:
         """Every call of a turn goes through here."""
         if self.spending is None:
-            return await self._told(request, name, sink)
+            return self._told(request, name, sink)
         endpoint = self.client.endpoint(request.route.endpoint)
         body = {**endpoint.extra_body, "": endpoint.max_output_tokens, **request.parameters}
         limits = [body.get(key) for key in ("max_completion_tokens", "max_tokens", "")]
         most = next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
 
-        async def listen(counted: Sink) -> ReplyFinished | CallBroke:
-            return await self._told(request, name, counted)
+        def listen(counted: Sink) -> Awaitable[ReplyFinished | CallBroke]:
+            return self._told(request, name, counted)
 
-        return await self.spending.ask(name, request.route.model, prompt_tokens, most, listen, sink)
+        return self.spending.ask(name, request.route.model, prompt_tokens, most, listen, sink)
 
     async def _told(self, request: ModelRequest, name: str, sink: Sink) -> ReplyFinished | CallBroke:
         """Make the call, and tell of it, however it ends."""

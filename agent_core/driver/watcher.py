@@ -30,7 +30,7 @@ class TurnSeen:
         """Nothing new will be seen here."""
         self._clock = clock
         self._held: View | None = None
-        self._bells: dict[Bell, None] = {}  # in order, so that a run can be repeated
+        self._bells: list[Bell] = []
         self.storage_away = False
         self.progress: dict[str, str] = {}
         """What running tools said last about how far they are, by call."""
@@ -66,10 +66,12 @@ class TurnSeen:
 
     def subscribe(self, bell: Bell) -> None:
         """Ring `bell` whenever there may be something new to see."""
-        self._bells[bell] = None
+        if bell not in self._bells:
+            self._bells.append(bell)
 
     def unsubscribe(self, bell: Bell) -> None:
-        self._bells.pop(bell, None)
+        if bell in self._bells:
+            self._bells.remove(bell)
 
     def wake(self) -> None:
         """There may be something new to see, unless it is being committed."""

@@ -122,7 +122,7 @@ class Work:
         self._contexts = contexts
         self._seen = seen
         self._boss: Boss = proxy(boss)  # which lives as long as it has work
-        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._tasks: list[asyncio.Task[None]] = []
         self._timers: list[asyncio.TimerHandle] = []
         self._ticking: asyncio.TimerHandle | None = None
         self._questions = OpenQuestions()
@@ -202,11 +202,11 @@ class Work:
 
     def _start(self, group: asyncio.TaskGroup, work: Callable[[], Awaitable[None]], name: str) -> None:
         task = group.create_task(self._guarded(work, name), name=f"{self._identity.turn}: {name}")
-        self._tasks[task] = None
+        self._tasks.append(task)
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(task, None)
+        self._tasks.remove(task)
         self._boss.idle()
 
     async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:

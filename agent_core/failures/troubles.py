@@ -17,7 +17,7 @@ from agent_core.failures.exits import Cut, Exit, ExitCode
 from agent_core.failures.known import Known
 from agent_core.failures.notices import ExitClass
 from agent_core.failures.remedies import Failure, Remedy
-from agent_core.records import dataclass
+from agent_core.records import NONE, dataclass
 
 _BUCKETS = ((1_000, "S"), (8_000, "M"), (40_000, "L"))
 WHOLE_CHARS = 8_000
@@ -94,7 +94,7 @@ class TurnTroubles:
         self._rounds: Counter[tuple[str, str]] = Counter()
         for stall in self.known.stalls:
             self._rounds[stall.tool, stall.size] += stall.ended
-        self._in_step: set[tuple[str, str]] = set()
+        self._in_step: frozenset[tuple[str, str]] = NONE
 
     def note(self, trouble: Trouble) -> None:
         self.found.append(trouble)
@@ -133,7 +133,7 @@ class TurnTroubles:
 
     def step_over(self) -> None:
         """A reply came to a good end."""
-        self._in_step.clear()
+        self._in_step = NONE
 
     def rounds_of(self, names: Iterable[str], chars: int) -> int:
         """In how many steps and earlier turns the call of one of these tools broke off at about this size, at most; the latest time is counted."""
@@ -152,7 +152,7 @@ class TurnTroubles:
         for name in names:
             kind = (name, size_bucket(chars))
             if kind not in self._in_step:
-                self._in_step.add(kind)
+                self._in_step |= {kind}
                 self._rounds[kind] += 1
 
     def came_whole(self, calls: Iterable[tuple[str, int]]) -> tuple[str, ...]:

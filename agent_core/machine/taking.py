@@ -202,7 +202,7 @@ def start_tool(turn: Standing, event: ToolStarted) -> list[Effect]:
 
 def take_result(turn: Standing, event: ToolReturned) -> list[Effect]:
     turn.round.returned(event)
-    turn.questions.appendleft(Result(event.at, event.call))
+    turn.questions.insert(0, Result(event.at, event.call))
     return []
 
 
@@ -340,7 +340,7 @@ def take_back(turn: Standing, event: TextTakenBack) -> list[Effect]:
 
 def _over(turn: Standing, question: CallOver | End) -> list[Effect]:
     """A model call, or the turn with it, is over: what it said again comes first."""
-    turn.questions.appendleft(question)
+    turn.questions.insert(0, question)
     _ask_overlap(turn, question.at)
     return []
 
@@ -348,7 +348,7 @@ def _over(turn: Standing, question: CallOver | End) -> list[Effect]:
 def _ask_overlap(turn: Standing, at: int) -> None:
     if turn.phase is Phase.CALLING and turn.draft.partial:
         if turn.draft.text_pieces:
-            turn.questions.appendleft(Overlap(at))
+            turn.questions.insert(0, Overlap(at))
         else:
             turn.draft.settle()
 
@@ -373,10 +373,10 @@ def take_reply(turn: Standing, event: ReplyJudged, question: Question | None) ->
             turn.items.append(AssistantItem(text, thoughts=thoughts))
             _succeeded(turn)
             _settle_segment(turn, SegmentKind.INTERIM)
-            turn.questions.appendleft(NextStep(event.at))
+            turn.questions.insert(0, NextStep(event.at))
         case Reply.PROMISED if not text.strip():
             turn.promised = event.promised
-            turn.questions.appendleft(Promised(event.at))
+            turn.questions.insert(0, Promised(event.at))
         case Reply.PROMISED:
             turn.items.append(AssistantItem(text, thoughts=thoughts))
             used = turn.chosen[Failure.PROMISED, Remedy.NUDGE]
@@ -387,7 +387,7 @@ def take_reply(turn: Standing, event: ReplyJudged, question: Question | None) ->
                 _doubt_segment(turn)
             else:
                 _settle_segment(turn, SegmentKind.INTERIM)
-            turn.questions.appendleft(Promised(event.at))
+            turn.questions.insert(0, Promised(event.at))
         case Reply.UNCLEAR:
             assert isinstance(question, CallOver)
             turn.doubted = question
@@ -398,7 +398,7 @@ def take_reply(turn: Standing, event: ReplyJudged, question: Question | None) ->
             assert turn.closing is not None
             turn.items.append(AssistantItem(turn.draft.own_text))
             _settle_segment(turn, SegmentKind.INTERIM)
-            turn.questions.appendleft(End(event.at, turn.closing))
+            turn.questions.insert(0, End(event.at, turn.closing))
         case _:
             assert_never(event.reply)
     return []
@@ -438,7 +438,7 @@ def hear_whether_done(turn: Standing, event: DoneSaid) -> list[Effect]:
     turn.output_tokens += event.output_tokens
     turn.done_said = event
     _enter(turn, Phase.CALLING, event.at)
-    turn.questions.appendleft(replace(turn.doubted))  # the same question, asked anew
+    turn.questions.insert(0, replace(turn.doubted))  # the same question, asked anew
     return []
 
 
@@ -472,7 +472,7 @@ def note_failure(turn: Standing, event: FailureJudged, question: Question | None
     turn.troubles.note(Trouble(event.code, event.cause, route.endpoint, route.model, tool, turn.arriving_chars))
     if event.failure is Failure.IN_TOOL_CALL:
         turn.troubles.broke_off(names, turn.arriving_chars)
-    turn.questions.appendleft(RemedyWanted(event.failure, broke))
+    turn.questions.insert(0, RemedyWanted(event.failure, broke))
     return [SetAside(route.credential, event.aside_seconds, event.cause.value)] if event.aside_seconds else []
 
 
@@ -540,7 +540,7 @@ def _act(turn: Standing, text: str, event: ReplyJudged, thoughts: Mapping[str, J
     turn.troubles.solved += event.solved
     _settle_segment(turn, SegmentKind.INTERIM)
     if event.reply is Reply.HANDED:
-        turn.questions.appendleft(End(event.at, exits.HandedToClient()))
+        turn.questions.insert(0, End(event.at, exits.HandedToClient()))
         return []
     if event.taken >= 0:
         turn.items += [ToolItem(call.call, call.name, event.words) for call in calls[event.taken :]]
@@ -559,11 +559,11 @@ def _act(turn: Standing, text: str, event: ReplyJudged, thoughts: Mapping[str, J
 def go_on(turn: Standing, at: int) -> list[Effect]:
     """Something in the round of tools has changed."""
     if turn.round.over and turn.to_hand and turn.round.stopping is None:
-        turn.questions.appendleft(End(at, exits.HandedToClient()))
+        turn.questions.insert(0, End(at, exits.HandedToClient()))
     elif turn.round.over:
-        turn.questions.appendleft(NextStep(at))
+        turn.questions.insert(0, NextStep(at))
     elif not turn.round.under_way:
-        turn.questions.appendleft(PendingCalls(at))
+        turn.questions.insert(0, PendingCalls(at))
     return []
 
 
@@ -577,7 +577,7 @@ def take_approval(turn: Standing, event: ApprovalAnswered) -> list[Effect]:
         turn.round.approved(event, turn.opened.asker if turn.opened is not None else "")
         return go_on(turn, event.at)
     turn.round.refused(event.call, event.by)
-    turn.questions.appendleft(CallRefused(event.at, event.call, event.verdict))
+    turn.questions.insert(0, CallRefused(event.at, event.call, event.verdict))
     return []
 
 

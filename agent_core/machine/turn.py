@@ -210,20 +210,20 @@ class Turn(Standing):
         question = self.questions[0]
         match question:
             case Beginning():
-                self.questions.popleft()
+                self.questions.pop(0)
                 return taking.call_model(self, question.at)
             case Overlap():
-                self.questions.popleft()
+                self.questions.pop(0)
                 self.draft.settle()
                 return []
             case Result():
-                self.questions.popleft()
+                self.questions.pop(0)
                 return taking.go_on(self, question.at)
             case PendingCalls():
-                self.questions.popleft()
+                self.questions.pop(0)
                 return []
             case NextStep():
-                self.questions.popleft()
+                self.questions.pop(0)
                 return taking.next_step(self, question)
             case CallOver() | Promised() | RemedyWanted() | CallRefused() | Restart() | End():
                 came = f"{type(event).__name__} came instead" if event is not None else "there is none"
@@ -255,7 +255,7 @@ class Turn(Standing):
             return row.takes(self, event)
         question = self.questions[0] if self.questions else None
         if question is not None and not isinstance(event, RemedyJudged | TurnEnded):
-            self.questions.popleft()
+            self.questions.pop(0)
         return JUDGEMENTS[type(event)](self, event, question)
 
 

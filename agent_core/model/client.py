@@ -41,7 +41,7 @@ from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.patience import Limit
 from agent_core.ports import Clock
-from agent_core.records import changed, dataclass
+from agent_core.records import NONE, changed, dataclass
 from agent_core.rules.replies import DONE_ONLY, USUAL, Finish, finish_of
 from agent_core.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 from agent_core.text.redaction import Redactor
@@ -89,9 +89,9 @@ class ModelRequest:
     first_content_seconds: float = SILENCE_SECONDS
     stall_seconds: float = SILENCE_SECONDS
     connect_seconds: float = CONNECT_SECONDS
-    taken_ids: frozenset[str] = frozenset()
+    taken_ids: frozenset[str] = NONE
     """Tool-call ids that this turn has used."""
-    offered: frozenset[str] = frozenset()
+    offered: frozenset[str] = NONE
     """Names of the tools on offer."""
     manners: Manners = POLITE
     """How this way to this model wants to be asked, as far as it is known."""
@@ -519,7 +519,8 @@ class _Call:
                 guard.move(GRACE_SECONDS)
             elif self._steady(len(data)):
                 answer.rest()
-                await self._frames.next()
+                self._frames.begins(answer.go_on)
+            data = head = b""  # a stream that waits holds nothing of what was read
         else:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(answer.status, body.stray)

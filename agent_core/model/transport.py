@@ -17,10 +17,9 @@ import os
 import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -60,9 +59,14 @@ class RequestNotTaken(Exception):
 
 class TokenBody(aiohttp.StreamReader):
     """A body whose pieces are read together. aiohttp's own reader notes where each chunk of HTTP's ends, asks of each whether reading should go
-    on, and has them taken one by one: of a stream of tokens that cost more than what is in them."""
+    on, and has them taken one by one: of a stream of tokens that cost more than what is in them. Its two queues cost 1.4 KiB a stream."""
 
     __slots__ = ()
+
+    def begin(self) -> None:
+        """Read so from here on."""
+        pieces: Any = [*self._buffer]
+        self._buffer, self._http_chunk_splits = pieces, None
 
     @override
     def begin_http_chunk_receiving(self) -> None: ...
@@ -75,25 +79,35 @@ class TokenBody(aiohttp.StreamReader):
         if data:
             self._buffer.append(data)
             self._size += len(data)
-            if self._waiter is not None and not self._waiter.done():
-                self._waiter.set_result(None)
+            if self._waiter is not None:
+                self.wake()
             if self._size > self._high_water:
                 self._protocol.pause_reading()
         return False
 
-    @override
-    async def readany(self) -> bytes:
+    @property
+    def here(self) -> bool:
+        """Something can be `taken`, if only the end."""
+        return bool(self._buffer) or self._eof or self._exception is not None
+
+    def change(self) -> asyncio.Future[None]:
+        """Over as soon as something may be here. Raises `RuntimeError` if nothing can come any more."""
+        if not (self._protocol.connected or self.here):
+            raise RuntimeError("the connection is closed")
+        self._waiter = self._loop.create_future()
+        return self._waiter
+
+    def wake(self) -> None:
+        """Let whoever waits look."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def taken(self) -> bytes:
+        """All that has come; nothing at the end. Raises why it broke."""
         pieces = self._buffer
         if self._exception is not None:
             raise self._exception
-        while not pieces and not self._eof:
-            if not self._protocol.connected:
-                raise RuntimeError("the connection is closed")
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         pieces.clear()
         full, self._size = self._size > self._high_water, 0
@@ -105,7 +119,7 @@ class TokenBody(aiohttp.StreamReader):
 class ModelAnswer:
     """An answer that takes a request, its body not read yet."""
 
-    __slots__ = ("_pieces", "_response", "_resting", "_rests", "headers", "status")
+    __slots__ = ("_body", "_frame", "_pieces", "_response", "_resting", "headers", "status")
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -113,34 +127,53 @@ class ModelAnswer:
         self.headers: Mapping[str, str] = response.headers
         encoding = response.headers.get("content-encoding", "").strip().lower()
         whole = "application/json" in response.headers.get("content-type", "")
-        self._rests = not whole and encoding in ("", "identity")
-        """Nothing stands in the path of tokens."""
         self._resting = False
-        if type(response.content) is aiohttp.StreamReader:  # its parser makes no other
-            response.content.__class__ = TokenBody
-        self._pieces = _pieces(response, WHOLE if whole else STREAM)
+        self._frame: asyncio.Future[None] | None = None
+        self._body: TokenBody | None = None
+        """Nothing stands in the path of tokens."""
+        if not whole and encoding in ("", "identity") and type(response.content) is aiohttp.StreamReader:
+            response.content.__class__ = TokenBody  # its parser makes no other
+            self._body = cast("TokenBody", response.content)
+            self._body.begin()
+        self._pieces = _pieces(response, WHOLE if whole else STREAM) if self._body is None else None
 
     async def next(self) -> bytes | None:
-        """What has come, as soon as something has; None at the end. Raises `TransportBroke`."""
+        """What has come, as soon as something has and it does not rest; None at the end. Raises `TransportBroke`."""
         try:
-            if not self._rests:
-                return await anext(self._pieces, None)
-            if self._resting:
-                self._resting = False
-                if (transport := self._transport()) is not None:
-                    transport.resume_reading()
-            return await self._response.content.readany() or None
+            body = self._body
+            if body is not None:
+                while self._resting or not body.here:
+                    await body.change()
+                return body.taken() or None
+            while self._resting:
+                self._frame = asyncio.get_running_loop().create_future()
+                await self._frame
+            return await anext(self._pieces, None) if self._pieces is not None else None
         except Exception as error:
             raise TransportBroke from error
 
     def rest(self) -> None:
-        """Leave the socket alone until `next` is asked again."""
-        transport = self._transport() if self._rests else None
+        """Leave the socket alone until `go_on`."""
+        self._resting = True
+        transport = self._transport()
         if transport is not None and not transport.is_closing():
             transport.pause_reading()
-            self._resting = True
+
+    def go_on(self) -> None:
+        """Read again what comes. Does nothing where the answer has been left."""
+        self._resting = False
+        transport = self._transport()
+        if transport is not None and not transport.is_closing():
+            transport.resume_reading()
+        if self._body is not None:
+            if self._body.here:
+                self._body.wake()
+        elif self._frame is not None and not self._frame.done():
+            self._frame.set_result(None)
 
     def _transport(self) -> asyncio.Transport | None:
+        if self._body is None:
+            return None
         connection = self._response.connection  # none any more once all of the body is here
         return connection.transport if connection is not None else None
 
@@ -159,25 +192,12 @@ class ModelLine:
         self._proxy, self._proxy_auth = proxy_of(url)
         self._session: aiohttp.ClientSession | None = None
 
-    @asynccontextmanager
-    async def asked(self, body: bytes, connect_seconds: float) -> AsyncGenerator[ModelAnswer]:
-        """The answer to a request; leaving the block closes its connection. Raises `TransportBroke`, `RequestNotTaken`."""
-        with theirs(RequestNotTaken):
-            response = await self._sent(body, connect_seconds)
-            try:
-                refused = None if 200 <= response.status < 300 else await _refused(response)
-            except BaseException:
-                await _left(response)
-                raise
-        del body
-        try:
-            if refused is not None:
-                raise refused
-            yield ModelAnswer(response)
-        finally:
-            await _left(response)
+    def asked(self, body: bytes, connect_seconds: float) -> Asked:
+        """The answer to a request; leaving the block closes its connection. Entering raises `TransportBroke`, `RequestNotTaken`."""
+        return Asked(self, body, connect_seconds)
 
-    async def _sent(self, body: bytes, connect_seconds: float) -> aiohttp.ClientResponse:
+    async def sent(self, body: bytes, connect_seconds: float) -> aiohttp.ClientResponse:
+        """Send a request; its answer, whatever that says."""
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=self._trusted, keepalive_timeout=KEPT_SECONDS)
             self._session = aiohttp.ClientSession(
@@ -199,12 +219,44 @@ class ModelLine:
             await self._session.close()
 
 
+class Asked:
+    """A request that is sent when the block is entered."""
+
+    __slots__ = ("_body", "_connect_seconds", "_line", "_response")
+
+    def __init__(self, line: ModelLine, body: bytes, connect_seconds: float) -> None:
+        self._line = line
+        self._body = body
+        self._connect_seconds = connect_seconds
+        self._response: aiohttp.ClientResponse | None = None
+
+    async def __aenter__(self) -> ModelAnswer:
+        body, self._body = self._body, b""  # which may be large, and is not needed once it is sent
+        with theirs(RequestNotTaken):
+            response = await self._line.sent(body, self._connect_seconds)
+            try:
+                await _taken(response)
+                answer = ModelAnswer(response)
+            except BaseException:
+                await _left(response)
+                raise
+        self._response = response
+        return answer
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._response is not None:
+            await _left(self._response)
+
+
 async def _left(response: aiohttp.ClientResponse) -> None:
     with contextlib.suppress(Exception):  # what was read counts, however the connection is taken down
         await response.__aexit__(None, None, None)
 
 
-async def _refused(response: aiohttp.ClientResponse) -> RequestNotTaken:
+async def _taken(response: aiohttp.ClientResponse) -> None:
+    """Raises `RequestNotTaken`, with what the server says."""
+    if 200 <= response.status < 300:
+        return
     data = b"".join([piece async for piece in _pieces(response, ERROR)])
     try:
         text = data.decode(response.charset or "utf-8", "replace").strip()
@@ -214,7 +266,7 @@ async def _refused(response: aiohttp.ClientResponse) -> RequestNotTaken:
     with contextlib.suppress(ValueError, RecursionError):
         said = cast("Json", json.loads(text))
     body = said.get("error", said) if isinstance(said, dict) else said
-    return RequestNotTaken(response.status, body, dict(response.headers.items()))
+    raise RequestNotTaken(response.status, body, dict(response.headers.items()))
 
 
 def _pieces(response: aiohttp.ClientResponse, limits: BodyLimits) -> AsyncGenerator[bytes]:

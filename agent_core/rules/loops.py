@@ -19,7 +19,7 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from agent_core.failures.exits import ExitCode
-from agent_core.records import dataclass
+from agent_core.records import NONE, dataclass
 from agent_core.rules.masking import UndisguisedResult, canonical_arguments, digest
 from agent_core.settings import GuardCounts
 
@@ -76,9 +76,9 @@ class Loops:
     _reply: int = -1
     _before: dict[str, int] = field(default_factory=dict[str, int])
     """How often each tool had failed in a row before the reply whose calls come back now."""
-    _worked: set[str] = field(default_factory=set[str])
+    _worked: frozenset[str] = NONE
     """Tools of which a call of that reply worked."""
-    _failed: set[str] = field(default_factory=set[str])
+    _failed: frozenset[str] = NONE
     """Calls of that reply that failed."""
     _last: str = ""
     """The latest call that worked."""
@@ -93,7 +93,7 @@ class Loops:
         """Take note of a call that came back, one of the `reply` with that number (None: one of its own); the gravest finding, or None."""
         if reply is None or reply != self._reply:
             self._reply = self._reply + 1 if reply is None else reply
-            self._before, self._worked, self._failed = dict(self._failing), set(), set()
+            self._before, self._worked, self._failed = dict(self._failing), NONE, NONE
         key = digest(f"{tool}\0{canonical_arguments(arguments)}")
         new = key not in self._calls
         call = self._calls.setdefault(key, _CallsMade(changes=self._changes))
@@ -112,7 +112,7 @@ class Loops:
             idle if circle is None else circle,  # each call of a cycle is also a repeated one; the cycle says more
         ]
         call.failure = None if ok else now
-        self._failed |= set() if ok else {key}
+        self._failed |= NONE if ok else {key}
         if ok and not read_only and new:
             self._changes += 1
         call.changes = self._changes
@@ -139,7 +139,7 @@ class Loops:
 
     def _failing_tool(self, tool: str, *, ok: bool, better: bool) -> LoopFinding | None:
         if ok:
-            self._worked.add(tool)
+            self._worked |= {tool}
         count = 0 if tool in self._worked else 1 if better else self._before.get(tool, 0) + 1
         self._failing[tool] = count
         return self._judge(

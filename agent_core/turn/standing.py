@@ -5,7 +5,7 @@ It is apart from the machine so that rules can read a turn without knowing the m
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from agent_core.failures.errors import ProtocolError
@@ -15,6 +15,7 @@ from agent_core.failures.remedies import Failure, Remedy
 from agent_core.failures.troubles import TurnTroubles
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, said_by_the_person, text_of
+from agent_core.records import NONE
 from agent_core.settings import Route, TurnSettings
 from agent_core.turn.events import (
     CallBroke,
@@ -103,7 +104,7 @@ class Standing:
         self.opened: TurnOpened | None = None
         self.phase = Phase.NEW
         self.exit: Exit | None = None
-        self.questions: deque[Question] = deque()
+        self.questions: list[Question] = []
         """What is not judged yet, the next one first. Empty outside `feed`, except where a journal ends."""
         self.timeline: list[TimelineEntry] = []
         self.items: list[Item] = []
@@ -155,10 +156,10 @@ class Standing:
         self.doubted: CallOver | None = None  # that reply
         self.steers: list[PersonItem] = []
         """What the person added and the model has not been told; at the end it must become a turn of its own."""
-        self.withheld: frozenset[str] = frozenset()
+        self.withheld: frozenset[str] = NONE
         """Own tools that are not offered, because their calls broke off too often."""
         self.trying = False  # what earlier failures taught; until the first failure
-        self.ids: set[str] = set()  # of all tool calls of the turn
+        self.ids: dict[str, None] = {}  # of all tool calls of the turn
 
     @property
     def settings(self) -> TurnSettings:

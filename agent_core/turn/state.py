@@ -406,7 +406,9 @@ class Draft:
         self.went_on = self.partial
 
     def take(
-        self, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut, ids: set[str]
+        self,
+        event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut,
+        ids: dict[str, None],
     ) -> None:
         """Content has come. `ids` are those of all tool calls of the turn."""
         match event:
@@ -478,7 +480,7 @@ class Draft:
             self.segment.pieces[:] = [self.partial + (self.own_text if shown is None else shown)]
             self.partial, self._remover = "", None
 
-    def name_call(self, index: int, call: str, name: str, taken: set[str]) -> None:
+    def name_call(self, index: int, call: str, name: str, taken: dict[str, None]) -> None:
         """Begin a call, once. Two calls of a turn never have one id: the model could not tell their results apart."""
         if index in self.calls:
             return
@@ -486,7 +488,7 @@ class Draft:
         while unique in taken:
             count += 1
             unique = f"{call}.{count}"
-        taken.add(unique)
+        taken[unique] = None
         self.calls[index] = DraftCall(unique, name)
 
     @property

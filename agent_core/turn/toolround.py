@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from agent_core.failures.exits import Exit, Looped, ending
 from agent_core.limits.quotas import read_full
+from agent_core.records import NONE
 from agent_core.rules.consents import Kind, Lasting, covered, kind_of
 from agent_core.rules.loops import LoopFinding, Loops
 from agent_core.settings import TurnSettings
@@ -63,11 +64,11 @@ class ToolRound:
     def __init__(self, settings: TurnSettings, items: list[Item]) -> None:
         self._settings = settings
         self._items = items
-        self._passed: list[tuple[int, str, str, str, bool]] = []
+        self._passed: tuple[tuple[int, str, str, str, bool], ...] = ()
         """All calls of the turn that came back: number of their reply, tool, arguments, result, and whether it did what was asked."""
         self._reply = 0
         self._loops = Loops(settings.guards)
-        self._complained: set[Refusal] = set()
+        self._complained: frozenset[Refusal] = NONE
         """What calls of the current reply were refused for: several side by side are one failure."""
         self._seen = 0
         """How many of them `_loops` was told."""
@@ -84,9 +85,9 @@ class ToolRound:
         """What was agreed to in this turn for longer than once."""
         self.in_doubt: list[tuple[str, Kind | None]] = []
         """Effects of which nobody knows whether they were done, and that were not done anew since: tool and kind."""
-        self.denied: set[str] = set()
+        self.denied: frozenset[str] = NONE
         """Names of tools that were not approved."""
-        self.activities: list[Activity] = []
+        self.activities: Sequence[Activity] = ()
         self._by_call: dict[str, Activity] = {}
         self.tools_run: list[str] = []
         """Names of all tools of the turn that came back, in order, also those that failed."""
@@ -189,7 +190,7 @@ class ToolRound:
     def begin(self, activities: list[Activity]) -> None:
         """A reply asked for these calls."""
         self._reply += 1
-        self._complained.clear()
+        self._complained = NONE
         self.activities = activities
         self._by_call = {activity.call: activity for activity in activities}
 
@@ -226,7 +227,7 @@ class ToolRound:
                 self.unknown_tools += event.refusal not in self._complained
             case Refusal.UNREADABLE_ARGUMENTS:
                 self.unreadable += event.refusal not in self._complained
-        self._complained.add(event.refusal)
+        self._complained |= {event.refusal}
         activity.state = ActivityState.NOT_RUN
 
     def _ran(self, activity: Activity, event: ToolReturned) -> None:
@@ -245,7 +246,7 @@ class ToolRound:
         elif self.in_doubt and not doubtful:
             kind = kind_of(activity.name, activity.arguments)
             self.in_doubt = [one for one in self.in_doubt if one != (activity.name, kind)]
-        self._passed.append((self._reply, activity.name, activity.arguments, event.text, ok))
+        self._passed += ((self._reply, activity.name, activity.arguments, event.text, ok),)
 
     def found(self, event: LoopFound) -> None:
         """The model reads a warning with the result; or the round is the last one."""
@@ -291,7 +292,7 @@ class ToolRound:
         else:
             activity.state, activity.status = ActivityState.NOT_RUN, ToolStatus.REFUSED
         if event.denied:
-            self.denied.add(activity.name)
+            self.denied |= {activity.name}
         self._items.append(ToolItem(activity.call, activity.name, event.words))
 
     def _not_known(self, activity: Activity) -> None:

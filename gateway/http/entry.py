@@ -89,48 +89,51 @@ class EntryMiddleware:
     def connect(self, app: web.Application) -> None:
         """Have every request of the application pass here."""
 
-        @web.middleware
-        async def enter(request: web.Request, handler: Handler) -> web.StreamResponse:
-            return await self._enter(request, handler)
-
-        app.middlewares.append(enter)
+        app.middlewares.append(self._enter)
         app.on_response_prepare.append(self._prepared)
 
     async def _prepared(self, request: web.Request, _: web.StreamResponse) -> None:
         request[ANSWERING] = True
 
+    @web.middleware
     async def _enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         door = self._keeper.door_of(request)
         if door is not None:
             door.begins(request)
             self._proxies.note(request, door.peer)
+        counted: str | Problem = ""
         try:
-            problem = unreadable(request.headers)
-            if problem is not None:
-                return self._refusal(problem)
-            response = await self._counted(request, door, handler)
+            counted = unreadable(request.headers) or self._counted(request, door)
+            if isinstance(counted, Problem):
+                return self._refusal(counted)
+            response = await self._answered(request, handler)
             if request.content.exception() is not None:
                 response.force_close()
             return response
         finally:
             if request.content.exception() is not None and not request.content.is_eof():
                 request.content.feed_eof()  # what came of the body cannot be read, and the server need not wait for more
+            if isinstance(counted, str):
+                self._served(counted)
             if door is not None:
                 door.ends()
 
-    async def _counted(self, request: web.Request, door: Door | None, handler: Handler) -> web.StreamResponse:
-        """A proxy's connections have no bound of their own; those for whom it speaks have the same as anybody."""
+    def _counted(self, request: web.Request, door: Door | None) -> str | Problem:
+        """For whom it counts; empty if for nobody. A proxy's connections have no bound of their own; those for whom it speaks have the same
+        as anybody."""
         limits = self._keeper.limits
         if door is None or not is_among(door.peer, limits.trusted):
-            return await self._answered(request, handler)
+            return ""
         client = client_of(door.peer, request.headers.get("X-Forwarded-For", ""), limits.trusted)
         if client != door.peer and self._open[client] >= limits.per_peer:
             words = "Too many requests come from your address. Wait for one to end."
-            return self._refusal(Problem(429, words, "rate_limit_error", code="too_many_of_one_peer", retry_after=5))
+            return Problem(429, words, "rate_limit_error", code="too_many_of_one_peer", retry_after=5)
         self._open[client] += 1
-        try:
-            return await self._answered(request, handler)
-        finally:
+        return client
+
+    def _served(self, client: str) -> None:
+        """A request that was `_counted` for somebody is over."""
+        if client:
             self._open[client] -= 1
             if not self._open[client]:
                 del self._open[client]

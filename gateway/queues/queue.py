@@ -18,7 +18,7 @@ from agent_core.driver.driver import TurnDriver
 from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
 from agent_core.messages import words_of
-from agent_core.records import dataclass
+from agent_core.records import NONE, dataclass
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
 from agent_core.text.tongue import known_sentence, speak
@@ -132,7 +132,7 @@ class SessionQueue:
     memory_loaded: bool = False
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     running: Running | None = None
-    watchers: dict[Bell, None] = field(default_factory=dict[Bell, None])
+    watchers: list[Bell] = field(default_factory=list[Bell])
     begun: list[int] = field(default_factory=list[int])
     """The messages whose turns began last: one that is offered again meanwhile must not be queued again."""
     recent: list[TurnSight] = field(default_factory=list[TurnSight])
@@ -152,7 +152,7 @@ class SessionQueue:
     """How often in a row no turn could be opened because the storage is away."""
     woken: asyncio.Event | None = None
     """Set by whatever wakes the queue, while somebody waits for that."""
-    forgotten: set[int] = field(default_factory=set[int])
+    forgotten: frozenset[int] = NONE
     """Messages whose person is being forgotten, and whose turn may be opening just now."""
     task: asyncio.Task[None] | None = None
     """Runs its turn, or opens it."""

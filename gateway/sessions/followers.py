@@ -14,7 +14,6 @@ from types import TracebackType
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
-from agent_core.driver.watcher import Watcher
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
@@ -66,7 +65,6 @@ class MessageFollower:
         "_shown",
         "_ticket",
         "_told",
-        "_watcher",
         "_watching",
     )
 
@@ -75,7 +73,7 @@ class MessageFollower:
         self._ticket = ticket
         self._bell = Bell()
         self._running: Running | None = None
-        self._watcher: Watcher | None = None
+        """What runs it, once that is known; it rings the bell, too."""
         self._queue: SessionQueue | None = None
         self._told: Queued | None = None
         self._shown: Showing | None = None
@@ -89,14 +87,14 @@ class MessageFollower:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._detach_watcher()
+        self._detach()
         following, message = self._watching.following, self._ticket.inbox_id
         following[message] -= 1
         if following[message] <= 0:
             del following[message]
         self._watching.queues.expect_no_more(self._bell)
         if self._queue is not None:
-            self._queue.watchers.pop(self._bell, None)
+            self._queue.watchers.remove(self._bell)
             self._watching.queues.release(self._queue)
         self._bell.close()
 
@@ -104,7 +102,7 @@ class MessageFollower:
         queue = self._watching.queues.of(self._ticket.session)
         if queue is not None and queue is not self._queue:
             self._queue = queue
-            queue.watchers[self._bell] = None
+            queue.watchers.append(self._bell)
         self._find_driver()
 
     def _find_driver(self) -> None:
@@ -113,22 +111,20 @@ class MessageFollower:
             running = None  # it was overtaken, or left
         if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
             self._running = running
-        if self._running is not None and self._watcher is None:
-            self._watcher = Watcher(self._running.driver.seen)
-            self._watcher.__enter__()
+            running.driver.seen.subscribe(self._bell)
+            self._bell.ring()
 
-    def _detach_watcher(self) -> None:
-        if self._watcher is not None:
-            self._watcher.__exit__()
-            self._watcher = None
+    def _detach(self) -> None:
+        if self._running is not None:
+            self._running.driver.seen.unsubscribe(self._bell)
+            self._running = None
 
     async def next(self, timeout_seconds: float) -> Sight | None:
         """See `adapters.contract.base.Follower.next`."""
-        if self._watcher is not None and self._running is not None:
-            return await self._next_view(self._watcher, self._running.driver, timeout_seconds)
-        self._attach()
-        if self._watcher is not None:
-            return await self.next(timeout_seconds)
+        if self._running is None:
+            self._attach()
+        if self._running is not None:
+            return self._sight(self._running.driver, changed=await self._bell.wait(timeout_seconds))
         queue = self._queue
         queued = self._queued(queue)
         if queued is None and (queue is None or queue.position(self._ticket.inbox_id) is None):
@@ -170,19 +166,17 @@ class MessageFollower:
         line = self._watching.runner.slots.position(queue) or 0
         return Queued(position, line) if line or queue.running is not None or position != 1 else None
 
-    async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
-        view = await watcher.next(timeout_seconds)
-        if view is None:
-            silence = driver.seen.current_view()
-            told = any(bubble.kind is BubbleKind.STATUS for bubble in silence.bubbles)
-            return Showing(driver.identity.turn, silence) if told else None
-        if watcher.ended and driver.turn.exit is not None:
+    def _sight(self, driver: TurnDriver, *, changed: bool) -> Sight | None:
+        ended, view = driver.seen.over, driver.seen.current_view()
+        if not changed:
+            told = any(bubble.kind is BubbleKind.STATUS for bubble in view.bubbles)
+            return Showing(driver.identity.turn, view) if told else None
+        if ended and driver.turn.exit is not None:
             return ended_of(driver, view)
-        if watcher.ended and driver.left_open:
+        if ended and driver.left_open:
             return LeftOpen(driver.identity.turn, view)
-        if watcher.ended:  # another owner has it now
-            self._detach_watcher()
-            self._running = None
+        if ended:  # another owner has it now
+            self._detach()
         return Showing(driver.identity.turn, view, driver.turn.thoughts)
 
 
@@ -201,7 +195,7 @@ class WholeSessionFollower:
         self._far: FarSights | None = None
 
     async def __aenter__(self) -> WholeSessionFollower:
-        self._queue.watchers[self._bell] = None
+        self._queue.watchers.append(self._bell)
         await self._watching.recent(self._queue)
         return self
 
@@ -209,7 +203,7 @@ class WholeSessionFollower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watch(set())
-        self._queue.watchers.pop(self._bell, None)
+        self._queue.watchers.remove(self._bell)
         self._watching.queues.release(self._queue)
         self._bell.close()
 

@@ -215,8 +215,9 @@ def brought(inbound: FromApi) -> list[Message]:
     return [*(inbound.own_history or ()), *(message.to_message() for message in inbound.input)]
 
 
+@lru_cache(16)
 def system_prompt_of(prompt: str, date: str) -> str:
-    """The system prompt of a turn that begins on `date` (ISO)."""
+    """The system prompt of a turn that begins on `date` (ISO); one text for all turns that have it."""
     return f"{prompt}\n\nToday is {date} (UTC)." if prompt else ""
 
 

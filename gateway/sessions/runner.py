@@ -16,6 +16,7 @@ from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.work import CANCEL_SECONDS
 from agent_core.learning.refused import RefusedContents
 from agent_core.ports import Clock
+from agent_core.records import NONE
 from agent_core.retry import NOT_OPENED
 from agent_core.signals import Tell
 from agent_core.store.store import Damaged, StorageUnavailable
@@ -136,7 +137,10 @@ class Runner:
     async def _run(self, queue: SessionQueue) -> None:
         begin_speaking("")  # whoever's message began it: each turn has its own language
         try:
-            await self._run_next(queue)
+            running = queue.running or await self._taken_up(queue)
+            self.slots.begun(queue)
+            if running is not None:
+                await self._run_one(queue, running)
             await self._left(queue.key)
         except Exception:
             log.exception("lane.failed", session=queue.session)
@@ -150,23 +154,20 @@ class Runner:
 
     # ------------------------------------------------------------------ one turn
 
-    async def _run_next(self, queue: SessionQueue) -> None:
-        """Run one turn: the one that was taken up, or the next. Then it is others' turn."""
-        if queue.running is not None:
-            self.slots.begun(queue)
-            await self._run_one(queue, queue.running)
-        elif not self.closing and not queue.blocked and (messages := await self._next_messages(queue)):
-            driver = await self._opened(queue, messages)
-            self.slots.begun(queue)
-            if driver is None:
-                return
-            withdrawn = not any(message in queue.waiting for message in messages)
-            queue.waiting = [message for message in queue.waiting if message not in messages]
-            if withdrawn:  # while the turn was being opened: it was too late for that, but not for a stop
-                forgotten = any(message.inbox_id in queue.forgotten for message in messages)
-                driver.tell(StopRequested(at=driver.opened_at, forgotten=forgotten))
-            queue.forgotten.clear()
-            await self._run_one(queue, Running(driver, messages))
+    async def _taken_up(self, queue: SessionQueue) -> Running | None:
+        """The next turn of the queue, opened; None: there is none, or not now."""
+        if self.closing or queue.blocked or not (messages := await self._next_messages(queue)):
+            return None
+        driver = await self._opened(queue, messages)
+        if driver is None:
+            return None
+        withdrawn = not any(message in queue.waiting for message in messages)
+        queue.waiting = [message for message in queue.waiting if message not in messages]
+        if withdrawn:  # while the turn was being opened: it was too late for that, but not for a stop
+            forgotten = any(message.inbox_id in queue.forgotten for message in messages)
+            driver.tell(StopRequested(at=driver.opened_at, forgotten=forgotten))
+        queue.forgotten = NONE
+        return Running(driver, messages)
 
     async def _next_messages(self, queue: SessionQueue) -> tuple[Waiting, ...]:
         """What the next turn answers: one message, or the pieces of one. None if what waited was withdrawn meanwhile."""

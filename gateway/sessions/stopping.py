@@ -127,7 +127,7 @@ class TurnStopping:
             self.runner.slots.hurry(queue)
             await stop_turn(running.driver, self.clock.now_ms(), forgotten=True)
         elif self.runner.take_out(queue, message.inbox_id):
-            queue.forgotten.add(message.inbox_id)  # if its turn is just being opened, that is stopped
+            queue.forgotten |= {message.inbox_id}  # if its turn is just being opened, that is stopped
             try:
                 await self.store.inbox.drop(message.inbox_id, DROPPING)
             except Conflict:

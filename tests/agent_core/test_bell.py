@@ -7,6 +7,13 @@ import asyncio
 from agent_core.bell import FRAME_SECONDS, Bell, Frames, next_frame
 
 
+async def begun(frames: Frames) -> None:
+    """Return when the next frame begins."""
+    began = asyncio.Event()
+    frames.begins(began.set)
+    await began.wait()
+
+
 async def test_what_is_read_when_a_frame_begins_is_shown_at_once() -> None:
     bell, frames, shown = Bell(), Frames(), 0
 
@@ -16,13 +23,13 @@ async def test_what_is_read_when_a_frame_begins_is_shown_at_once() -> None:
             shown += 1
 
     looking = asyncio.create_task(look())
-    await frames.next()
+    await begun(frames)
     bell.ring_in_frame()  # the first text
     await asyncio.sleep(0.002)
     bell.ring_in_frame()  # and more, too soon
     at_once = 0
     for _ in range(10):
-        await frames.next()
+        await begun(frames)
         await asyncio.sleep(0.001)  # the socket is read
         before = shown
         bell.ring_in_frame()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import gc
 import importlib
 import itertools
 import json
@@ -17,6 +18,7 @@ import sqlite3
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +28,9 @@ from typing import Any, TypeVar
 
 from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
+from gateway.daemon import Serving
 from gateway.observe.logging import configure
-from tests.bench.load import ask
+from tests.bench.load import ask, ask_many
 from tests.bench.plants import PLANTS, plant
 from tests.bench.upstream import Conversation
 from tests.ports import free_port
@@ -44,6 +47,8 @@ STARTS = 8
 """How many starts are counted: each opens as many connections to the database as happen to be asked of at once."""
 WRITING = 48
 """How many turns are asked for the bytes that they write: pages fill and are divided every few turns."""
+STREAMS, STREAM_SECONDS = 40, 6.0
+"""How many streams are open, and for how long, while it is counted what they hold."""
 LATE = 30
 """How many turns a conversation has between its early and its late ones."""
 
@@ -227,6 +232,35 @@ def _instructions(work: Callable[[], None], times: int) -> int:
     return found
 
 
+async def held(up: Serving, port: int, outside: Outside) -> dict[str, float]:
+    """What an open stream holds: objects that the collector looks at. The client's and the model server's are in it, too. Of each kind whole
+    ones are counted for each stream, so that what else goes on does not count."""
+
+    def there() -> Counter[type]:
+        gc.collect()
+        return Counter(map(type, gc.get_objects()))
+
+    async def asked() -> None:
+        seen = await outside.run(ask_many(port, f"bench tokens=3 pace={STREAM_SECONDS / 3}", STREAMS))
+        if not all(one.whole for one in seen):
+            raise RuntimeError("a stream did not come to its end")
+
+    await asked()
+    asking, looks = asyncio.create_task(asked()), list[Counter[type]]()
+    while sum(bool(one.driver.first_content_at) for one in up.hub.running()) < STREAMS:
+        await asyncio.sleep(0.1)
+    while not asking.done():
+        await asyncio.sleep(0.1)
+        look = there()
+        if len(up.hub.running()) == STREAMS:
+            looks.append(look)
+    await asking
+    await asyncio.sleep(1)
+    after = there()
+    kinds = {kind for look in looks for kind in look}
+    return {"objects": sum(round((min(look[kind] for look in looks) - after[kind]) / STREAMS) for kind in kinds)}
+
+
 async def accept_alone(folder: Path) -> Counts:
     """What it costs to store a message of a conversation that is known, and nothing else."""
     from agent_core.ports import SystemClock, SystemIds
@@ -276,9 +310,10 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
             for _ in range(LATE):
                 await outside.ask(port, "bench tokens=1", session="counted")
             found["late turn"] = await counted(lambda: outside.ask(port, "bench tokens=1", session="counted"), 6)
+        streams = await held(up, port, outside) if not only or "stream" in only else {}
     if not only:
         found["accept"] = await accept_alone(folder)
-    return {
+    return ({"stream": streams} if streams else {}) | {
         name: dataclasses.asdict(counts) | more.get(name, {})
         for name, counts in found.items()
         if not only or name in only

@@ -25,9 +25,12 @@ def test_creep_that_is_planted_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plant", "what", "found"), [("select", "turn", "statements"), ("copy", "frame", "instructions")]
+    ("plant", "what", "found"),
+    [("select", "turn", "statements"), ("copy", "frame", "instructions"), ("hold", "stream", "objects")],
 )
 def test_one_thing_more_is_found_by_itself(plant: str, what: str, found: str) -> None:
+    if found not in ALLOWED.get(what, {}):
+        pytest.skip("that was not counted with this Python")
     said = differences(count("--only", what, "--plant", plant), ALLOWED)
     assert any(words.startswith(f"{what}: ") and f" {found}, where" in words for words in said), said
 

@@ -150,8 +150,11 @@ class _Answer:
 
     def __init__(self, steps: list[Step]) -> None:
         self._steps = [*steps]
+        self._going = asyncio.Event()
+        self._going.set()
 
     async def next(self) -> bytes | None:
+        await self._going.wait()
         while self._steps:
             pause, what = self._steps.pop(0)
             if pause:
@@ -163,7 +166,10 @@ class _Answer:
         return None
 
     def rest(self) -> None:
-        pass
+        self._going.clear()
+
+    def go_on(self) -> None:
+        self._going.set()
 
 
 class SimClient(ModelClient):

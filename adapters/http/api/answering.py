@@ -7,6 +7,8 @@ out all the same, with nothing but comments, so that the first event may still b
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+
 import orjson
 import structlog
 from aiohttp import web
@@ -43,16 +45,13 @@ class ApiAnswering:
     ids: Ids
     keep_alive_seconds: float
 
-    async def answer(
+    def answer(
         self, request: web.Request, job: ApiJob, spelling: Spelling, follower: Follower
-    ) -> web.StreamResponse:
-        """Answer one request to its end."""
-        if job.asked.background and not job.asked.stream:
-            value = spelling.unfinished(None)
-            return web.Response(body=orjson.dumps(value), content_type="application/json", headers=job.headers)
+    ) -> Coroutine[None, None, web.StreamResponse]:
+        """Answers one request to its end."""
         if job.asked.stream:
-            return await self._streamed(request, job, spelling, follower)
-        return await self._whole(request, job, spelling, follower)
+            return self._streamed(request, job, spelling, follower)
+        return self._whole(request, job, spelling, follower)
 
     # ------------------------------------------------------------------ streaming
 
@@ -92,6 +91,9 @@ class ApiAnswering:
         self, request: web.Request, job: ApiJob, spelling: Spelling, follower: Follower
     ) -> web.StreamResponse:
         """One JSON object at the end. While it takes long, white space goes out, which JSON allows before a value."""
+        if job.asked.background:
+            value = spelling.unfinished(None)
+            return web.Response(body=orjson.dumps(value), content_type="application/json", headers=job.headers)
         response: web.StreamResponse | None = None
         quiet_since = self.clock.monotonic()
         patience = HELD_WHOLE_SECONDS if job.errors is ErrorsAs.STATUS else self.keep_alive_seconds

@@ -7,12 +7,18 @@ from dataclasses import replace
 
 from adapters.contract.base import Queued
 from agent_core.failures.notices import for_programs
-from agent_core.records import dataclass
+from agent_core.records import NONE, dataclass
 from agent_core.text.ours import GrowingText, ours
 from agent_core.turn.view import LEFT_WORDS, TEXTS, Bubble, BubbleKind, View, call_key
 
 _OURS = frozenset({BubbleKind.NOTE, BubbleKind.NOTICE})
 _ACTS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
+_KINDS = {
+    (apart, ours): TEXTS | (_OURS if ours else {BubbleKind.NOTICE}) | (_ACTS if apart else NONE)
+    for apart in (False, True)
+    for ours in (False, True)
+}
+"""What is said; `apart` and `ours` as of `Spoken`."""
 
 
 @dataclass(slots=True)  # not frozen: one is made for every token, and that costs half as much
@@ -48,11 +54,10 @@ class Spoken:
         self._data = data
         self._refusals = refusals
         self._apart = apart
-        said = TEXTS | (_OURS if ours else {BubbleKind.NOTICE})
-        self._kinds = said | _ACTS if apart else said
+        self._kinds = _KINDS[apart, ours]
         self._acts: dict[str, str] = {}
         self._said: dict[str, GrowingText] = {}
-        self._told: set[str] = set()
+        self._told: frozenset[str] = NONE
 
     def new(self, view: View) -> list[TextPiece]:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
@@ -93,7 +98,7 @@ class Spoken:
 
     def _paragraph(self, key: str, text: str) -> str:
         before = "\n\n" if self._told and not self._apart else ""
-        self._told.add(key)
+        self._told |= {key}
         return f"{before}{text}"
 
 

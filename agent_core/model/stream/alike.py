@@ -30,10 +30,10 @@ _BESIDE_CHOICES = ("error", "usage", "x_groq")
 class Alike:
     """What stands before and behind the text of one stream's chunks."""
 
-    __slots__ = ("_before", "_behind", "_between", "_joint", "_tries")
+    __slots__ = ("_before", "_behind", "_joint", "_tries")
 
     def __init__(self) -> None:
-        self._before = self._behind = self._between = self._joint = b""
+        self._before = self._behind = self._joint = b""
         self._tries = TRIES
 
     def read(self, data: bytes, room: int) -> tuple[str, int, bytes] | None:
@@ -47,7 +47,7 @@ class Alike:
         if end < len(before) or len(rest) > REST_BYTES or b"\n" in rest:
             return None
         body = data[len(before) : end]
-        found = self._strung(body, room) or _strings(body, self._between, room)
+        found = self._strung(body, room) or _strings(body, self._joint[1:-1], room)
         if found is None:
             return None
         self._tries = TRIES
@@ -81,8 +81,7 @@ class Alike:
         before, found, behind = payload.partition(written)
         if text and found and written not in behind and b"\n" not in payload:
             self._before, self._behind = b"data: " + before, behind + b"\n\n"
-            self._between = self._behind + self._before
-            self._joint = b'"' + self._between + b'"'
+            self._joint = b'"' + self._behind + self._before + b'"'
 
 
 def _strings(body: bytes, between: bytes, room: int) -> tuple[str, int] | None:

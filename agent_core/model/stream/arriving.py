@@ -80,7 +80,7 @@ class CallNames:
 
     def __init__(self, number: int, taken: Iterable[str], offered: Collection[str]) -> None:
         self._number = number
-        self._taken = set(taken)
+        self._taken = frozenset(taken)
         self.offered = offered
         self.count = 0
         self.full = False
@@ -102,5 +102,5 @@ class CallNames:
         call = provider_id if usable and provider_id not in self._taken else f"call_{self._number}_{index}"
         while call in self._taken:
             call += "x"
-        self._taken.add(call)
+        self._taken |= {call}
         return call

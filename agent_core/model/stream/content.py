@@ -20,6 +20,7 @@ from agent_core.model.families.pieces import (
 from agent_core.model.stream.arriving import TEXT_CALL_INDEX, Arriving, CallNames
 from agent_core.model.stream.text_calls import TextCallParser
 from agent_core.model.thinking import INLINE, ThoughtKeeper
+from agent_core.records import NONE
 from agent_core.text.wellformed import Joined, storable
 from agent_core.turn.events import TextTakenBack, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
 
@@ -60,8 +61,8 @@ class ContentReader:
         self._thoughts_joined = Joined()
         self._thoughts: list[str] = []
         """The end of its thoughts, as far as they come outside of the text."""
-        self._called: set[int] = set()
-        self._open: set[int] = set()
+        self._called: frozenset[int] = NONE
+        self._open: frozenset[int] = NONE
         """Of the calls in the text, those that were named and have no arguments yet."""
 
     @property
@@ -158,15 +159,15 @@ class ContentReader:
     def _opened(self, index: int, name: str) -> None:
         if index in self._called or not self._names.one_more():
             return
-        self._called.add(index)
-        self._open.add(index)
+        self._called |= {index}
+        self._open |= {index}
         number = TEXT_CALL_INDEX + index
         call, name = self._names.call_id(number), self._names.tool(name)
         self._out.add(ToolCallNamed(at=self._out.at, index=number, call=call, name=name))
 
     def _arguments(self, index: int, text: str) -> None:
         self._out.add(ToolArgumentsArrived(at=self._out.at, index=TEXT_CALL_INDEX + index, text=storable(text)))
-        self._open.discard(index)
+        self._open -= {index}
 
     def _broken(self, piece: TextCallBroken) -> None:
         """No call. One that is all there and cannot be read is answered like any call with arguments that cannot be read."""

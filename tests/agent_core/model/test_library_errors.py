@@ -134,7 +134,7 @@ async def _asked(
     pieces: Sequence[bytes] | None,
     sink: Sink = lambda _: None,
 ) -> ReplyFinished | CallBroke:
-    monkeypatch.setattr(ModelLine, "_sent", _sent(error, pieces))
+    monkeypatch.setattr(ModelLine, "sent", _sent(error, pieces))
     endpoint = Endpoint("up", "http://127.0.0.1:1/v1", (Credential("k", "s"),), ("m",))
     asks = ModelClient((endpoint,), SystemClock(), Redactor())
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -87,10 +88,12 @@ async def test_a_body_that_rests_reads_nothing_and_then_everything() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
                 await peer.sent.wait()
+        body.go_on()
         rest = len(first)
         while piece := await body.next():
             rest += len(piece)
             body.rest()
+            asyncio.get_running_loop().call_soon(body.go_on)
         assert rest == len(b"first") + MUCH * len(PIECE)
         assert peer.sent.is_set()
 
@@ -125,6 +128,7 @@ async def test_what_comes_while_a_body_rests_is_read_at_once(monkeypatch: pytest
         resting.set()
         await written.wait()
         assert len(reads) == before
+        body.go_on()
         assert await body.next() == b"".join(b"%d " % number for number in range(1, 20))
         assert len(reads) == before + 1
 
@@ -148,6 +152,7 @@ async def test_many_small_pieces_are_taken_together_and_each_costs_next_to_nothi
         body.rest()
         resting.set()
         await asyncio.sleep(0.1)
+        body.go_on()
         sys.setprofile(counted)
         try:
             came = await body.next()
@@ -170,8 +175,28 @@ async def test_a_body_that_rests_can_be_left_and_its_connection_is_closed() -> N
         async with body_of(line) as body:
             await body.next()
             body.rest()
+        body.go_on()
         async with asyncio.timeout(10):
             await peer.gone.wait()
+
+
+async def test_nothing_of_a_body_that_rests_is_given_before_it_goes_on() -> None:
+    """Nor is its end: what was there already when it came to rest, and what is packed, waits as well."""
+    for packed in (b"", b"Content-Encoding: gzip\r\n"):
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, packed: bytes = packed) -> None:
+            await asked(reader)
+            said = gzip.compress(b"first") if packed else b"first"
+            writer.write(HEAD.replace(b"\r\n\r\n", b"\r\n" + packed + b"\r\n") + framed(said) + b"0\r\n\r\n")
+
+        async with answered(serve) as line, body_of(line) as body:
+            assert await body.next() == b"first"
+            body.rest()
+            next_one = asyncio.ensure_future(body.next())
+            done, _ = await asyncio.wait([next_one], timeout=0.1)
+            assert not done
+            body.go_on()
+            assert await asyncio.wait_for(next_one, 5) is None
 
 
 async def test_a_connection_that_is_lost_while_a_body_rests_gives_what_came_and_then_breaks() -> None:
@@ -193,8 +218,10 @@ async def test_a_connection_that_is_lost_while_a_body_rests_gives_what_came_and_
         body.rest()
         resting.set()
         await lost.wait()
+        body.go_on()
         assert await body.next() == b"last"
         body.rest()
+        body.go_on()
         with pytest.raises(TransportBroke):
             await body.next()
 
@@ -217,5 +244,6 @@ async def test_a_connection_whose_body_rested_serves_the_next_request() -> None:
                 while piece := await body.next():
                     said += piece
                     body.rest()
+                    body.go_on()
                 assert said == b"one two"
     assert peer.connections == 1
