@@ -99,7 +99,12 @@ async def open_doors(
         ids,
         Refusals(store, clock, ids, hub.tell),
     )
-    looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds, thinking=server.thinking)
+    looks = WebSettings(
+        callers=keyring,
+        keep_alive_seconds=server.keep_alive_seconds,
+        thinking=server.thinking,
+        language=config.session.language,
+    )
     listed = {**sessions.page_served(partial(_page_sessions, hub)), HttpRoute.HIGHLIGHT: highlighted(workers)}
     page = WebChat(hub, looks, clock, ids, listed, cache(partial(_page_commands, hub, chats)))
     app = web.Application(client_max_size=server.max_body_bytes)

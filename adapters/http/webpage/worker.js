@@ -1,6 +1,6 @@
 // Keeps the page's own files, so that it opens without a connection. Nothing that was said is ever kept here.
 
-const SHELF = "shell-3";
+const SHELF = "shell-4";
 const SHELL = ["/", ...["page.css", "page.js", "attach.js", "dom.js", "list.js", "menu.js", "net.js", "store.js", "turns.js", "words.js", "written.js", "icon.svg", "app.webmanifest"].map((name) => `/static/${name}`)];
 const PATIENCE_MS = 4000;
 const worker = /** @type {any} */ (self);

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from agent_core.records import dataclass
 from agent_core.store.database.mapping import later
+from agent_core.text.tongue import sentence
 
 
 class TurnState(StrEnum):
@@ -44,7 +45,7 @@ class JournalRow:
 
 ROWS_A_TURN = 2**20
 """So many rows a journal can have."""
-FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
+FORGOTTEN = sentence("no longer kept: somebody asked in it who wanted to be forgotten")
 """Why the journal of such a turn is not there any more."""
 
 
