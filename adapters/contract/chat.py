@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapters.contract import refusing
+from adapters import refusing
 from adapters.contract.redacted import redacted
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
-from adapters.contract import refusing
+from adapters import refusing
 from adapters.contract.chat import (
     Ability,
     Button,

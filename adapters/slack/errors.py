@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import aiohttp
 
-from adapters.contract import refusing
+from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Fate
 
 _CAUSES = {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 import structlog
 
-from adapters.contract import refusing
+from adapters import refusing
 from adapters.contract.chat import (
     GROWS,
     Ability,

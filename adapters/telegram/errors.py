@@ -7,7 +7,7 @@ python-telegram-bot 22: a time limit is `TimedOut`, a lost connection `NetworkEr
 
 from __future__ import annotations
 
-from adapters.contract import refusing
+from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Fate
 
 _WORDS: tuple[tuple[str, Cause], ...] = (

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import structlog
 
-from adapters.contract import refusing
+from adapters import refusing
 from adapters.contract.chat import (
     Ability,
     CallFailed,

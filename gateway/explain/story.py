@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from adapters.platforms import platform_of as known_platform
+from agent_core.explain.missing import NothingStored, gone_lines, missing_lines
 from agent_core.explain.why import (
     COMMANDS,
     MOST_LINES,
     REFUSED,
     Asked,
-    NothingStored,
     Occasion,
     Sentence,
     StoryCase,
     StoryEnd,
     ending_of,
     fitted,
-    gone_lines,
-    missing_lines,
     story_of,
     told,
 )
