@@ -176,7 +176,7 @@ class _Chat:
         self._status.clear()
         sys.stdout.write("\n")
         if not answer.exit:
-            raise GatewayLost("The gateway did not say how it ended. /why tells what is known.")
+            raise GatewayLost(speak("The gateway did not say how it ended."))
         for notice in answer.notices:
             _aside(notice)
         _aside(footer(answer))
