@@ -7,7 +7,7 @@ from datetime import UTC
 
 import pytest
 
-from adapters import refusing
+import adapters.refusing as refusing
 from adapters.contract import files
 from adapters.delivery import aftermath, substitutes
 from agent_core.explain.why import story_of, told
@@ -19,8 +19,9 @@ from agent_core.text.tongue import clause, known_sentence, speak, speaking
 from gateway.chats import attachments, readout, unread, voice
 from gateway.delivery import calls, outbox, troubles
 from gateway.setaside import setaside
+from tests.agent_core.test_tongue import SOURCE
 from tests.agent_core.test_tongue_everywhere import CASES
-from tests.catalogues import OTHERS
+from tests.catalogues import OTHERS, sources
 from tests.english import english_in
 
 VALUES: Mapping[str, str] = {
@@ -48,9 +49,7 @@ def _notice(code: ExitCode, more: dict[str, object]) -> str:
 
 def _constants(module: object) -> Mapping[str, str]:
     """The sentences that a module keeps in constants: those that the catalogues know."""
-    from tests.agent_core.test_tongue import SOURCE
-
-    known = {one.id for one in SOURCE}
+    known = {words for one in SOURCE for words in sources(one)}
     return {
         name: words for name, words in vars(module).items() if name.isupper() and isinstance(words, str) and words in known
     }  # fmt: skip

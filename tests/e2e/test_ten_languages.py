@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 
@@ -45,10 +45,10 @@ def words_of(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for one in value:
+        for one in cast("list[Any]", value):
             yield from words_of(one)
     elif isinstance(value, dict):
-        for name, one in value.items():
+        for name, one in cast("dict[str, Any]", value).items():
             if name not in ("key", "kind", "tool", "state", "turn", "person", "exit", "arguments", "result", "html"):
                 yield from words_of(one)
 
@@ -60,7 +60,7 @@ async def on_the_page(http: aiohttp.ClientSession, url: str, language: str, faul
     said = {"id": f"message-{number:04}", "text": f"scenario: {fault}"}
     async with http.post(f"{session}/messages", json=said, headers=headers) as response:
         assert response.status == 202, await response.text()
-    shown: list[str] = []
+    shown, turn = list[str](), ""
     async with asyncio.timeout(90), http.get(f"{session}/events", headers=headers) as events:
         async for line in events.content:
             sights: list[dict[str, Any]] = json.loads(line[6:]) if line.startswith(b"data: ") else []
