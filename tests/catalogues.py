@@ -1,6 +1,6 @@
 """The catalogues of sentences: what the source says, and what stands in each language. ``python -m tests.catalogues`` brings them up to date.
 
-Babel reads the source: whatever `speak`, `speak_many`, `sentence` and an exit's `told` are given is a sentence.
+Babel reads the source, and the page's words stand in its table: whatever `speak`, `speak_many`, `sentence`, `clause` and an exit's `told` are given is a sentence.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
+from adapters.http.pagewords import sentences_of
 from agent_core.text.tongue import ENGLISH, FOLDER, LANGUAGES
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agent_core", "adapters", "gateway")
-KEYWORDS = {"speak": None, "sentence": None, "told": None, "speak_many": (1, 2)}
+KEYWORDS = {"speak": None, "sentence": None, "clause": None, "told": None, "speak_many": (1, 2)}
 OTHERS = tuple(tag for tag in LANGUAGES if tag != ENGLISH)
+PAGE = "adapters/http/webpage/words.js"
 
 
 def template() -> Catalog:
@@ -31,6 +33,8 @@ def template() -> Catalog:
             for _, message, _, _ in found:
                 if message:
                     made.add(message, locations=[(path.relative_to(ROOT).as_posix(), 0)])
+    for message in sentences_of((ROOT / PAGE).read_text("utf-8")):
+        made.add(message, locations=[(PAGE, 0)])
     return made
 
 

@@ -23,6 +23,7 @@ from agent_core.messages import InputMessage, Message
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
 from agent_core.store.sessions.rows import ONCE
+from agent_core.text.tongue import sentence
 from agent_core.tools.offer import ToolsFrom
 from agent_core.turn.events import Verdict
 from agent_core.turn.state import NO_THOUGHTS, CallItem, ThoughtText
@@ -359,7 +360,7 @@ class About:
     """Those of them that a key has to name."""
 
 
-REHEARSAL_WORDS = (
+REHEARSAL_WORDS = sentence(
     "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real. "
     "Say “help” to see what can be tried."
 )

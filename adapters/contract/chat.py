@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from adapters import refusing
 from adapters.contract.redacted import redacted
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
@@ -334,6 +335,8 @@ class Content:
     """The cards; `body` says the same in words."""
     feedback: str = ""
     """It is an answer that people may judge; what a judgement is about."""
+    language: str = ""
+    """In which whoever reads it is spoken to; empty for English."""
 
 
 def spelled_content(content: Content, prefix: str) -> Content:
@@ -497,8 +500,7 @@ def id_of(value: object) -> str:
     """
     known = isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip() not in ("", "0", "None")
     if not known:
-        words = "the platform answered without the id of what it made"
-        raise CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
+        raise CallFailed(Fate.UNKNOWN, refusing.WITHOUT_ID, cause=Cause.UNREADABLE)
     return str(value)
 
 

@@ -20,6 +20,7 @@ from yarl import URL
 from adapters.contract.chat import CallFailed, Cause, Content, Fate
 from agent_core.messages import VOICE_STEM
 from agent_core.records import dataclass
+from agent_core.text.tongue import clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,14 @@ def _below(host: str, domains: Sequence[str]) -> bool:
 
 FETCH_SECONDS = 60.0
 MOST_REDIRECTS = 3
-ELSEWHERE = "it lies on another site, and only files of the platform itself are fetched"
+ELSEWHERE = clause("it lies on another site, and only files of the platform itself are fetched")
+UNREADABLE = clause("it cannot be read ({why})")
+EMPTY = clause("it is empty")
+LARGER = clause("it is larger than {size} MB, the most that {platform} takes")
+NOT_FETCHED = clause("it could not be fetched ({why})")
+ROUND = clause("the platform sends one from address to address for it")
+NOT_GIVEN = clause("the platform did not give it ({status})")
+LARGE = clause("it is too large")
 _REDIRECTS = (301, 302, 303, 307, 308)
 MIB = 1024 * 1024
 MOST_TEXT_BYTES = 32 * 1024
@@ -66,11 +74,11 @@ async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:
         try:
             data = await asyncio.to_thread(Path(content.file).read_bytes)
         except OSError as error:
-            raise CallFailed(Fate.REFUSED, f"it cannot be read ({error.strerror})", cause=Cause.FILE) from error
+            raise CallFailed(Fate.REFUSED, UNREADABLE.format(why=error.strerror), cause=Cause.FILE) from error
     if not data:
-        raise CallFailed(Fate.REFUSED, "it is empty", cause=Cause.FILE)
+        raise CallFailed(Fate.REFUSED, EMPTY, cause=Cause.FILE)
     if len(data) > most_bytes:
-        words = f"it is larger than {most_bytes // MIB} MB, the most that {platform} takes"
+        words = LARGER.format(size=most_bytes // MIB, platform=platform)
         raise CallFailed(Fate.REFUSED, words, cause=Cause.FILE)
     return data
 
@@ -122,15 +130,15 @@ class FileSource:
         except ValueError as error:  # an address that cannot be read; some of aiohttp's own errors are of this kind too
             raise CallFailed(Fate.REFUSED, ELSEWHERE, cause=Cause.FILE) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise CallFailed(Fate.NOT_SENT, f"it could not be fetched ({type(error).__name__})") from error
-        raise CallFailed(Fate.REFUSED, "the platform sends one from address to address for it", cause=Cause.FILE)
+            raise CallFailed(Fate.NOT_SENT, NOT_FETCHED.format(why=type(error).__name__)) from error
+        raise CallFailed(Fate.REFUSED, ROUND, cause=Cause.FILE)
 
     async def _read(self, response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
         if response.status != 200 or (self.headers and response.content_type == "text/html"):
-            raise CallFailed(Fate.REFUSED, f"the platform did not give it ({response.status})", cause=Cause.FILE)
+            raise CallFailed(Fate.REFUSED, NOT_GIVEN.format(status=response.status), cause=Cause.FILE)
         data = bytearray()
         async for piece in response.content.iter_any():
             data += piece
             if len(data) > limit_bytes:
-                raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
+                raise CallFailed(Fate.REFUSED, LARGE, cause=Cause.FILE)
         return bytes(data)

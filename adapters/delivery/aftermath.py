@@ -31,6 +31,7 @@ from adapters.delivery.reconcile import BLOCKS_MS, LEFTOVER, Part, PartFailure, 
 from agent_core.records import dataclass
 from agent_core.retry import DELIVERY
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryRow, DeliveryState
+from agent_core.text.tongue import clause
 
 NOT_LET_IN_MS = 60_000
 """Pause after a call that was refused because of the bot itself."""
@@ -51,6 +52,11 @@ def nothing(content: Content, cause: Cause) -> Sequence[Content]:
     """There is nothing to show instead."""
     del content, cause
     return ()
+
+
+NOT_AS_FILE = clause("as text, because the file could not be sent: {why}")
+FILE_REFUSED = clause("as text, because the file was refused: {why}")
+IN_PARTS = clause("in {count} parts, because it was too long")
 
 
 def failed(
@@ -128,7 +134,7 @@ def _given_up(
     if row.gone:
         return [_ended(part, DeliveryState.SKIPPED, error.words, now)]
     if creating and part.content.kind is ContentKind.FILE and (contents := instead(part.content, Cause.FILE)):
-        return _replaced(part, contents, f"as text, because the file could not be sent: {error.words}", now)
+        return _replaced(part, contents, NOT_AS_FILE.format(why=error.words), now)
     if not creating and row.final and row.platform_id is not None and row.key.count("'") < MOST_ANEW:
         return _anew(part, now, leaves=True, unsure=True)
     return [_ended(part, DeliveryState.FAILED, error.words, now)]
@@ -155,7 +161,7 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int, instead:
             # The repeated call is known by its key, and its message is not there any more: it was sent, and taken away.
             made = replace(row, state=DeliveryState.SKIPPED, gone=True, retry_at=None)
         case Cause.TOO_LONG if row.final and not row.gone and (contents := instead(part.content, error.cause)):
-            return _replaced(part, contents, f"in {len(contents)} parts, because it was too long", now)
+            return _replaced(part, contents, IN_PARTS.format(count=len(contents)), now)
         case Cause.FORM | Cause.TOO_LONG if not row.plain:
             made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
         case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:
@@ -174,7 +180,7 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int, instead:
             and error.cause not in _OF_THE_CHAT
             and (contents := instead(part.content, Cause.FILE))
         ):
-            return _replaced(part, contents, f"as text, because the file was refused: {error.words}", now)
+            return _replaced(part, contents, FILE_REFUSED.format(why=error.words), now)
         case _:
             made = replace(row, state=DeliveryState.FAILED, retry_at=None)
     return [replace(part, row=replace(made, cause=error.words, at=now))]

@@ -126,6 +126,8 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
         wanted = [replace(one, content=replace(one.content, reply_to=reply_to)) for one in wanted]
     elif reply_to and wanted and not wanted[0].fleeting and not (untouched and untouched[0] == view.bubbles[0].key):
         wanted[0] = replace(wanted[0], content=replace(wanted[0].content, reply_to=reply_to))
+    if view.language:
+        wanted = [replace(one, content=replace(one.content, language=view.language)) for one in wanted]
     return Picture(tuple(wanted), draft, tuple(untouched))
 
 

@@ -11,6 +11,7 @@ from adapters.delivery.parts import content_of
 from adapters.platforms import platform_of
 from adapters.text.markup import DISCORD, render
 from adapters.text.styled import Styled, units
+from agent_core.text.tongue import speak, speaking
 
 SMALLEST_UNITS = 200
 """What is too long although it is as short as this is too long in another sense."""
@@ -57,7 +58,8 @@ def text_of_file(content: Content) -> str:
     end = content.file_name.rpartition(".")[2]
     language = end if _EXTENSION.fullmatch(end) else ""
     name = content.file_name.replace("`", "'")
-    words = f"`{name}` could not be sent as a file. This is what is in it:"
+    with speaking(content.language):
+        words = speak("{file} could not be sent as a file. This is what is in it:", file=f"`{name}`")
     return f"{words}\n\n{fence}{language}\n{content.file_text.rstrip()}\n{fence}"
 
 
@@ -95,7 +97,9 @@ def for_other_chat(
 
     What means something in its own chat only (buttons, the message that it answers) is left out.
     """
-    head = Content(ContentKind.ASIDE, Styled(f"↪ This was meant for {made_for.text().rstrip('/')}:"))
+    with speaking(content.language):
+        words = speak("↪ This was meant for {place}:", place=made_for.text().rstrip("/"))
+    head = Content(ContentKind.ASIDE, Styled(words), language=content.language)
     bare = replace(content, buttons=(), reply_to="", feedback="", tasks=())
     if content.kind is ContentKind.FILE or made_for.platform == other.platform:
         return (head, bare)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
+from adapters import refusing
 from adapters.contract.chat import (
     Ability,
     Button,
@@ -91,7 +92,7 @@ class DiscordPort(ChatPort):
 
     def _place(self, address: ChatAddress) -> discord.PartialMessageable:
         if self.client is None or self.client.http.token is None:
-            raise CallFailed(Fate.NOT_SENT, "the bot is not connected to Discord just now")
+            raise CallFailed(Fate.NOT_SENT, refusing.NOT_CONNECTED.format(platform=NAME))
         return self.client.get_partial_messageable(int(address.thread or address.chat))
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
@@ -163,7 +164,7 @@ class DiscordPort(ChatPort):
     async def opened(self, person: str) -> tuple[str, int]:
         """The private chat with a person, and the id of the last message there (0 if there is none)."""
         if self.client is None:
-            raise CallFailed(Fate.NOT_SENT, "the bot is not connected to Discord just now")
+            raise CallFailed(Fate.NOT_SENT, refusing.NOT_CONNECTED.format(platform=NAME))
         channel: Any = await self.asked(self.client.http.start_private_message(int(person)))
         return str(channel["id"]), int(channel.get("last_message_id") or 0)
 
@@ -229,6 +230,9 @@ SCOPE: ContextVar[str] = ContextVar("discord scope", default="")
 (https://discord.com/developers/docs/topics/rate-limits#header-format)."""
 
 
+NAME = "Discord"
+
+
 def failure(error: Exception, scope: str = "") -> CallFailed:
     """What is known of a call that raised `error`. `scope`: see `SCOPE`."""
     from adapters.discord.library import discord
@@ -237,22 +241,22 @@ def failure(error: Exception, scope: str = "") -> CallFailed:
         case discord.RateLimited():
             return _too_fast(error.retry_after, whole_bot=scope == "global")
         case discord.LoginFailure():
-            return CallFailed(Fate.REFUSED, "Discord does not know this bot's token", cause=Cause.NOT_LET_IN)
+            return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
         case discord.HTTPException():
             if error.status == TOO_MANY:  # the library reads no time where the header `Via` is missing
                 return _too_fast(_told_seconds(error.response), whole_bot=scope == "global" if scope else None)
             return _answered(error.status, error.code, error.text)
         case aiohttp.ClientConnectorError():
-            return CallFailed(Fate.NOT_SENT, f"the connection to Discord failed ({type(error).__name__})")
+            return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
         case aiohttp.ClientError() | OSError() | asyncio.TimeoutError():
-            return CallFailed(Fate.UNKNOWN, f"the connection to Discord failed ({type(error).__name__})")
+            return CallFailed(Fate.UNKNOWN, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
         case _:
-            words = f"what Discord answered could not be understood ({type(error).__name__})"
+            words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=type(error).__name__)
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
 
 
 def _too_fast(seconds: float, *, whole_bot: bool | None) -> CallFailed:
-    words = f"Discord asks to wait {seconds:g} s"
+    words = refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}")
     return CallFailed(Fate.TOO_FAST, words, retry_after=seconds, whole_bot=whole_bot)
 
 
@@ -265,11 +269,11 @@ def _told_seconds(answer: Any) -> float:
 def _answered(status: int, code: int, text: str) -> CallFailed:
     words = " ".join(text.split())[:200] or f"status {status}"
     if status >= 500:
-        return CallFailed(Fate.UNKNOWN, f"Discord answered with {status}")
+        return CallFailed(Fate.UNKNOWN, refusing.ANSWERED_WITH.format(platform=NAME, what=status))
     if status == 401:
-        return CallFailed(Fate.REFUSED, "Discord does not know this bot's token", cause=Cause.NOT_LET_IN)
+        return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
     if status == 413:
-        return CallFailed(Fate.REFUSED, "the file is too large for Discord", cause=Cause.FILE)
+        return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
     if code == INVALID_FORM and _TOO_LONG in words and "content" in words.lower():
         return CallFailed(Fate.REFUSED, words, cause=Cause.TOO_LONG)
     default = Cause.NO_RIGHTS if status == 403 else Cause.OTHER

@@ -21,13 +21,14 @@ from adapters.contract.callers import Callers, may_ask, scope_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import CALLER, LASTS_WORDS, Problem, caller_of, lasting_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
-from adapters.http.pagefiles import PageFiles
+from adapters.http.pagefiles import INDEX, PageFiles
+from adapters.http.pagewords import spoken_page, spoken_words
 from adapters.http.routes import Handler, HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
-from agent_core.text.tongue import SLASH, accepted, spelled
+from agent_core.text.tongue import SLASH, accepted, chosen, number, speak, speaking, spelled
 from agent_core.turn.events import Verdict
 from agent_core.turn.view import Bubble, spelled_view
 
@@ -52,6 +53,7 @@ PAGE = PageFiles(
         "index.html", "page.css", "page.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "store.js", "turns.js", "voice.js", "words.js", "written.js",
         "icon.svg", "app.webmanifest", "worker.js",
     }),
+    {INDEX: spoken_page, "words.js": spoken_words},
 )  # fmt: skip
 
 
@@ -64,6 +66,8 @@ class WebSettings:
     thinking: bool = True
     """Whether people are shown what a model thinks."""
     own_host: str = ""
+    language: str = ""
+    """What the operator wants everybody to be spoken to in; empty: as each browser asks for."""
 
 
 class _Refused(Exception):
@@ -96,8 +100,8 @@ class WebChat:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            HttpRoute.PAGE.served(PAGE.page),
-            HttpRoute.PAGE_FILE.served(PAGE.named),
+            HttpRoute.PAGE.served(self._page),
+            HttpRoute.PAGE_FILE.served(self._file),
             HttpRoute.ABOUT.served(self._guarded(self._about)),
             HttpRoute.FOLLOW.served(self._guarded(self._events)),
             HttpRoute.EARLIER.served(self._guarded(self._earlier)),
@@ -108,6 +112,16 @@ class WebChat:
             *(route.served(self._guarded(handler)) for route, handler in self._listed.items()),
         ]
 
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        return PAGE.response(INDEX, self._language(request))
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        return PAGE.response(request.match_info["name"], self._language(request))
+
+    def _language(self, request: web.Request) -> str:
+        """In which the page speaks to whoever opened it; empty for English."""
+        return chosen(self._settings.language, accepted(request.headers.get("Accept-Language", "")))
+
     def _guarded(
         self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -117,7 +131,8 @@ class WebChat:
                 return problem_response(caller)
             request[CALLER] = caller
             try:
-                return await handler(request)
+                with speaking(self._language(request)):
+                    return await handler(request)
             except NotAccepted as refused:
                 return problem_response(refusal(refused))
             except _Refused as refused:
@@ -136,11 +151,10 @@ class WebChat:
                 "version": about.version,
                 "models": [name for name in about.models if may_ask(name, caller.key, caller.terms, about.held)],
                 "rehearsal": about.rehearsal,
-                "notice": REHEARSAL_WORDS if about.rehearsal else "",
+                "notice": speak(REHEARSAL_WORDS) if about.rehearsal else "",
                 "file_bytes": most_bytes(request.client_max_size),
                 "commands": [
-                    {"name": one.name, "words": one.words}
-                    for one in self._commands().menu(accepted(request.headers.get("Accept-Language", "")))
+                    {"name": one.name, "words": one.words} for one in self._commands().menu(self._language(request))
                 ],
             }
         )
@@ -217,7 +231,7 @@ class WebChat:
         if request.content_type != "application/json":
             raise _Refused(415, "The body must be JSON (Content-Type: application/json).")
         if (request.content_length or 0) > request.client_max_size:
-            raise _Refused(413, f"The message is larger than {request.client_max_size} bytes.")
+            raise _Refused(413, speak("The message is larger than {size} bytes.", size=number(request.client_max_size)))
         try:
             value = json_of(await request.read())
         except NotJson as error:
@@ -239,10 +253,11 @@ class WebChat:
         if not isinstance(text, str):
             raise _Refused(400, "text must be text that is not empty.", param="text")
         if len(text) > MAX_TEXT_CHARS:
-            raise _Refused(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text")
+            words = speak("The text is longer than {count} characters.", count=number(MAX_TEXT_CHARS))
+            raise _Refused(413, words, param="text")
         caller, model = request[CALLER], body.get("model", "")
         if not isinstance(model, str) or (model and not caller.terms.may_ask_for(model)):
-            raise _Refused(404, "There is no such model or agent for this key.", param="model")
+            raise _Refused(404, speak("There is no such model or agent for this key."), param="model")
         content = await asyncio.to_thread(content_of, text, body.get("files"))
         if isinstance(content, Problem):
             raise _Refused(content.status, content.message, param=content.param)

@@ -11,6 +11,7 @@ from typing import Any
 from adapters.contract.chat import Button, ButtonStyle, Content, ContentKind, Flow, Task, TaskState
 from adapters.slack.pieces import LIMIT_UNITS
 from adapters.text.markup import SLACK, SLACK_MARKDOWN, escaped_within, render
+from agent_core.text.tongue import speak, speaking
 
 Blocks = list[dict[str, Any]]
 
@@ -60,12 +61,17 @@ def feedback_of(content: Content) -> Blocks:
             "accessibility_label": words,
             "value": f"feedback:{content.feedback}:{word}",
         }
-        for name, label, words, word in (
-            ("positive_button", "Good", "This answer was good", "good"),
-            ("negative_button", "Bad", "This answer was not good", "bad"),
-        )
+        for name, label, words, word in _ways(content.language)
     }
     return [{"type": "context_actions", "elements": [{"type": "feedback_buttons", "action_id": "feedback", **buttons}]}]
+
+
+def _ways(language: str) -> tuple[tuple[str, str, str, str], ...]:
+    with speaking(language):
+        return (
+            ("positive_button", speak("Good"), speak("This answer was good"), "good"),
+            ("negative_button", speak("Bad"), speak("This answer was not good"), "bad"),
+        )
 
 
 def flow_of(content: Content, *, final: bool) -> Flow:

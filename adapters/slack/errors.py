@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import aiohttp
 
+from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Fate
 
 _CAUSES = {
@@ -69,6 +70,9 @@ UNABLE = frozenset(
 """What says that the workspace or the app has no such thing, and not that this one call was wrong."""
 
 
+NAME = "Slack"
+
+
 def failure(error: Exception) -> CallFailed:
     """What is known of a call that raised `error`."""
     from slack_sdk.errors import SlackApiError, SlackRequestError
@@ -77,11 +81,11 @@ def failure(error: Exception) -> CallFailed:
         case SlackApiError():
             return _answered(error)
         case aiohttp.ClientConnectorError():
-            return CallFailed(Fate.NOT_SENT, f"the connection to Slack failed ({type(error).__name__})")
+            return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
         case aiohttp.ClientError() | OSError() | asyncio.TimeoutError() | SlackRequestError():
-            return CallFailed(Fate.UNKNOWN, f"the connection to Slack failed ({type(error).__name__})")
+            return CallFailed(Fate.UNKNOWN, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
         case _:
-            words = f"what Slack answered could not be understood ({type(error).__name__})"
+            words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=type(error).__name__)
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
 
 
@@ -94,11 +98,15 @@ def _answered(error: Any) -> CallFailed:
     if status == 429 or word == "ratelimited":
         after = str(response.headers.get("Retry-After", "") or "")
         seconds = float(after) if after.isdigit() else DEFAULT_PAUSE_SECONDS
-        return CallFailed(Fate.TOO_FAST, f"Slack asks to wait {seconds:g} s", retry_after=seconds)
+        return CallFailed(
+            Fate.TOO_FAST, refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}"), retry_after=seconds
+        )
     if status >= 500 or word in _UNKNOWN:
-        return CallFailed(Fate.UNKNOWN, f"Slack answered with {word}")
+        return CallFailed(Fate.UNKNOWN, refusing.ANSWERED_WITH.format(platform=NAME, what=word))
     if 200 <= status < 300 and not data.get("error"):
-        return CallFailed(Fate.UNKNOWN, "what Slack answered could not be understood", cause=Cause.UNREADABLE)
+        return CallFailed(
+            Fate.UNKNOWN, refusing.NOT_UNDERSTOOD.format(platform=NAME, what=status), cause=Cause.UNREADABLE
+        )
     cause = _CAUSES.get(word, Cause.OTHER)
     if cause is Cause.FORM and any(_TOO_LONG.search(line) for line in _explained(data)):
         cause = Cause.TOO_LONG

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 import structlog
 
+from adapters import refusing
 from adapters.contract.chat import (
     GROWS,
     Ability,
@@ -210,7 +211,7 @@ class SlackPort(ChatPort):
             async with Limit(DOING_SECONDS):
                 answer: Any = await self.asked(told)
         except TimeoutError as error:
-            raise CallFailed(Fate.UNKNOWN, "Slack did not answer in time") from error
+            raise CallFailed(Fate.UNKNOWN, refusing.SLOW.format(platform="Slack")) from error
         except CallFailed as error:
             # A thread that is gone, or a person who is not there, says nothing about the workspace.
             if self._sessions and error.fate is Fate.REFUSED and error.words in UNABLE:

@@ -7,6 +7,7 @@ python-telegram-bot 22: a time limit is `TimedOut`, a lost connection `NetworkEr
 
 from __future__ import annotations
 
+from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Fate
 
 _WORDS: tuple[tuple[str, Cause], ...] = (
@@ -56,6 +57,9 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
 )
 
 
+NAME = "Telegram"
+
+
 def failure(error: Exception) -> CallFailed:
     """What is known of a call that raised `error`."""
     from telegram import error as e
@@ -65,26 +69,30 @@ def failure(error: Exception) -> CallFailed:
         case e.RetryAfter():
             seconds = error.retry_after
             after = seconds if isinstance(seconds, int | float) else seconds.total_seconds()
-            return CallFailed(Fate.TOO_FAST, f"Telegram asks to wait {after:g} s", retry_after=float(after))
+            return CallFailed(
+                Fate.TOO_FAST,
+                refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{after:g}"),
+                retry_after=float(after),
+            )
         case e.ChatMigrated():
             moved = str(error.new_chat_id)
-            return CallFailed(Fate.REFUSED, "the group has become a supergroup", cause=Cause.MOVED, moved_to=moved)
+            return CallFailed(Fate.REFUSED, refusing.SUPERGROUP, cause=Cause.MOVED, moved_to=moved)
         case e.Forbidden():
             lowered = words.lower()
             blocked = "blocked" in lowered or "deactivated" in lowered or "initiate" in lowered
             return CallFailed(Fate.REFUSED, _plain(words), cause=Cause.BLOCKED if blocked else Cause.NO_RIGHTS)
         case e.InvalidToken():
-            return CallFailed(Fate.REFUSED, "Telegram does not know this bot's token", cause=Cause.NOT_LET_IN)
+            return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
         case e.BadRequest():
             return CallFailed(Fate.REFUSED, _plain(words), cause=_cause(words))
         case e.TimedOut():
-            return CallFailed(_sent_or_not(error), "Telegram did not answer in time")
+            return CallFailed(_sent_or_not(error), refusing.SLOW.format(platform=NAME))
         case e.NetworkError():
             if "413" in words or "too large" in words.lower():
-                return CallFailed(Fate.REFUSED, "the file is too large for Telegram", cause=Cause.FILE)
-            return CallFailed(_sent_or_not(error), f"the connection to Telegram failed ({_plain(words)[:120]})")
+                return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
+            return CallFailed(_sent_or_not(error), refusing.FAILED.format(platform=NAME, what=_plain(words)[:120]))
         case _:  # the base class says that the answer made no sense
-            words = f"what Telegram answered could not be understood ({_plain(words)[:80]})"
+            words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=_plain(words)[:80])
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
 
 

@@ -26,6 +26,7 @@ from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.text.shown import plain
+from agent_core.text.tongue import known_sentence, number, sentence, speak, speak_many, spoken_now
 
 AGAIN_SECONDS = 1.0
 """How often a gateway that was lost is tried again."""
@@ -37,11 +38,11 @@ UNFINISHED = 15
 """Exit status if the gateway was lost before the end."""
 
 
-LOST = (
-    "[outspoken] The connection to the gateway was lost. Your message is stored, and its work goes on when the gateway is back; "
+LOST = sentence(
+    "The connection to the gateway was lost. Your message is stored, and its work goes on when the gateway is back; "
     "waiting for it (Ctrl-C: wait no longer)."
 )
-NOT_BACK = (
+NOT_BACK = sentence(
     "The gateway at {url} did not come back within {minutes} minutes. Your message is stored: when the gateway runs again, it "
     "goes on with it, and the answer stands in this conversation."
 )
@@ -172,16 +173,16 @@ async def ask(
 
 def footer(answer: Answer) -> str:
     """The lines behind an answer: what was mended on the way; time, steps, tool calls, and how it ended if not cleanly."""
-    parts = [f"{answer.seconds:.1f} s", _count(answer.steps, "step"), _count(answer.tool_calls, "tool call")]
+    parts = [
+        speak("{count} s", count=number(answer.seconds, 1)),
+        speak_many("{count} step", "{count} steps", answer.steps),
+        speak_many("{count} tool call", "{count} tool calls", answer.tool_calls),
+    ]
     if answer.left:
-        parts.append("goes on after the gateway's restart")
+        parts.append(speak("goes on after the gateway's restart"))
     elif answer.status() != 0:
-        parts.append(f"ended: {answer.exit}")
+        parts.append(speak("ended: {exit}", exit=answer.exit))
     return "\n".join([*(f"[{words}]" for words in answer.recovered), f"[{' · '.join(parts)}]"])
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 async def stream(
@@ -215,6 +216,8 @@ async def stream(
     whose: dict[str, Json] = {"user": whoever_is_here() if user is None else user} if user != "" else {}
     body = orjson.dumps({"model": model, "stream": True, "messages": [{"role": "user", "content": words}], **whose})
     headers["Content-Type"] = "application/json"
+    if now_spoken := spoken_now():
+        headers["Accept-Language"] = now_spoken
     stored, lost_at = False, 0.0
     while True:
         try:
@@ -233,9 +236,9 @@ async def stream(
             now = time.monotonic()
             if not lost_at:
                 lost_at = now
-                yield "lost", LOST
+                yield "lost", f"[outspoken] {speak(LOST)}"
             if now - lost_at >= back_seconds:
-                raise GatewayLost(NOT_BACK.format(url=url, minutes=round(back_seconds / 60))) from error
+                raise GatewayLost(speak(NOT_BACK, url=url, minutes=round(back_seconds / 60))) from error
         await asyncio.sleep(AGAIN_SECONDS)
 
 
@@ -257,11 +260,13 @@ async def _once(url: str, body: bytes, headers: Mapping[str, str]) -> AsyncItera
                     over = text[5:].strip() == "[DONE]"
                     yield "data", text[5:].strip()
     except aiohttp.ClientConnectorError as error:
-        raise GatewayLost(f"No gateway answers at {url}. Start it with: outspoken run") from error
+        raise GatewayLost(speak("No gateway answers at {url}. Start it with: outspoken run", url=url)) from error
     except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-        raise GatewayLost(f"The connection to the gateway at {url} was lost ({type(error).__name__}).") from error
+        raise GatewayLost(
+            speak("The connection to the gateway at {url} was lost ({why}).", url=url, why=type(error).__name__)
+        ) from error
     if not over:
-        raise GatewayLost(f"The gateway at {url} closed the connection before the end.")
+        raise GatewayLost(speak("The gateway at {url} closed the connection before the end.", url=url))
 
 
 def whoever_is_here() -> str:
@@ -280,7 +285,11 @@ def _refusal(status: int, body: bytes) -> str:
         message = orjson.loads(body)["error"]["message"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         message = ""
-    return message if isinstance(message, str) and message else f"The gateway answered with HTTP {status}."
+    return (
+        message
+        if isinstance(message, str) and message
+        else speak("The gateway answered with HTTP {status}.", status=status)
+    )
 
 
 def take(answer: Answer, data: str) -> str:
@@ -339,10 +348,10 @@ class StatusLine:
 
     def show(self, words: str) -> None:
         if words.startswith("turn "):
-            words = "Working …"
+            words = speak("Working …")
         if self._enabled and words and words != "keep-alive":
             draw(self._err, "\r\x1b[2K\x1b[2m")
-            self._err.write(plain(words[:100]))
+            self._err.write(plain(known_sentence(words)[:100]))
             draw(self._err, "\x1b[0m")
             self._err.flush()
             self._shown = True

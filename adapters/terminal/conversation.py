@@ -23,14 +23,15 @@ from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, Shown, St
 from adapters.terminal.operator import Remote, Table, tables
 from adapters.terminal.screen import draw
 from agent_core.jsonvalue import Json
+from agent_core.text.tongue import sentence, speak, spelled, spoken_now
 
-HELP = """\
-/new     begin a new conversation
-/why     why the last turn went as it did
-/help    this list
-/quit    leave (or Ctrl-D)
-Ctrl-C   stop the answer that is coming
-What waits for your approval is shown, and decided by a word: approve, conversation, always or deny."""
+HELP = (
+    ("/new", sentence("begin a new conversation")),
+    ("/why", sentence("why the last turn went as it did")),
+    ("/help", sentence("this list")),
+    ("/quit", sentence("leave (or Ctrl-D)")),
+    ("Ctrl-C", sentence("stop the answer that is coming")),
+)
 
 ReadLine = Callable[[], Awaitable[str]]
 APPROVAL_COMMENT, KEEP_ALIVE = "waiting for approval of ", "keep-alive"
@@ -84,7 +85,7 @@ class Decider:
         if self._sending and self._task is not None:  # the answer may be here before it is said that it counts
             await asyncio.wait({self._task})
         elif self.asks:
-            _aside("That is decided; nothing waits any more.")
+            _aside(speak("That is decided; nothing waits any more."))
         await self.__aexit__()
 
     async def __aenter__(self) -> Decider:
@@ -114,7 +115,7 @@ class Decider:
             try:
                 choice = deciding.choice_of(await self._lines.next(beside=True), one)
             except EOFError:
-                _aside("Nothing more can be read here.")
+                _aside(speak("Nothing more can be read here."))
                 choice = deciding.TypedChoice(approve=False)
             except KeyboardInterrupt:
                 self._stop()
@@ -155,9 +156,9 @@ class _Chat:
             self._status.clear()
             sys.stdout.write("\n")
             _aside(
-                "It goes on when the gateway is back; the answer then stands in this conversation."
+                speak("It goes on when the gateway is back; the answer then stands in this conversation.")
                 if self._waiting
-                else "Stopped. Whatever had not run yet will not run; /why tells what had."
+                else spelled(speak("Stopped. Whatever had not run yet will not run; {/why} tells what had."))
             )
         except (GatewayLost, GatewayRefused) as error:
             self._status.clear()
@@ -175,7 +176,7 @@ class _Chat:
         self._status.clear()
         sys.stdout.write("\n")
         if not answer.exit:
-            raise GatewayLost("The gateway did not say how it ended. /why tells what is known.")
+            raise GatewayLost(speak("The gateway did not say how it ended."))
         for notice in answer.notices:
             _aside(notice)
         _aside(footer(answer))
@@ -216,16 +217,24 @@ class _Chat:
     async def why(self) -> None:
         """Print the story of the last turn."""
         if not self._last_turn:
-            _aside("There was no turn yet.")
+            _aside(speak("There was no turn yet."))
             return
         try:
             body = await _asked(f"{self._url}/api/turns/{self._last_turn}/why", self._key, 10)
         except _UNREACHABLE as error:
-            _aside(f"The gateway could not say: {type(error).__name__}.")
+            _aside(speak("The gateway could not say: {why}.", why=type(error).__name__))
             return
         lines = body.get("lines") if isinstance(body, dict) else None
-        for line in lines if isinstance(lines, list) else ["Nothing is known of it."]:
+        for line in lines if isinstance(lines, list) else [speak("Nothing is known of it.")]:
             _aside(str(line))
+
+
+def _help_words() -> str:
+    lines = [f"{typed:<8} {speak(words)}" for typed, words in HELP]
+    waits = speak(
+        "What waits for your approval is shown, and decided by a word: approve, conversation, always or deny."
+    )
+    return "\n".join([*lines, waits])
 
 
 def _aside(words: str) -> None:
@@ -264,11 +273,15 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
     lines = _reader()
     talk = _Chat(url, key, _fresh() if new else session, lines)
     about = await _about(url, key)
-    _aside(f"outspoken – talking to {url}. /help lists what can be typed.")
+    _aside(spelled(speak("outspoken – talking to {url}. {/help} lists what can be typed.", url=url)))
     if about:
-        _aside(REHEARSAL_WORDS)
+        _aside(speak(REHEARSAL_WORDS))
     if sys.stderr.isatty() and not capable(sys.stderr):
-        _aside("This terminal cannot replace a line, so you do not see what I am doing. If it can: TERM=xterm-256color")
+        _aside(
+            speak(
+                "This terminal cannot replace a line, so you do not see what I am doing. If it can: TERM=xterm-256color"
+            )
+        )
     while True:
         try:
             words = (await lines.next()).strip()
@@ -282,14 +295,14 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
             case "/quit" | "/exit":
                 return 0
             case "/help":
-                _aside(HELP)
+                _aside(_help_words())
             case "/new":
                 talk.session = _fresh()
-                _aside("A new conversation.")
+                _aside(speak("A new conversation."))
             case "/why":
                 await talk.why()
             case _ if words.startswith("/") and " " not in words:
-                _aside(f"There is no command {words}. /help lists them.")
+                _aside(spelled(speak("There is no command {command}. {/help} lists them.", command=words)))
             case _:
                 await talk.say(words)
 
@@ -313,6 +326,8 @@ _UNREACHABLE = (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError)
 async def _asked(address: str, key: str | None, seconds: float) -> Json:
     """The gateway's answer. Raises what `_UNREACHABLE` names."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    if now_spoken := spoken_now():
+        headers["Accept-Language"] = now_spoken
     timeout = aiohttp.ClientTimeout(total=seconds)
     async with aiohttp.ClientSession(timeout=timeout) as http, http.get(address, headers=headers) as response:
         return orjson.loads(await response.read())

@@ -12,6 +12,7 @@ from adapters.terminal.approvals import offers_of
 from adapters.terminal.operator import Table
 from agent_core.records import dataclass
 from agent_core.text.shown import harmless
+from agent_core.text.tongue import speak
 
 APPROVING: Mapping[str, str] = {"approve": "once", "conversation": "conversation", "always": "always"}
 """What is typed to approve, and for how long that counts."""
@@ -40,13 +41,12 @@ def choices_words(one: Table, *, colours: bool) -> str:
     """What can be typed."""
     ways = {
         "once": "approve",
-        "conversation": "conversation (such calls, in this one)",
-        "always": "always (such calls)",
+        "conversation": speak("{word} (such calls, in this one)", word="conversation"),
+        "always": speak("{word} (such calls)", word="always"),
     }
     offered = [f"✅ {ways[lasts]}" for lasts in offers_of(one) if lasts in ways]
-    return "Type  " + "   ".join(
-        [*(painted(each, GREEN, colours=colours) for each in offered), painted(f"🚫 {DENY}", RED, colours=colours)]
-    )
+    words = [*(painted(each, GREEN, colours=colours) for each in offered), painted(f"🚫 {DENY}", RED, colours=colours)]
+    return speak("Type  {words}", words="   ".join(words))
 
 
 def asked_lines(one: Table, *, colours: bool) -> list[str]:
@@ -66,12 +66,14 @@ def painted(words: str, paint: str, *, colours: bool) -> str:
 def decided_words(choice: TypedChoice) -> str:
     """What was decided."""
     if not choice.approve:
-        return "🚫 Denied: it does not run."
-    return (
-        "✅ Approved"
-        + {"conversation": " for this conversation", "always": " always for such calls"}.get(choice.lasts, "")
-        + "."
-    )
+        return speak("🚫 Denied: it does not run.")
+    match choice.lasts:
+        case "conversation":
+            return speak("✅ Approved for this conversation.")
+        case "always":
+            return speak("✅ Approved always for such calls.")
+        case _:
+            return speak("✅ Approved.")
 
 
 def waits_here(found: Sequence[Table], turn: str) -> Table | None:

@@ -3,6 +3,8 @@
 `/why`, `outspoken explain` and the console say these words. A story has at most `MOST_LINES` lines; what frames it (what was asked,
 the exit, the deliveries) always stays, and of what happened in between the beginning and the end.
 
+What `/why` can tell is spoken in the language of whoever asks (tests/agent_core/test_tongue_everywhere.py); what only operators are told is English.
+
 Law: without `show_text` no word of a person, a model, a tool or a provider is in it; names of tools, models and exits are.
 
 Known to be weak: it tells what is stored. What a client of the API has received of a stream is not.
@@ -32,7 +34,7 @@ from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, 
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.text.durations import duration
-from agent_core.text.tongue import ENGLISH, speaking
+from agent_core.text.tongue import known_sentence, number, sentence, speak, speak_many, spoken_now
 from agent_core.tools.base import DoubtCause, EffectClass, ToolStatus
 from agent_core.turn import events as ev
 from agent_core.turn.view import doubt_words
@@ -193,7 +195,7 @@ def story(events: Sequence[ev.Event]) -> tuple[str, ...]:
     if opened is None:
         return ()
     lines = fitted(turn_lines(events, show_text=True), MOST_LINES - 1)
-    return told(f"Turn on {opened.surface or 'an unknown surface'}.", lines, UTC)
+    return told(speak("Turn on {surface}.", surface=opened.surface or speak("an unknown surface")), lines, UTC)
 
 
 def told(head: str, lines: Sequence[Sentence], zone: tzinfo) -> tuple[str, ...]:
@@ -208,7 +210,7 @@ def told(head: str, lines: Sequence[Sentence], zone: tzinfo) -> tuple[str, ...]:
         else f"UTC{offset[:3]}:{offset[3:5]}"
     )
     shown = "UTC" if shown == "UTC+00:00" else shown
-    out = [f"{head} Times are {shown}, {first:%Y-%m-%d}."]
+    out = [speak("{head} Times are {zone}, {day}.", head=head, zone=shown, day=f"{first:%Y-%m-%d}")]
     for line in lines:
         when = datetime.fromtimestamp(line.at / 1000, zone)
         day = "" if when.date() == first.date() else f"{when:%m-%d} "
@@ -232,7 +234,7 @@ def fitted(lines: Sequence[Sentence], most: int) -> list[Sentence]:
     out: list[Sentence] = []
     for i, line in enumerate(lines):
         if i == gone[0]:
-            out.append(Sentence(line.at, f"… {len(gone)} more events …"))
+            out.append(Sentence(line.at, speak_many("… {count} more event …", "… {count} more events …", len(gone))))
         if i in keep:
             out.append(line)
     return out
@@ -252,12 +254,11 @@ def _asked_lines(case: StoryCase) -> list[Sentence]:
     lines = [_arrival(asked)]
     others = [m.number for m in case.messages if m.number != asked.number]
     if others and case.turn is not None:
-        numbers = ", ".join(map(str, others[:6])) + ("" if len(others) <= 6 else " and others")
-        lines.append(
-            Sentence(
-                asked.at, f"It was taken together with message {numbers}: pieces of one, answered as one.", frame=True
-            )
-        )
+        numbers = ", ".join(map(str, others[:6]))
+        if len(others) > 6:
+            numbers = speak("{these} and others", these=numbers)
+        words = speak("It was taken together with message {numbers}: pieces of one, answered as one.", numbers=numbers)
+        lines.append(Sentence(asked.at, words, frame=True))
     ending = ending_of(case) if case.about else StoryEnd.ENDED
     match ending:
         case StoryEnd.REFUSED:
@@ -295,9 +296,12 @@ def _carried_out(occasion: Occasion | None) -> str:
 
 
 def _occurred(asked: Asked, occasion: Occasion) -> Sentence:
-    named = f"(number {asked.number}, id {asked.key})"
+    named = speak("(number {number}, id {id})", number=asked.number, id=asked.key)
     if not occasion.kind:
-        words = f"The schedule {occasion.schedule} put its prompt into {asked.where} {named}; no person wrote it."
+        words = speak(
+            "The schedule {schedule} put its prompt into {where} {named}; no person wrote it.",
+            schedule=occasion.schedule, where=asked.where, named=named,
+        )  # fmt: skip
         return Sentence(asked.at, words, frame=True)
     what = "The reminder" if occasion.kind == "reminder" else "The prompt"
     late = duration(occasion.late_ms // 1000)
@@ -315,14 +319,20 @@ def _occurred(asked: Asked, occasion: Occasion) -> Sentence:
 def _arrival(asked: Asked) -> Sentence:
     if asked.occasion is not None:
         return _occurred(asked, asked.occasion)
-    what = "A request" if asked.request else f"The command /{asked.command}" if asked.command else "A message"
     if asked.words:
         size = f": “{_short(asked.words)}”"
+    elif asked.chars and not asked.command:
+        size = speak_many(", {count} character", ", {count} characters", asked.chars)
     else:
-        size = f", {asked.chars} characters" if asked.chars and not asked.command else ""
-    return Sentence(
-        asked.at, f"{what} came from {asked.where} (number {asked.number}, id {asked.key}{size}).", frame=True
-    )
+        size = ""
+    if asked.request:
+        words = sentence("A request came from {where} (number {number}, id {id}{size}).")
+    elif asked.command:
+        words = f"The command /{asked.command} came from {{where}} (number {{number}}, id {{id}}{{size}})."
+    else:
+        words = sentence("A message came from {where} (number {number}, id {id}{size}).")
+    said = speak(words, where=asked.where, number=asked.number, id=asked.key, size=size)
+    return Sentence(asked.at, said, frame=True)
 
 
 _OF_REQUEST = re.compile(r"(\w+)((?: at \S+)? \(HTTP \d+\))")
@@ -355,20 +365,32 @@ def _waited(case: StoryCase, asked: Asked) -> list[Sentence]:
     """How long it waited for its turn, and behind what."""
     if case.turn is None or case.turn.opened_at - asked.at < WORTH_TELLING_MS:
         return []
-    seconds = (case.turn.opened_at - asked.at) / 1000
+    time = _seconds((case.turn.opened_at - asked.at) / 1000)
     earlier = [t for t in case.before if t.turn != case.turn.turn]
-    shown = ", ".join(f"{t.turn} ({(t.exit or 'running').replace('_', ' ')})" for t in earlier[-3:])
     if earlier:
-        what = f"behind {_counted(len(earlier), 'earlier turn')}: {shown}"
+        shown = ", ".join(f"{t.turn} ({_ending_name(t.exit or '')})" for t in earlier[-3:])
+        words = speak_many(
+            "It had waited for {time}, behind {count} earlier turn: {turns}.",
+            "It had waited for {time}, behind {count} earlier turns: {turns}.",
+            len(earlier), time=time, turns=shown,
+        )  # fmt: skip
     elif len(case.messages) > 1:
-        what = "for its other pieces"
+        words = speak("It had waited for {time}, for its other pieces.", time=time)
     else:
-        what = "and no turn of its conversation ran meanwhile: the gateway was busy, or stopped"
-    return [Sentence(case.turn.opened_at, f"It had waited for {seconds:.1f} s, {what}.", frame=True)]
+        words = speak(
+            "It had waited for {time}, and no turn of its conversation ran meanwhile: the gateway was busy, or stopped.",
+            time=time,
+        )
+    return [Sentence(case.turn.opened_at, words, frame=True)]
 
 
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+def _seconds(seconds: float) -> str:
+    return speak("{count} s", count=number(seconds, 1))
+
+
+def _ending_name(code: str) -> str:
+    """An exit by its name; empty: there is none yet."""
+    return code.replace("_", " ") if code and not spoken_now() else code or speak("running")
 
 
 def _short(text: str) -> str:
@@ -384,9 +406,9 @@ def turn_lines(events: Sequence[ev.Event], *, show_text: bool) -> list[Sentence]
     teller = _Teller(show_text)
     lines: list[Sentence] = []
     at = 0
-    for number, event in enumerate(events):
+    for place, event in enumerate(events):
         at = max(at, event.at)
-        words = teller.words(event, islice(events, number + 1, None))
+        words = teller.words(event, islice(events, place + 1, None))
         if words:
             frame = isinstance(event, ev.TurnOpened | ev.TurnEnded)
             lines.append(Sentence(at, words, frame))
@@ -415,42 +437,25 @@ class _Teller:
                 self._content_at = self._content_at or event.at
                 return ""
             case ev.RefusalBegan():
-                return "The model refused."
+                return speak("The model refused.")
             case ev.ToolsRefused():
-                return "The provider refused to take tools with this request, so the model was asked without any."
+                return speak(
+                    "The provider refused to take tools with this request, so the model was asked without any."
+                )
             case ev.ToolCallNamed():
                 self._content_at = self._content_at or event.at
                 self._tools[event.call] = self._tool_name(event.name)
                 return ""
             case ev.TurnOpened():
-                self._calls(event.at)
-                route = event.settings.routes[0]
-                self._models = [one.model for one in event.settings.routes]
-                if event.settings.goes_on:
-                    self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
-                self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
-                agent = f"agent {event.agent}, " if event.agent else ""
-                key = f", with the API key {event.key}" if event.key else ""
-                sources = (*event.foreign, *(one.foreign for one in event.input if one.foreign))
-                foreign = f" Words of others stand in what it reads: {sources_words(sources)}." if sources else ""
-                kinds = [k.words() if self._show_text else self._tool_name(k.tool) for k in event.consents]
-                agreed = "; ".join(dict.fromkeys(kinds))
-                before = f" Agreed to before: {agreed}." if agreed else ""
-                return f"The turn began: {agent}model {route.model} at {route.endpoint}{key}.{foreign}{before}"
+                return self._opened(event)
             case ev.CallBroke():
-                first = self._first()
+                facts = [self._cause(event), self._first()]
                 self._calls(event.at)
-                return f"The model call failed: {self._cause(event)}{first}."
+                return speak("The model call failed: {facts}.", facts=", ".join(filter(None, facts)))
             case ev.ReplyFinished():
-                first = self._first()
-                seconds = max(0, event.at - self._called_at) / 1000
-                self._calls(event.at)
-                tokens = f", {event.output_tokens} tokens" if event.output_tokens else ""
-                return (
-                    f"The model's reply was over after {seconds:.1f} s ({self._reason(event.reason)}{tokens}{first})."
-                )
+                return self._finished(event)
             case ev.ReplyJudged(sign=sign) if sign_words(sign):
-                return f"The reply was taken for a promise: {sign_words(sign)}."
+                return speak("The reply was taken for a promise: {why}.", why=sign_words(sign))
             case ev.RemedyChosen():
                 self._calls(event.at)
                 return self._remedy(event, later)
@@ -469,57 +474,93 @@ class _Teller:
             case _:
                 return self._rest(event)
 
+    def _opened(self, event: ev.TurnOpened) -> str:
+        self._calls(event.at)
+        route = event.settings.routes[0]
+        self._models = [one.model for one in event.settings.routes]
+        if event.settings.goes_on:
+            self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
+        self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
+        facts = [
+            speak("agent {name}", name=event.agent) if event.agent else "",
+            speak("model {model} at {endpoint}", model=route.model, endpoint=route.endpoint),
+            speak("with the API key {name}", name=event.key) if event.key else "",
+        ]
+        said = [speak("The turn began: {facts}.", facts=", ".join(filter(None, facts)))]
+        sources = (*event.foreign, *(one.foreign for one in event.input if one.foreign))
+        if sources:
+            said.append(speak("Words of others stand in what it reads: {sources}.", sources=sources_words(sources)))
+        kinds = [k.words() if self._show_text else self._tool_name(k.tool) for k in event.consents]
+        if kinds:
+            said.append(speak("Approved before: {what}.", what="; ".join(dict.fromkeys(kinds))))
+        return " ".join(said)
+
+    def _finished(self, event: ev.ReplyFinished) -> str:
+        time = _seconds(max(0, event.at - self._called_at) / 1000)
+        tokens = speak("{count} tokens", count=number(event.output_tokens)) if event.output_tokens else ""
+        facts = [self._reason(event.reason), tokens, self._first()]
+        self._calls(event.at)
+        return speak(
+            "The model's reply was over after {time} ({facts}).", time=time, facts=", ".join(filter(None, facts))
+        )
+
     def _rest(self, event: ev.Event) -> str:
         match event:
             case ev.TakenOver():
-                self._calls(event.at)
-                begun, self._begun = [self._named(call) for call in dict.fromkeys(self._begun)], []
-                unsure = ", ".join(name for name in begun if name in self._effects)
-                taken = "The gateway had been restarted; the turn was taken up again."
-                return f"{taken} It is not known whether this was done: {unsure}." if unsure else taken
+                return self._taken_over(event)
             case ev.StopRequested():
-                return "Its person is being forgotten." if event.forgotten else "A person said stop."
+                return speak("Its person is being forgotten.") if event.forgotten else speak("A person said stop.")
             case ev.Superseded():
-                return "A newer message took its place."
+                return speak("A newer message took its place.")
+            case ev.Steered() if event.inbox:
+                return speak("The person added something (message {number}).", number=event.inbox)
             case ev.Steered():
-                return "The person added something" + (f" (message {event.inbox})." if event.inbox else ".")
+                return speak("The person added something.")
             case ev.DeadlinePassed():
-                return "The turn's time was up."
+                return speak("The turn's time was up.")
             case ev.TurnLeft():
-                return "The gateway was shut down in order, and left the turn open."
+                return speak("The gateway was shut down in order, and left the turn open.")
             case ev.DrainEnded():
-                return "The gateway was shut down and could wait no longer."
+                return speak("The gateway was shut down and could wait no longer.")
             case ev.Compacted():
                 self._calls(event.at)
-                return "The conversation was shortened." if event.helped else "The conversation could not be shortened."
+                if event.helped:
+                    return speak("The conversation was shortened.")
+                return speak("The conversation could not be shortened.")
             case ev.DoneSaid(finished=finished):
-                word = {True: "It said that it is", False: "It said that it is not", None: "It did not say in time"}[
-                    finished
-                ]
-                return f"It was unclear whether the reply only promises something, so the model was asked whether it is finished. {word}."
+                return _asked_whether_done(finished)
             case ev.ChangeShown(change=change):
-                return f"What it would change was shown: {change.added} lines more, {change.removed} lines less."
+                return speak(
+                    "What it would change was shown (lines added: {added}, removed: {removed}).",
+                    added=change.added, removed=change.removed,
+                )  # fmt: skip
             case ev.ApprovalAnswered():
-                lasts = {
-                    Lasting.ONCE: "",
-                    Lasting.CONVERSATION: " for this conversation",
-                    Lasting.ALWAYS: " for all such calls",
-                }
-                who = f" by {event.by}" if event.by and self._show_text else ""
-                return f"{self._named(event.call)}: approval {event.verdict.value}{lasts[event.lasts]}{who}."
+                who = speak(" by {who}", who=event.by) if event.by and self._show_text else ""
+                return speak(_answered_words(event), tool=self._named(event.call), who=who)
             case ev.ApprovalAsked():
-                why = why_words(event.why, event.sources)
-                return f"A person was asked whether {self._named(event.call)} may run. {why}".rstrip()
+                asked = speak("A person was asked whether {tool} may run.", tool=self._named(event.call))
+                return f"{asked} {why_words(event.why, event.sources)}".rstrip()
             case ev.CallSettled(why=why) if why is not AskedWhy.ALWAYS:
                 return not_run_words(self._named(event.call), why, event.sources)
             case ev.SpendRefused():
-                return f"The model was not asked. {spent_words(event.spend)}"
+                unasked = speak("The model was not asked.")
+                return f"{unasked} {spent_words(event.spend)}"
             case ev.DriverFailed():
-                return f"A mistake of ours ended it; the log has it under {event.reference}."
+                return speak("A mistake of ours ended it; the log has it under {reference}.", reference=event.reference)
             case ev.TurnEnded():
                 return exit_words(event.exit, self._tool_name(event.exit.tool), show_text=self._show_text)
             case _:
                 return ""
+
+    def _taken_over(self, event: ev.TakenOver) -> str:
+        self._calls(event.at)
+        begun, self._begun = [self._named(call) for call in dict.fromkeys(self._begun)], []
+        unsure = ", ".join(name for name in begun if name in self._effects)
+        taken = speak("The gateway had been restarted; the turn was taken up again.")
+        if not unsure:
+            return taken
+        doubt = speak("It is not known whether this was done: {tools}.", tools=unsure)
+        return f"{taken} {doubt}"
 
     def _calls(self, at: int) -> None:
         self._called_at, self._content_at = at, 0
@@ -528,7 +569,7 @@ class _Teller:
         """When its first content came; a reply that came at once needs no such word."""
         if not self._content_at or self._content_at - self._called_at < 1_000:
             return ""
-        return f", first content after {(self._content_at - self._called_at) / 1000:.1f} s"
+        return speak("first content after {time}", time=_seconds((self._content_at - self._called_at) / 1000))
 
     def _cause(self, event: ev.CallBroke) -> str:
         detail = event.detail if self._show_text else ""
@@ -536,31 +577,27 @@ class _Teller:
         return words if not detail or detail in words else f"{words}; it said: {_short(detail).rstrip('.')}"
 
     def _reason(self, reason: str) -> str:
-        return f"“{reason[:40]}”" if self._show_text or reason in FINISH_REASONS else "a finish reason of its own"
+        shown = self._show_text or reason in FINISH_REASONS
+        return f"“{reason[:40]}”" if shown else speak("a finish reason of its own")
 
     def _tool_name(self, name: str) -> str:
         """A name that is not on offer was made up by the model, and so is a word of its."""
-        return name if self._show_text or name in self._offered or not name else "a tool that there is not"
+        known = self._show_text or name in self._offered or not name
+        return name if known else speak("a tool that there is not")
 
     def _named(self, call: str) -> str:
-        return self._tools.get(call) or "a tool"
+        return self._tools.get(call) or speak("a tool")
 
     def _tool(self, event: ev.ToolReturned) -> str:
-        name = self._named(event.call)
+        name, time = self._named(event.call), _seconds(event.seconds)
         match event.refusal:
             case ev.Refusal.UNKNOWN_TOOL:
-                return f"{name} was not run: there is no such tool."
+                return speak("{tool} was not run: there is no such tool.", tool=name)
             case ev.Refusal.UNREADABLE_ARGUMENTS:
-                return f"{name} was not run: its arguments could not be read."
+                return speak("{tool} was not run: its arguments could not be read.", tool=name)
             case ev.Refusal.NONE:
-                how = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
-                if event.status is ToolStatus.UNKNOWN and event.doubt is DoubtCause.UNSAID:  # files and notes
-                    return f"{name}: it is not known whether it was done; others have changed the same since."
-                if event.status is ToolStatus.UNKNOWN:
-                    with speaking(ENGLISH):
-                        because = doubt_words(event.status, event.doubt)
-                    return f"{name}: it is not known whether it was done: {because} (after {event.seconds:.1f} s)."
-                return f"{name}: {how} after {event.seconds:.1f} s."
+                because = doubt_words(event.status, event.doubt) if event.status is ToolStatus.UNKNOWN else ""
+                return speak(_returned_words(event), tool=name, why=because, time=time)
             case _:
                 assert_never(event.refusal)
 
@@ -568,56 +605,120 @@ class _Teller:
         pause = helped = ""
         for one in later:
             if isinstance(one, ev.WaitEnded) and not pause:
-                pause = f" after {max(0, one.at - event.at) / 1000:.1f} s"
+                pause = speak("after {time}", time=_seconds(max(0, one.at - event.at) / 1000))
             if isinstance(one, ev.RemedyJudged):
-                helped = "; that helped" if one.helped else "; that did not help"
+                helped = speak(" That helped.") if one.helped else speak(" That did not help.")
             if isinstance(one, ev.RemedyJudged | ev.RemedyChosen | ev.TurnEnded):
                 break
-        number = f" (number {event.number})" if event.number > 1 else ""
-        return f"The gateway {event.remedy.recipe.story}{number}{pause}{helped}."
+        again = speak("number {number}", number=event.number) if event.number > 1 else ""
+        facts = ", ".join(filter(None, (again, pause)))
+        return speak(event.remedy.recipe.story, more=f" ({facts})" if facts else "") + helped
+
+
+def _returned_words(event: ev.ToolReturned) -> str:
+    """What a call that was run has come to."""
+    match event.status:
+        case ToolStatus.OK:
+            return sentence("{tool}: done after {time}.")
+        case ToolStatus.FAILED:
+            return sentence("{tool}: failed after {time}.")
+        case ToolStatus.TIMED_OUT:
+            return sentence("{tool}: timed out after {time}.")
+        case ToolStatus.REFUSED:
+            return sentence("{tool}: refused after {time}.")
+        case ToolStatus.UNKNOWN if event.doubt is DoubtCause.UNSAID:  # files and notes
+            return sentence("{tool}: it is not known whether it was done; others have changed the same since.")
+        case ToolStatus.UNKNOWN:
+            return sentence("{tool}: it is not known whether it was done: {why} (after {time}).")
+        case _:
+            assert_never(event.status)
+
+
+def _answered_words(event: ev.ApprovalAnswered) -> str:
+    match event.verdict:
+        case ev.Verdict.EXPIRED:
+            return sentence("{tool}: approval expired.")
+        case ev.Verdict.DENIED:
+            return sentence("{tool}: approval denied{who}.")
+        case ev.Verdict.GIVEN:
+            return _LASTS[event.lasts]
+        case _:
+            assert_never(event.verdict)
+
+
+_LASTS = {
+    Lasting.ONCE: sentence("{tool}: approval given{who}."),
+    Lasting.CONVERSATION: sentence("{tool}: approval given for this conversation{who}."),
+    Lasting.ALWAYS: sentence("{tool}: approval given for all such calls{who}."),
+}
+
+
+def _asked_whether_done(finished: bool | None) -> str:
+    asked = speak(
+        "It was unclear whether the reply only promises something, so the model was asked whether it is finished."
+    )
+    match finished:
+        case True:
+            said = speak("It said that it is.")
+        case False:
+            said = speak("It said that it is not.")
+        case None:
+            said = speak("It did not say in time.")
+    return f"{asked} {said}"
 
 
 def _known_words(event: ev.TurnOpened) -> list[str]:
     words: list[str] = []
     if event.known.stalls:
         tools = ", ".join(stall.tool for stall in event.known.stalls)
-        words.append(f"Calls of {tools} had broken off in earlier turns of this conversation.")
+        words.append(speak("Calls of {tools} had broken off in earlier turns of this conversation.", tools=tools))
     if event.known.incidents:
-        were = "was" if len(event.known.incidents) == 1 else "were"
-        words.append(f"{_counted(len(event.known.incidents), 'incident')} {were} open about this gateway's models.")
+        words.append(
+            speak_many(
+                "{count} incident was open about this gateway's models.",
+                "{count} incidents were open about this gateway's models.",
+                len(event.known.incidents),
+            )
+        )
     return words
 
 
 def begun_words(event: ev.TurnBegun, model: str) -> str:
     """What was tried from the first call on, because of earlier failures. `model` is the one that was asked first."""
     tried = [
-        f"the advice to send calls of {item.detail} in smaller pieces"
+        speak("calls of {tool} in smaller pieces were advised", tool=item.detail)
         if item.advice is Advice.SMALLER_FROM_START
-        else f"without {item.detail}, which was not offered"
+        else speak("{tool} was not offered", tool=item.detail)
         for item in event.advice
     ]
-    tried += [f"{model} instead of the first model"] if event.route else []
-    return f"Because of earlier failures the turn began with {' and '.join(tried)}." if tried else ""
+    tried += [speak("{model} was asked instead of the first model", model=model)] if event.route else []
+    if not tried:
+        return ""
+    return speak("Because of earlier failures the turn began otherwise: {what}.", what=", ".join(tried))
 
 
 def exit_words(ending: Exit, tool: str, *, show_text: bool) -> str:
     """How a turn ended, in one sentence."""
     if isinstance(ending, exits.Answered):
-        return "The turn was answered."
+        return speak("The turn was answered.")
     if isinstance(ending, exits.HandedToClient):
-        return "The model's tool calls were handed to the client."
+        return speak("The model's tool calls were handed to the client.")
     facts = ending.facts()
     if facts.get("detail") == RESTORED:
-        return f"The turn was set aside: {RESTORED}. Nobody was told so."
+        return speak("The turn was set aside: {why}. Nobody was told so.", why=speak(RESTORED))
     parts: list[str] = []
     if isinstance(ending, exits.Troubled) and ending.cause is not None:
         parts.append((ending if show_text else replace(ending, detail="")).why())
-    parts += [f"about {tool}"] if tool else []
-    parts += [f"after {facts['attempts']} attempts"] if facts.get("attempts", 0) > 1 else []
-    parts += [f"may or may not have run: {', '.join(ending.tools_unsure)}"] if ending.tools_unsure else []
-    parts += [f"reference {facts['reference']}"] if facts.get("reference") else []
-    why = f" ({'; '.join(parts)})" if parts else ""
-    return f"The turn ended without an answer: {ending.code.value.replace('_', ' ')}{why}. The person was told so."
+    parts += [speak("about {tool}", tool=tool)] if tool else []
+    attempts = facts.get("attempts", 0)
+    parts += [speak_many("after {count} attempt", "after {count} attempts", attempts)] if attempts > 1 else []
+    if ending.tools_unsure:
+        parts.append(speak("may or may not have run: {tools}", tools=", ".join(ending.tools_unsure)))
+    parts += [speak("reference {reference}", reference=facts["reference"])] if facts.get("reference") else []
+    return speak(
+        "The turn ended without an answer: {exit}{why}. The person was told so.",
+        exit=_ending_name(ending.code.value), why=f" ({'; '.join(parts)})" if parts else "",
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- what was shown
@@ -640,8 +741,11 @@ def _delivery_lines(case: StoryCase) -> list[Sentence]:
     plain = [row for row in rows if row.delivered and not row.failures and not row.labelled and not row.plain]
     lines: list[Sentence] = []
     if len(plain) > 2:
-        ids = f"{plain[0].platform_id} to {plain[-1].platform_id}"
-        words = f"{len(plain)} parts were delivered to {plain[0].surface} (the platform's messages {ids})."
+        words = speak_many(
+            "{count} part was delivered to {surface} (the platform's messages {first} to {last}).",
+            "{count} parts were delivered to {surface} (the platform's messages {first} to {last}).",
+            len(plain), surface=plain[0].surface, first=plain[0].platform_id, last=plain[-1].platform_id,
+        )  # fmt: skip
         lines.append(Sentence(max(row.at for row in plain), words, frame=True))
         rows = [row for row in rows if row not in plain]
     lines += [_delivery_line(case, row) for row in rows]
@@ -653,132 +757,86 @@ def _delivery_lines(case: StoryCase) -> list[Sentence]:
         where = case.messages[0].where
         if "/" not in where:
             at = case.turn.closed_at or case.now
-            lines.append(
-                Sentence(at, f"It was shown on {where} as it came; what a client there has received is not recorded.")
+            words = speak(
+                "It was shown on {where} as it came; what a client there has received is not recorded.", where=where
             )
+            lines.append(Sentence(at, words))
     return lines
 
 
 def _delivery_line(case: StoryCase, row: DeliveryRow) -> Sentence:
-    what = f"{row.bubble}, part {row.part + 1}"
-    trouble = unquoted(row.trouble or row.cause, show_text=case.show_text).rstrip(".")
-    failed = f", after {_counted(row.failures, 'failed call')} (the last: {trouble})" if row.failures else ""
-    marks = ", marked as possibly there twice" if row.labelled else ""
-    marks += ", without its form, which the platform had refused" if row.plain else ""
+    trouble = unquoted(known_sentence(row.trouble or row.cause), show_text=case.show_text).rstrip(".")
+    facts = {
+        "surface": row.surface,
+        "what": speak("{bubble}, part {number}", bubble=row.bubble, number=row.part + 1),
+        "message": row.platform_id,
+        "failed": speak_many(
+            ", after {count} failed call (the last: {trouble})",
+            ", after {count} failed calls (the last: {trouble})",
+            row.failures, trouble=trouble,
+        ) if row.failures else "",
+        "marks": (speak(", marked as possibly there twice") if row.labelled else "")
+        + (speak(", without its form, which the platform had refused") if row.plain else ""),
+        "time": duration(max(0, (row.retry_at or 0) - case.now) // 1000),
+        "why": trouble or speak("no reason is stored"),
+    }  # fmt: skip
     match row.state:
         case DeliveryState.SENT if not row.delivered:
-            return Sentence(row.at, f"Shown at {row.surface} as far as it was then ({what}){failed}.", frame=True)
+            at, words = row.at, sentence("Shown at {surface} as far as it was then ({what}){failed}.")
         case DeliveryState.SENT:
-            words = f"Delivered to {row.surface} as message {row.platform_id} ({what}){failed}{marks}."
-            return Sentence(row.at, words, frame=True)
+            at, words = row.at, sentence("Delivered to {surface} as message {message} ({what}){failed}{marks}.")
         case DeliveryState.WANTED if row.platform_id is not None:
-            return Sentence(
-                case.now,
-                f"Message {row.platform_id} at {row.surface} has yet to be changed ({what}){failed}.",
-                frame=True,
-            )
+            at = case.now
+            words = sentence("Message {message} at {surface} has yet to be changed ({what}){failed}.")
+        case DeliveryState.WANTED if row.retry_at:
+            at = case.now
+            words = sentence("Not delivered to {surface} yet ({what}){failed}; the next try comes in {time}.")
         case DeliveryState.WANTED:
-            wait = (
-                f"; the next try comes in {duration(max(0, row.retry_at - case.now) // 1000)}" if row.retry_at else ""
-            )
-            return Sentence(case.now, f"Not delivered to {row.surface} yet ({what}){failed}{wait}.", frame=True)
+            at, words = case.now, sentence("Not delivered to {surface} yet ({what}){failed}.")
         case DeliveryState.SENDING:
-            return Sentence(
-                row.sending_at or row.at, f"It is being sent to {row.surface} ({what}){failed}.", frame=True
-            )
+            at, words = row.sending_at or row.at, sentence("It is being sent to {surface} ({what}){failed}.")
         case DeliveryState.UNKNOWN:
-            words = f"Sent to {row.surface}, and not known yet whether it came through ({what}){failed}."
-            return Sentence(row.at, words, frame=True)
+            at = row.at
+            words = sentence("Sent to {surface}, and not known yet whether it came through ({what}){failed}.")
         case DeliveryState.FAILED if row.cause == RESTORED:
-            return Sentence(row.at, f"Set aside for {row.surface} ({what}): {RESTORED}.", frame=True)
+            at, words, facts["why"] = row.at, sentence("Set aside for {surface} ({what}): {why}."), speak(RESTORED)
         case DeliveryState.FAILED:
-            words = f"Refused for good by {row.surface} ({what}): {trouble or 'no reason is stored'}."
-            return Sentence(row.at, words, frame=True)
+            at, words = row.at, sentence("Refused for good by {surface} ({what}): {why}.")
         case DeliveryState.SKIPPED if row.cause.startswith(BY_HAND):
-            words = f"Taken out of the outbox for {row.surface} by hand ({what}){failed}: {row.cause.removeprefix(BY_HAND)}."
-            return Sentence(row.at, words, frame=True)
+            at, facts["why"] = row.at, row.cause.removeprefix(BY_HAND)
+            words = sentence("Taken out of the outbox for {surface} by hand ({what}){failed}: {why}.")
         case DeliveryState.SKIPPED if row.cause.startswith(INSTEAD):
-            how = unquoted(row.cause.removeprefix(INSTEAD), show_text=case.show_text).rstrip(".")
-            return Sentence(row.at, f"Sent to {row.surface} in another form ({what}): {how}.", frame=True)
+            how = known_sentence(row.cause.removeprefix(INSTEAD))
+            at, facts["why"] = row.at, unquoted(how, show_text=case.show_text).rstrip(".")
+            words = sentence("Sent to {surface} in another form ({what}): {why}.")
         case DeliveryState.SKIPPED:
-            return Sentence(row.at, f"Not needed any more at {row.surface} ({what}).")
+            at, words = row.at, sentence("Not needed any more at {surface} ({what}).")
         case _:
             assert_never(row.state)
+    return Sentence(
+        at,
+        speak(words, **facts),
+        frame=row.state is not DeliveryState.SKIPPED or row.cause.startswith((BY_HAND, INSTEAD)),
+    )
 
 
 def adapter_words(row: AdapterStateRow, *, show_text: bool) -> str:
     """What a change of an adapter's state says."""
-    why = f": {unquoted(row.words, show_text=show_text)}" if row.words else "."
-    return f"The adapter {row.account} was {row.state} from then on{why}"
+    words = known_sentence(row.words)
+    if spoken_now() and words == row.words:
+        words = ""  # what operators read is English
+    why = f": {unquoted(words, show_text=show_text)}" if words else "."
+    return speak(_STATES.get(row.state, _IN_STATE), account=row.account, state=row.state, why=why)
 
 
-# --- why nothing came ---
-
-
-def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[Sentence]:
-    """Of a message of ours that is not stored any more: between which others, (number, ms), it came."""
-    lines = [Sentence(before[1], f"The message before it came (number {before[0]}).")] if before is not None else []
-    words = f"It came before this: the next one that is stored, number {after[0]}."
-    return [*lines, Sentence(after[1], words, frame=True)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NothingStored:
-    """Nothing is stored of what somebody says they wrote."""
-
-    at: int
-    since: int
-    until: int
-    where: str
-    adapters: Sequence[AdapterStateRow]
-    """From the state in force at `since` to the last one before `until`."""
-    starts: Sequence[int]
-    """When the gateway was started, the last time before `since` first."""
-    kept_days: int = 0
-    """For how many days messages are kept; 0 is for ever."""
-    forgotten: bool = False
-    """It is so long ago that messages of then are not kept."""
-    before: tuple[int, int] | None = None
-    """(number, ms) of the last message of the chat before that time."""
-    after: tuple[int, int] | None = None
-
-
-def missing_lines(missing: NothingStored, *, show_text: bool) -> list[Sentence]:
-    """What can be said about a message that is not stored: above all, how the adapter was doing then."""
-    lines = [
-        Sentence(row.at, adapter_words(row, show_text=show_text), frame=row.state != UP) for row in missing.adapters
-    ]
-    lines += [Sentence(at, "The gateway was started.", frame=True) for at in missing.starts if at >= missing.since]
-    if missing.before is not None:
-        lines.append(
-            Sentence(missing.before[1], f"The last message before that came from there (number {missing.before[0]}).")
-        )
-    if missing.after is not None:
-        lines.append(Sentence(missing.after[1], f"The next message came from there (number {missing.after[0]})."))
-    lines.append(Sentence(missing.at, _verdict(missing), frame=True))
-    return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
-
-
-def _verdict(missing: NothingStored) -> str:
-    nothing = f"No message from {missing.where} is stored around this time."
-    if missing.forgotten:
-        return (
-            f"{nothing} Messages and the states of adapters are kept for {missing.kept_days} days, so one may have come then and been "
-            "forgotten; turns are kept, and can be explained by their ids."
-        )
-    then = [row for row in missing.adapters if row.at <= missing.at]
-    trouble = [row for row in missing.adapters if row.state != UP and row.at <= missing.until]
-    if not missing.adapters:
-        running = "" if missing.starts else " No gateway had been started then."
-        return f"{nothing} No state of its adapter is stored either: it may not have been configured.{running}"
-    if then and then[-1].state != UP:
-        return f"{nothing} The adapter was {then[-1].state}, so it cannot have come; the platform may deliver it later."
-    if trouble:
-        return f"{nothing} The adapter was up, yet in trouble around then, so it may have been lost on its way."
-    return (
-        f"{nothing} The adapter was up: either it did not reach us, or it was not meant for the bot "
-        "(in a group: no mention, no reply to it), and such messages are not stored."
-    )
+_IN_STATE = sentence("The adapter {account} was {state} from then on{why}")
+_STATES = {
+    UP: sentence("The adapter {account} was up from then on{why}"),
+    "down": sentence("The adapter {account} was down from then on{why}"),
+    "starting": sentence("The adapter {account} was starting from then on{why}"),
+    "stopped": sentence("The adapter {account} was stopped from then on{why}"),
+    "needs a person": sentence("The adapter {account} needed a person from then on{why}"),
+}
 
 
 def asker_words(key: str, agent: str) -> str:

@@ -23,6 +23,7 @@ from agent_core.journal.replay import (
     exit_words,
 )
 from agent_core.records import dataclass
+from agent_core.text.tongue import speak
 from agent_core.tools.base import ToolStatus
 from agent_core.turn import effects as fx
 from agent_core.turn import events as ev
@@ -194,9 +195,8 @@ def _record_words(event: ev.Judgement) -> str:
             f"the remedy before ({event.remedy.value.replace('_', ' ')}) {'helped' if event.helped else 'did not help'}"
         )
     if isinstance(event, ev.RemedyChosen):
-        return (
-            f"remedy: {event.remedy.recipe.story} (number {event.number} for {event.failure.value.replace('_', ' ')})"
-        )
+        why = f" (number {event.number} for {event.failure.value.replace('_', ' ')})"
+        return speak(event.remedy.recipe.story, more=why).rstrip(".")
     return decided(event)
 
 

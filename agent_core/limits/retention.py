@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from agent_core.limits.reckoning import Leap, reach
 from agent_core.records import dataclass
+from agent_core.text.tongue import clause
 
 DAY_MS = 24 * 3600 * 1000
+NO_LONGER_KEPT = clause("no longer kept: [retention] {key} = {days}")
 MOST_SECONDS = 0.025
 """What a transaction that removes something is to take; at twice that nobody notices it."""
 
@@ -31,7 +33,7 @@ class Keep:
 
     def words(self, key: str) -> str:
         """Why something is not there any more."""
-        return f"no longer kept: [retention] {key} = {getattr(self, key)}"
+        return NO_LONGER_KEPT.format(key=key, days=getattr(self, key))
 
 
 def cutoff(now_ms: int, days: int, leaps: tuple[Leap, ...] = ()) -> int | None:

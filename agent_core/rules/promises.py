@@ -27,6 +27,7 @@ from agent_core.rules.promising.language import languages
 from agent_core.rules.promising.tongue import likely_languages
 from agent_core.rules.promising.underway import IS_SET, LATER, begun_in_background, is_under_way, keeps_time
 from agent_core.text.patterns import late
+from agent_core.text.tongue import speak
 
 READ_CHARS = 1500
 """Of a reply no more than this is read, beyond counting its code fences."""
@@ -178,13 +179,13 @@ def sign_words(sign: str) -> str:
     """By what a reply was taken for a promise, for whoever asks why."""
     match sign:
         case PromiseSign.ACT:
-            return "its last sentence says what the model does next, and nothing was done"
+            return speak("its last sentence says what the model does next, and nothing was done")
         case PromiseSign.LEADS_ON:
-            return "it ended in a colon, and nothing followed"
+            return speak("it ended in a colon, and nothing followed")
         case PromiseSign.UNDER_WAY:
-            return "it says that something is under way or comes by itself, and nothing was"
+            return speak("it says that something is under way or comes by itself, and nothing was")
         case PromiseSign.PATIENCE:
-            return "it ended by asking for patience, and nothing was under way"
+            return speak("it ended by asking for patience, and nothing was under way")
         case _:
             return ""
 

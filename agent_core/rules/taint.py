@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.text.patterns import late
-from agent_core.text.tongue import sentence, speak
+from agent_core.text.tongue import known_sentence, sentence, speak
 from agent_core.tools.arguments import parsed
 from agent_core.tools.base import Reach
 
@@ -43,16 +43,16 @@ class AskedWhy(StrEnum):
         return self is AskedWhy.REPEATED
 
 
-EARLIER = "earlier in this conversation"
+EARLIER = sentence("earlier in this conversation")
 """Where the words of others stand, if they came in an earlier turn."""
-DECLARED = "what other programs say of their tools"
-BROUGHT = "results of the client's tools"
-ATTACHED = "what was attached"
-FORWARDED = "a forwarded message"
+DECLARED = sentence("what other programs say of their tools")
+BROUGHT = sentence("results of the client's tools")
+ATTACHED = sentence("what was attached")
+FORWARDED = sentence("a forwarded message")
 """An address in it was put before the model by the person."""
-QUOTED = "a quoted message"
-PLANTED = "what was set after words of others had been read"
-SHARED = "what was shared: a contact, a place, a preview of a page"
+QUOTED = sentence("a quoted message")
+PLANTED = sentence("what was set after words of others had been read")
+SHARED = sentence("what was shared: a contact, a place, a preview of a page")
 
 _ADDRESS = late(
     r"(?:[a-z][a-z0-9+.-]{1,20}:[/\\]{1,3}|(?:https?|ftp|mailto):|(?<![^\s\"'])[/\\]{2})[^\s\"'<>]+", re.IGNORECASE
@@ -174,7 +174,7 @@ def named(host: str, said: str) -> bool:
 
 def sources_words(sources: Sequence[str]) -> str:
     """Where the words of others stand, for people."""
-    named_first = list(dict.fromkeys(sources))
+    named_first = [known_sentence(source) for source in dict.fromkeys(sources)]
     if len(named_first) > 3:
         named_first = [*named_first[:3], speak("{count} more", count=len(named_first) - 3)]
     return ", ".join(named_first)

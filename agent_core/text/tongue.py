@@ -125,10 +125,39 @@ def speak_many(one: str, many: str, count: int, /, **values: object) -> str:
     return _filled(catalogue(language).ngettext(one, many, count), values, language)
 
 
-def known_sentence(message: str) -> str:
+def clause(message: str) -> str:
+    """Marks words that are kept as they read in English, filled in; `known_sentence` knows them by their form. Gives them as they are."""
+    _CLAUSES.setdefault(message, None)
+    return message
+
+
+_CLAUSES: dict[str, re.Pattern[str] | None] = {}
+"""Each with what knows it again, once somebody has asked."""
+_NAME = re.compile(r"\\{(\w+)\\}")
+
+
+def known_sentence(words: str) -> str:
     """What was stored in English: as a sentence of here if it is one of ours, else as it stands."""
     language = _NOW.get()
-    return catalogue(language).gettext(message) if language and message else message
+    if not language or not words:
+        return words
+    if (said := catalogue(language).gettext(words)) != words:
+        return _filled(said, {}, language)
+    for message in _CLAUSES:
+        found = _form(message).fullmatch(words[:_CLAUSE_CHARS])
+        if found is not None:
+            return speak(message, **found.groupdict())
+    return words
+
+
+_CLAUSE_CHARS = 600
+
+
+def _form(message: str) -> re.Pattern[str]:
+    known = _CLAUSES[message]
+    if known is None:
+        known = _CLAUSES[message] = re.compile(_NAME.sub(r"(?P<\1>[^\n]{1,200}?)", re.escape(message)))
+    return known
 
 
 def names_in(message: str) -> list[str]:
@@ -306,6 +335,12 @@ def written_in(text: str) -> str:
     if letters & _ARABIC_ALONE and not letters & _NOT_ARABIC:
         return "ar"
     return "hi" if not _HINDI.isdisjoint(head.replace("।", " ").replace("?", " ").split()) else ""
+
+
+def of_environment(environ: Mapping[str, str]) -> str:
+    """The language that a terminal's environment asks for: the first of these that is set decides, as everywhere. Empty for English."""
+    said = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
+    return chosen(said.partition(".")[0])
 
 
 def chosen(*wishes: str) -> str:

@@ -24,6 +24,7 @@ from agent_core.messages import GATEWAY_PREFIX, InputMessage, text_of
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
+from agent_core.text.tongue import clause, known_sentence, speak
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
 from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, part_of, parts_of, quoted
 from gateway.limits.quotas import Quotas
@@ -61,6 +62,9 @@ class TakenAttachment:
 
 
 NAME_CHARS = 200
+LARGER = clause("it is larger than 20 MB")
+AWAY = clause("the platform that it lies on is not connected any more")
+NO_RECORDING = clause("it is no recording")
 
 
 class Attachments:
@@ -93,14 +97,14 @@ class Attachments:
         if one.kind is AttachmentKind.OTHER:
             return TakenAttachment(
                 f"[The person also sent a {one.name}, which you cannot get. They are told so.]",
-                complaint=f"I cannot take a {one.name} here.",
+                complaint=speak("I cannot take a {kind} here.", kind=one.name),
             )
         if one.refused:
             return _no_room(one, one.refused)
         if one.size > FILE_BYTES:
-            return _not_taken(one, "it is larger than 20 MB")
+            return _not_taken(one, LARGER)
         if port is None:
-            return _not_taken(one, "the platform that it lies on is not connected any more")
+            return _not_taken(one, AWAY)
         try:
             data = await self._fetch(port, one)
         except CallFailed as error:
@@ -108,7 +112,7 @@ class Attachments:
             return _not_taken(one, error.words)
         found = await self._readers.read(data, one.name, one.mime, workspace, deaf)
         if one.kind is AttachmentKind.VOICE and found.kind not in RECORDED:
-            found = replace(found, text="", native=False, why="it is no recording")
+            found = replace(found, text="", native=False, why=NO_RECORDING)
         text = found.text.encode("utf-8", "replace") if found.text and not found.plain else b""
         adding = {QuotaKind.WORKSPACE: blocks(len(data)) + blocks(len(text)), QuotaKind.FILES: 2 if text else 1}
         try:
@@ -137,7 +141,10 @@ def _taken(one: Attachment, found: Readout, data: bytes, path: str, beside: str)
     about = ", ".join(filter(None, (f"{len(data)} bytes", found.about)))
     note = f"[The person attached {one.name} ({about}); it is in your workspace as {path}"
     if found.why:
-        words = f"I have put {one.name} into the workspace, but I cannot tell what is in it: {found.why}."
+        words = speak(
+            "I have put {file} into the workspace, but I cannot tell what is in it: {why}.",
+            file=one.name, why=known_sentence(found.why),
+        )  # fmt: skip
         note = f"{note}. You cannot tell what is in it: {found.why}. They are told so.]"
         return TakenAttachment(note, complaint=words, deaf=found.deaf)
     if found.native:
@@ -169,7 +176,7 @@ def notes_of(taken: list[TakenAttachment]) -> str:
 def _not_taken(one: Attachment, why: str) -> TakenAttachment:
     return TakenAttachment(
         f"[The person attached {one.name}, which could not be taken: {why}.]",
-        complaint=f"I could not take {one.name}: {why}.",
+        complaint=speak("I could not take {file}: {why}.", file=one.name, why=known_sentence(why)),
     )
 
 

@@ -259,6 +259,7 @@ def _handlers(
         clock,
         rehearsal=hub.about().rehearsal,
         standings=hub.doors.standings,
+        zone=zone,
     )
     timed = TimedCommands(hub.queues, store, outbox, messages, clock, zone, config.quota.reminders)
     return {

@@ -18,6 +18,7 @@ from agent_core.documents.reading import JOB
 from agent_core.jsonvalue import Json
 from agent_core.messages import GATEWAY_PREFIX
 from agent_core.records import dataclass
+from agent_core.text.tongue import clause
 from agent_core.workers.pool import Workers, WorkerTrouble, WorkFailed
 
 log = structlog.get_logger("chat")
@@ -34,8 +35,17 @@ SHOWN_CHARS = 6_000
 """Of one file's text the model reads at once."""
 SHOWN_IN_ALL = 18_000
 """Of all files of one message."""
-NO_EYES = "it is a video, and those cannot be watched here"
-NO_EARS = "it is a sound, and nobody has set up here what turns speech into text. Please write it"
+NO_EYES = clause("it is a video, and those cannot be watched here")
+NO_EARS = clause("it is a sound, and nobody has set up here what turns speech into text. Please write it")
+NO_PICTURES = clause("the model here sees no pictures")
+OTHER_KIND = clause("models do not take pictures of this kind ({kind}); as JPEG or PNG they do")
+LARGE_PICTURE = clause("it is a picture of more than {size} MB")
+NOT_HEARD = clause("it has to be listened to, and that failed: {why}")
+NO_WORDS_HEARD = clause("no words were heard in it")
+SLOW = clause("reading it took longer than {seconds} s")
+MEMORY = clause("reading it takes more memory than a file is given here")
+BUSY = clause("the gateway is too busy to read it just now. Please send it again later")
+BUG = clause("it could not be read, because of an internal error")
 
 
 class Listener(Protocol):
@@ -94,12 +104,10 @@ class FileReaders:
 
     def _not_seen(self, mime: str, size: int) -> str:
         if FileKind.PICTURE not in self._takes:
-            return "the model here sees no pictures"
+            return NO_PICTURES
         if mime not in PICTURES:
-            return (
-                f"models do not take pictures of this kind ({mime.partition('/')[2].upper()}); as JPEG or PNG they do"
-            )
-        return f"it is a picture of more than {PICTURE_BYTES // 2**20} MB" if size > PICTURE_BYTES else ""
+            return OTHER_KIND.format(kind=mime.partition("/")[2].upper())
+        return LARGE_PICTURE.format(size=PICTURE_BYTES // 2**20) if size > PICTURE_BYTES else ""
 
     async def _heard(self, bare: Readout, data: bytes, deaf: str, nobody: str) -> Readout:
         if self._ears is None or deaf:
@@ -109,10 +117,10 @@ class FileReaders:
         try:
             text = await self._ears.heard(data, bare.mime)
         except SpeechFailed as error:
-            why = f"{bare.about} has to be listened to, and that failed: {error}"
+            why = NOT_HEARD.format(why=error)
             return replace(bare, why=why, deaf=why if error.lasts else "")
         about = f"{bare.about}; this is what is said in it, transcribed by a machine"
-        return replace(bare, about=about, text=text, why="" if text else "no words were heard in it")
+        return replace(bare, about=about, text=text, why="" if text else NO_WORDS_HEARD)
 
     async def _told(self, bare: Readout, data: bytes, name: str, owner: object) -> Readout:
         try:
@@ -129,13 +137,13 @@ class FileReaders:
 def _trouble_words(trouble: WorkerTrouble) -> str:
     match trouble:
         case WorkerTrouble.SLOW:
-            return f"reading it took longer than {JOB.seconds:g} s"
+            return SLOW.format(seconds=f"{JOB.seconds:g}")
         case WorkerTrouble.MEMORY | WorkerTrouble.SIZE | WorkerTrouble.DIED | WorkerTrouble.DEPTH:
-            return "reading it takes more memory than a file is given here"
+            return MEMORY
         case WorkerTrouble.BUSY | WorkerTrouble.CLOSED | WorkerTrouble.NO_PROCESS:
-            return "the gateway is too busy to read it just now. Please send it again later"
+            return BUSY
         case WorkerTrouble.BUG | WorkerTrouble.UNSENDABLE:
-            return "it could not be read, because of an internal error"
+            return BUG
 
 
 def quoted(name: str, text: str, room: int, beside: str) -> str:

@@ -28,6 +28,7 @@ from agent_core.records import dataclass
 from agent_core.retry import UNREAD
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.text.tongue import sentence
 from gateway.version import program_version
 
 log = structlog.get_logger("intake")
@@ -36,7 +37,7 @@ LOOK_SECONDS = 60.0
 KEEP_MS = 7 * 24 * 3_600_000
 """As long as redeliveries are known again: what is answered after that would be answered out of the blue."""
 TRY_SECONDS = 60.0
-WORDS = (
+WORDS = sentence(
     "⚠️ I received a message of yours, but a mistake of mine kept me from reading it, so nothing was done. It is kept, those who run me are "
     "told, and I try it again. If it is urgent, send it again in other words."
 )

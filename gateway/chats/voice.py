@@ -17,7 +17,7 @@ from agent_core.failures.notices import NotStarted
 from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
-from agent_core.text.tongue import sentence, speak, speaking
+from agent_core.text.tongue import known_sentence, sentence, speak, speaking
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.turnoutlet import TurnOutlet
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gateway.chats.enclosed import EnclosedFiles
 
 READING_SECONDS = 5.0
-READING = "⏳ I am looking through what you sent, or listening to it …"
+READING = sentence("⏳ I am looking through what you sent, or listening to it …")
 PUT_ASIDE = sentence(
     "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another way, and tell whoever runs the gateway."
 )
@@ -93,7 +93,7 @@ class ChatVoice:
         async def told() -> None:
             await asyncio.sleep(READING_SECONDS)
             await self._outbox.words.say(
-                address, owner, origin, Content(ContentKind.ASIDE, Styled(READING), silent=True)
+                address, owner, origin, Content(ContentKind.ASIDE, Styled(speak(READING)), silent=True)
             )
 
         telling = asyncio.create_task(told(), name="what is being read")
@@ -110,12 +110,12 @@ class ChatVoice:
     async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
         if not isinstance(inbound, FromChat):
             return
-        with speaking(self._languages.at_once(inbound)):
-            words = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
         kind = FORGOT if why is NotStarted.FORGOTTEN else "inbox"
         self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
-        content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
-        await self._outbox.words.say(inbound.chat.address, owner, f"{kind}:{inbox_id}", content)
+        with speaking(self._languages.at_once(inbound)):
+            words = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
+            content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
+            await self._outbox.words.say(inbound.chat.address, owner, f"{kind}:{inbox_id}", content)
 
     async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
         chat = inbound.chat if isinstance(inbound, FromChat) else None
@@ -124,16 +124,21 @@ class ChatVoice:
         if not self._outbox.accounts.knows(address):
             return  # who asked there sees it where they asked
         self._outbox.words.take_back(address, queue_origin(inbox_id))
-        content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")
-        await self._outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
+        with speaking(self._languages.at_once(inbound) if inbound is not None else ""):
+            said = Styled(known_sentence(words))
+            content = Content(ContentKind.ASIDE, said, reply_to=chat.reply_to if chat is not None else "")
+            await self._outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
 
     def tell_unstored(self, chat: ChatOrigin, words: str) -> None:
         """See `gateway.chats.arrival`."""
-        self._outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
+        with speaking(self._languages.in_chat(chat)):
+            said = Styled(known_sentence(words))
+        self._outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, said, reply_to=chat.reply_to))
 
     async def warned(self, warning: BudgetWarning) -> None:
         """A budget is about to be used up: whose message brought it there is told."""
         if isinstance(warning.inbound, FromChat):
             address = warning.inbound.chat.address
-            content = Content(ContentKind.ASIDE, Styled(warning.words), silent=True)
-            await self._outbox.words.say(address, Owner(warning.session, warning.epoch), warning.origin, content)
+            with speaking(self._languages.at_once(warning.inbound)):
+                content = Content(ContentKind.ASIDE, Styled(warning.said()), silent=True)
+                await self._outbox.words.say(address, Owner(warning.session, warning.epoch), warning.origin, content)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from adapters.terminal.screen import put_up
+from agent_core.text.tongue import begin_speaking, of_environment
 from gateway.cli.approvals import approvals
 from gateway.cli.audit import audit
 from gateway.cli.db import db
@@ -349,6 +350,7 @@ async def _ask(config_file: Path | None, words: str, session: str, *, as_json: b
     from adapters.terminal.ask import ask as ask_gateway
 
     async with _gateway(config_file) as (url, key, own):
+        begin_speaking(of_environment(os.environ))
         # A gateway of our own ends with us, and nobody could come back for what it left.
         return await ask_gateway(
             url, key, words, session=session, as_json=as_json, cancel_on_leave=own, out=sys.stdout, err=sys.stderr
@@ -359,6 +361,7 @@ async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
     from adapters.terminal.conversation import chat as chat_with
 
     async with _gateway(config_file) as (url, key, _):
+        begin_speaking(of_environment(os.environ))
         return await chat_with(url, key, session, new=new)
 
 

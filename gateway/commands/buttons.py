@@ -73,7 +73,7 @@ class Buttons:
                     return CommandReply(speak("That was decided already."))
                 return await self._conversation.retry(request)
             case "why":
-                return await self._telling.story(turn)
+                return await self._telling.story(turn, request)
             case "feedback":
                 log.info(
                     "feedback.given", turn=turn, judged=mark, session=request.owner.session, by=request.origin.person.id

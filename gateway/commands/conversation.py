@@ -252,7 +252,10 @@ class ConversationCommands:
             return CommandReply(speak("There is nothing to take back."))
         if turn.removed:
             return CommandReply(
-                speak("There is nothing to take back: what was said here last is {removed}.", removed=turn.removed)
+                speak(
+                    "There is nothing to take back: what was said here last is {removed}.",
+                    removed=known_sentence(turn.removed),
+                )
             )
         messages = await self._watching.messages_of(turn.turn)
         self._queues.forget_memory(request.key)

@@ -10,19 +10,21 @@ from adapters.terminal.operator import NOBODY_ASKED
 from agent_core.ports import Clock
 from agent_core.store.store import Store
 from agent_core.text.shown import shortened
-from agent_core.text.tongue import speak
+from agent_core.text.tongue import known_sentence, speak
 from agent_core.turn.view import View
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.conversation import stored_prefs
 from gateway.commands.registry import help_words, status_words, usage_words
 from gateway.delivery.outbox import Outbox
 from gateway.explain.story import why
+from gateway.later.zones import zone_for
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.standing import Standings
 from gateway.people.members import Members
 from gateway.queues.queue import person_words
 from gateway.queues.queues import Queues
+from gateway.schedule.times import zone_of
 from gateway.sessions.chain import ModelChain
 
 
@@ -42,7 +44,9 @@ class TellingCommands:
         *,
         rehearsal: bool,
         standings: Standings,
+        zone: str,
     ) -> None:
+        """`zone` is the gateway's."""
         self._queues = queues
         self._chain = chain
         self._members = members
@@ -53,6 +57,7 @@ class TellingCommands:
         self._clock = clock
         self._rehearsal = rehearsal
         self._standings = standings
+        self._zone = zone
 
     def handlers(self) -> Mapping[str, Handler]:
         """By the command's name."""
@@ -75,7 +80,7 @@ class TellingCommands:
         model = (await stored_prefs(self._store, request)).model or self._chain.default
         name = request.origin.address.text()
         trouble = self._outbox.troubles.known.get(name)
-        troubles = [speak("Delivery: {words}", words=trouble.words)] if trouble is not None else []
+        troubles = [speak("Delivery: {words}", words=known_sentence(trouble.words))] if trouble is not None else []
         if request.visiting:
             troubles.append(
                 speak(
@@ -99,10 +104,12 @@ class TellingCommands:
         else:
             rows = await self._store.turns.latest(request.owner.session, 1)
             turn = rows[0].turn if rows else ""
-        return await self.story(turn)
+        return await self.story(turn, request)
 
-    async def story(self, turn: str) -> CommandReply:
-        lines = await why(self._store, turn, self._clock.now_ms) if turn else ()
+    async def story(self, turn: str, request: Request) -> CommandReply:
+        """What happened in a turn, for whoever asks: in their time zone."""
+        said = await zone_for(self._store, request.inbound, self._zone)
+        lines = await why(self._store, turn, self._clock.now_ms, zone_of(said.zone)) if turn else ()
         return CommandReply("\n".join(lines) or speak("There was no answer here yet."))
 
     async def _usage(self, request: Request) -> CommandReply:
@@ -118,7 +125,7 @@ class TellingCommands:
         return CommandReply("\n".join((usage_words(session, today), *lines, *kept)))
 
     async def _help(self, request: Request) -> CommandReply:
-        rehearsal = REHEARSAL_WORDS if self._rehearsal else ""
+        rehearsal = speak(REHEARSAL_WORDS) if self._rehearsal else ""
         return CommandReply(
             help_words(
                 admin=request.admin,

@@ -22,6 +22,8 @@ KNOWN_MOST = 5_000
 """Of so many conversations it is remembered how they are called."""
 AT_ONCE = 50
 """So many are looked up in one look; the others are called by their place until the next."""
+BROWSER, BROWSER_SHOWN = "browser:", 6
+"""How a page's person is called that is known by the browser alone, and so much of what stands for it tells two of them apart."""
 _OURS: Mapping[str, str] = {"web": "Web page", "api": "API", "terminal": "Terminal"}
 
 
@@ -49,8 +51,10 @@ def conversation_name(key: str, inbound: Inbound) -> str:
         if inbound.chat.kind is ChatKind.PRIVATE:
             return f"{person or inbound.chat.person.id}, {title}"
         return f"{place_name(key)}{f', last {person}' if person else ''}"
-    title = title_of(inbound.surface)
-    return f"{title}, key {inbound.key}" if inbound.key else title
+    title, person = title_of(inbound.surface), inbound.session.person
+    if inbound.key:
+        return f"{title}, key {inbound.key}"
+    return f"{title}, browser {person.removeprefix(BROWSER)[:BROWSER_SHOWN]}" if person.startswith(BROWSER) else title
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import structlog
 
+from adapters import refusing
 from adapters.contract.chat import (
     Ability,
     CallFailed,
@@ -32,6 +33,7 @@ from adapters.delivery.reconcile import Part
 from adapters.delivery.substitutes import instead_of, text_of_file
 from adapters.text.styled import Styled
 from agent_core.patience import Limit
+from agent_core.text.tongue import sentence, speak, speaking
 from gateway.delivery.accounts import Gates
 from gateway.delivery.forming import Forming
 
@@ -43,8 +45,8 @@ CALL_SECONDS = 50.0
 UPLOAD_SECONDS = 180.0
 COSMETIC_SECONDS = 10.0
 """For what nobody misses: typing, drafts, what the agent does."""
-LABEL = "(Sent again after an interruption; you may see this twice.)\n\n"
-ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
+LABEL = sentence("(Sent again after an interruption; you may see this twice.)")
+ASTRAY = sentence("(This belongs to a topic that is not there any more.)")
 
 
 async def called(call: Awaitable[T], platform: str, seconds: float = CALL_SECONDS) -> T:
@@ -55,11 +57,11 @@ async def called(call: Awaitable[T], platform: str, seconds: float = CALL_SECOND
     except CallFailed:
         raise
     except TimeoutError as error:
-        raise CallFailed(Fate.UNKNOWN, f"{platform} did not answer within {seconds:g} s") from error
+        raise CallFailed(Fate.UNKNOWN, refusing.SLOWER.format(platform=platform, seconds=f"{seconds:g}")) from error
     except Exception as error:
         kind = type(error).__name__
         log.exception("delivery.unreadable", platform=platform, error=kind)
-        words = f"what {platform} answered could not be understood ({kind})"
+        words = refusing.NOT_UNDERSTOOD.format(platform=platform, what=kind)
         raise CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE) from error
 
 
@@ -71,10 +73,11 @@ def as_sent(part: Part, address: ChatAddress, ability: Ability, traits: Traits) 
     feedback, tasks = ("", ()) if part.row.plain else (content.feedback, content.tasks)
     lost = part.row.cause == Cause.NO_THREAD.value
     reply_to = "" if lost or (part.row.plain and not traits.replies) else content.reply_to
-    if part.row.labelled and ability is Ability.NONE and content.kind is not ContentKind.STATUS:
-        body = Styled(LABEL) + body
-    if lost and address.thread:
-        body = Styled(ASTRAY) + body
+    with speaking(content.language):
+        if part.row.labelled and ability is Ability.NONE and content.kind is not ContentKind.STATUS:
+            body = Styled(f"{speak(LABEL)}\n\n") + body
+        if lost and address.thread:
+            body = Styled(f"{speak(ASTRAY)}\n\n") + body
     return replace(content, body=body, buttons=buttons, reply_to=reply_to, feedback=feedback, tasks=tasks)
 
 

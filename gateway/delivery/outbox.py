@@ -23,6 +23,7 @@ from agent_core.signals import Tell, nobody
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpenTurn
+from agent_core.text.tongue import known_sentence, sentence, speak, speaking, spoken_now
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import PartHooks, Records, no_part_hooks
@@ -38,7 +39,7 @@ from gateway.storage.damage import DamageMet
 log = structlog.get_logger("delivery")
 
 HURRIED_SECONDS = 1.0
-PARTS_DAMAGED = (
+PARTS_DAMAGED = sentence(
     "⚠️ I cannot note what I show here: the storage of the gateway is damaged. Something may be missing, or come twice later. Whoever runs the "
     "gateway is told."
 )
@@ -112,7 +113,9 @@ class Restorer:
         await self._shared.records.put(owner, [failed])
         self._shared.troubles.note(row.surface, Cause.OTHER, words)
         if not row.bubble.startswith("failed"):
-            said = Content(ContentKind.ASIDE, Styled(f"⚠️ A part of the answer could not be shown: {words}."))
+            with speaking(decode(row.want).language):
+                told = speak("⚠️ A part of the answer could not be shown: {why}.", why=known_sentence(words))
+                said = Content(ContentKind.ASIDE, Styled(told), language=spoken_now())
             origin = f"{row.origin}!failed.{row.bubble}.{row.part}"
             await self._words.say(ChatAddress.of(row.surface), owner, origin, said)
 
@@ -231,9 +234,13 @@ class Outbox:
             log.info("delivery.nobody_told", chat=address.text(), words=failure.words)
             return
         private = replace(asker.address, chat=chat, thread="")
-        words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."
+        with speaking(part.content.language):
+            words = speak(
+                "I could not write into the group where you asked me: {why}. Nothing more can be shown there until that is changed.",
+                why=known_sentence(error.words),
+            )
         found = await self._store.deliveries.of(origin)
         if found:
             owner = Owner(found[0].session, await self._store.sessions.claim(found[0].session))
-            content = Content(ContentKind.ASIDE, Styled(words))
+            content = Content(ContentKind.ASIDE, Styled(words), language=part.content.language)
             await self.words.say(private, owner, f"elsewhere:{origin}", content)

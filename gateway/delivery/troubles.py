@@ -12,6 +12,7 @@ from adapters.delivery.reconcile import Part
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.records import dataclass
+from agent_core.text.tongue import known_sentence, sentence, speak, speaking
 from gateway.delivery.ledger import Ledger
 
 log = structlog.get_logger("delivery")
@@ -20,7 +21,7 @@ BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
 """They are of the whole chat."""
 MOST = 50
 """How many surfaces with trouble are remembered for `status`."""
-STILL_THERE = (
+STILL_THERE = sentence(
     "It is still in the workspace: ask for it in smaller files, packed, or for what matters in it as text here."
 )
 """Of a file that cannot be sent."""
@@ -83,14 +84,27 @@ class SurfaceTroubles:
 
     async def _say_so(self, ledger: Ledger, part: Part, error: CallFailed) -> None:
         """In the same chat: what of the turn could not be shown there, and why."""
-        what = f"The file {part.content.file_name}" if part.content.kind is ContentKind.FILE else "A part of the answer"
-        words = f"⚠️ {what} could not be sent: {error.words}"
-        if part.content.file:
-            words += f"{'' if words.endswith('.') else '.'} {STILL_THERE}"
-        if error.cause is Cause.UNREADABLE:
-            words = f"⚠️ It is not known whether {what[0].lower()}{what[1:]} has reached this chat: {error.words}"
+        with speaking(part.content.language):
+            words = _not_sent_words(part.content, error)
         name = f"failed.{part.row.bubble}.{part.row.part}"
         origin, owner = f"{part.row.origin}!{name}", ledger.owners[part.row.origin]
-        said = WantedPart(name, 0, Content(ContentKind.ASIDE, Styled(words)), final=True)
+        said = WantedPart(
+            name, 0, Content(ContentKind.ASIDE, Styled(words), language=part.content.language), final=True
+        )
         await ledger.records.put(owner, ledger.propose(origin, owner, [said]))
         ledger.release(origin)
+
+
+def _not_sent_words(content: Content, error: CallFailed) -> str:
+    """What of a turn could not be shown in its chat, and why. Pure."""
+    why = known_sentence(error.words)
+    named = content.file_name if content.kind is ContentKind.FILE else ""
+    if error.cause is Cause.UNREADABLE:
+        if named:
+            return speak("⚠️ It is not known whether the file {file} has reached this chat: {why}", file=named, why=why)
+        return speak("⚠️ It is not known whether a part of the answer has reached this chat: {why}", why=why)
+    if named:
+        words = speak("⚠️ The file {file} could not be sent: {why}", file=named, why=why)
+    else:
+        words = speak("⚠️ A part of the answer could not be sent: {why}", why=why)
+    return f"{words}{'' if words.endswith('.') else '.'} {speak(STILL_THERE)}" if content.file else words

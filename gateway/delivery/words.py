@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -13,6 +14,7 @@ from adapters.delivery.parts import WantedPart
 from agent_core.ports import Clock, steady_ms
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Store
+from agent_core.text.tongue import spoken_now
 from gateway.delivery.accounts import LONGEST_GATE_MS, Accounts, Gates
 from gateway.delivery.owners import Owner
 from gateway.delivery.surfaces import Surfaces
@@ -40,6 +42,8 @@ class Words:
             return []
         surface = self._surfaces.at(address)
         shown = [spelled_content(content, surface.calls.traits.commands) for content in contents]
+        if now := spoken_now():
+            shown = [replace(one, language=one.language or now) for one in shown]
         wanted = [WantedPart(f"aside{i}", 0, content, final=True) for i, content in enumerate(shown)]
         return surface.ledger.propose(origin, owner, wanted)
 

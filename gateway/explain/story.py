@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from adapters.platforms import platform_of as known_platform
+from agent_core.explain.missing import NothingStored, gone_lines, missing_lines
 from agent_core.explain.why import (
     COMMANDS,
     MOST_LINES,
     REFUSED,
     Asked,
-    NothingStored,
     Occasion,
     Sentence,
     StoryCase,
     StoryEnd,
     ending_of,
     fitted,
-    gone_lines,
-    missing_lines,
     story_of,
     told,
 )
@@ -42,7 +40,8 @@ from agent_core.store.reads import Reads
 from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.text.durations import duration
-from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
+from agent_core.text.tongue import known_sentence, speak, speaking
+from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived, TurnOpened
 from gateway.explain.ids import (
     OF_MESSAGES,
     Candidate,
@@ -626,28 +625,38 @@ def _occurrence_line(row: OccurrenceRow) -> Sentence:
             return Sentence(row.at, f"It had been missed {times}, which was told {named}.")
 
 
-async def why(reads: Reads, turn: str, now: Callable[[], int]) -> tuple[str, ...]:
-    """What `/why` says of a turn; empty if there is none."""
+async def why(reads: Reads, turn: str, now: Callable[[], int], zone: tzinfo | None = None) -> tuple[str, ...]:
+    """What `/why` says of a turn, with times of `zone` (this machine's, if it is not known); empty if there is none."""
     case = await Explainer(reads, now).case(turn)
-    return turn_words(case) if case is not None else ()
+    return turn_words(case, zone) if case is not None else ()
 
 
-def turn_words(case: StoryCase) -> tuple[str, ...]:
+async def why_as_then(reads: Reads, turn: str, now: Callable[[], int]) -> tuple[str, ...]:
+    """The same in the language in which the turn spoke."""
+    case = await Explainer(reads, now).case(turn)
+    opened = next((event for event in case.events if isinstance(event, TurnOpened)), None) if case is not None else None
+    with speaking(opened.language if opened is not None else ""):
+        return turn_words(case) if case is not None else ()
+
+
+def turn_words(case: StoryCase, zone: tzinfo | None = None) -> tuple[str, ...]:
     """The same of what was read before, as it is at the case's time. It asks nothing."""
     found = _turn_told(case)
-    return told(found.head, found.lines, local_zone())
+    return told(found.head, found.lines, zone or local_zone())
 
 
 def _turn_told(case: StoryCase) -> ToldStory:
     assert case.turn is not None
     turn = case.turn.turn
-    return _told(Candidate(IdKind.TURN, turn), case, f"Turn {turn} of {case.turn.session}.")
+    head = speak("Turn {turn} of {conversation}.", turn=turn, conversation=case.turn.session)
+    return _told(Candidate(IdKind.TURN, turn), case, head)
 
 
 def _told(candidate: Candidate, case: StoryCase, head: str) -> ToldStory:
     turn, lines = case.turn, story_of(case)
     if turn is not None and turn.removed:
-        gone = Sentence(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
+        words = speak("What happened in it is {removed}.", removed=known_sentence(turn.removed))
+        gone = Sentence(turn.closed_at or turn.opened_at, words, frame=True)
         lines = sorted((*lines, gone), key=lambda line: line.at)
     return ToldStory(
         candidate.kind, candidate.id, ending_of(case).value, head, lines,

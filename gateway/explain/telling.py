@@ -8,13 +8,13 @@ from adapters.contract.base import SessionKey
 from adapters.contract.callers import Caller
 from adapters.http.theirs import asked_by, held_by
 from agent_core.store.store import Store
-from gateway.explain.story import why
+from gateway.explain.story import why_as_then
 from gateway.queues import inbox
 
 
 async def told_to(caller: Caller, browser: str, store: Store, turn: str, now: Callable[[], int]) -> tuple[str, ...]:
     """What `/why` says of a turn of the caller's, or of their browser's; empty if they have none of this name."""
-    return await why(store, turn, now) if await _is_theirs(caller, browser, store, turn) else ()
+    return await why_as_then(store, turn, now) if await _is_theirs(caller, browser, store, turn) else ()
 
 
 async def _is_theirs(caller: Caller, browser: str, store: Store, turn: str) -> bool:

@@ -100,9 +100,8 @@ async def open_doors(
         ids,
         Refusals(store, clock, ids, hub.tell),
     )
-    looks = WebSettings(callers=keyring, keep_alive_seconds=server.keep_alive_seconds, thinking=server.thinking)
     listed = _beside_the_page(hub, workers)
-    page = WebChat(hub, looks, clock, ids, listed, cache(partial(_page_commands, hub, chats)))
+    page = WebChat(hub, _page_settings(config, keyring), clock, ids, listed, cache(partial(_page_commands, hub, chats)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)
@@ -137,6 +136,11 @@ async def open_doors(
     app.on_shutdown.append(mcp.aclose)
     address.append(await _listening(config, app, ids, hub.tell, stack))
     return address[0]
+
+
+def _page_settings(config: Config, keyring: Keyring) -> WebSettings:
+    server = config.server
+    return WebSettings(keyring, server.keep_alive_seconds, server.thinking, language=config.session.language)
 
 
 def _mcp(config: Config, keyring: Keyring, url: Callable[[], str]) -> McpEntrance:

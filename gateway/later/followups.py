@@ -16,6 +16,7 @@ from adapters.contract.chat import Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
+from agent_core.text.tongue import speak
 from agent_core.tools.followup import FOLLOW_UP_CHARS
 from gateway.config.types import SessionPolicy
 from gateway.delivery.owners import Owner
@@ -119,8 +120,8 @@ def bare(asked: FromApi) -> FromApi:
 def not_begun_words(refused: NotAccepted) -> str:
     """Why the model does not go on with it, for people. Pure."""
     if refused.code in (NotAcceptedCode.QUEUE_FULL, NotAcceptedCode.GATEWAY_FULL):
-        return "Too many messages wait just now, so I could not look at what came of it. Ask me about it later."
-    return f"I could not look at what came of it: {refused}"
+        return speak("Too many messages wait just now, so I could not look at what came of it. Ask me about it later.")
+    return speak("I could not look at what came of it: {why}", why=str(refused))
 
 
 def follow_up_words(title: str, words: str) -> str:

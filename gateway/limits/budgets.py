@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from adapters.contract.base import FromApi, FromChat, Inbound
 from adapters.contract.callers import PROXY
@@ -14,6 +15,7 @@ from agent_core.limits.spend import Budget, Measure, amount_words, opens_words, 
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.text.tongue import number, sentence, speak
 from gateway.limits.rates import KeyMeters
 from gateway.limits.standing import AS_CONFIGURED, TurnStanding
 
@@ -27,7 +29,8 @@ class BudgetWarning:
     session: str
     epoch: int
     reached: Reached
-    words: str
+    said: Callable[[], str]
+    """In the language of where it is told."""
     origin: str
     """Names the warning; the same budget in the same window always has the same."""
 
@@ -60,9 +63,9 @@ class BudgetBook:
         async def warned(reached: Reached) -> None:
             pot = reached.pot
             if self._warn is not None:
-                words = warning_words(reached, self.rules, self._clock.now_ms())
+                said = partial(warning_words, reached, self.rules, self._clock.now_ms())
                 origin = f"budget:{pot.scope}:{pot.window}"
-                await self._warn(BudgetWarning(inbound, identity.session, identity.epoch, reached, words, origin))
+                await self._warn(BudgetWarning(inbound, identity.session, identity.epoch, reached, said, origin))
 
         account = PaidTurn(identity.turn, identity.session, identity.epoch, payer, warned)
         return self._spender.of(account)
@@ -131,18 +134,21 @@ def warning_words(reached: Reached, rules: BudgetRules, now: int) -> str:
     spend = rules.spend(reached, now)
     share = spend.used * 100 // spend.limit
     used = share_words(spend.measure, spend.used, spend.limit, spend.currency)
-    return f"ℹ️ {share} % of {spend.budget.words} is used: {used}. It begins anew at {spend.opens}."
+    return speak(
+        "ℹ️ {share} % of {name} is used: {used}. It begins anew at {time}.",
+        share=share, name=speak(spend.budget.words), used=used, time=spend.opens,
+    )  # fmt: skip
 
 
 _NAMES: Mapping[Budget, str] = {
-    Budget.TURN: "This message",
-    Budget.PERSON: "You today",
-    Budget.CHAT: "This chat today",
-    Budget.KEY: "This API key today",
-    Budget.AGENT: "This agent today",
-    Budget.HOUR: "Everybody, this hour",
-    Budget.DAY: "Everybody today",
-    Budget.MONTH: "Everybody, this month",
+    Budget.TURN: sentence("This message"),
+    Budget.PERSON: sentence("You today"),
+    Budget.CHAT: sentence("This chat today"),
+    Budget.KEY: sentence("This API key today"),
+    Budget.AGENT: sentence("This agent today"),
+    Budget.HOUR: sentence("Everybody, this hour"),
+    Budget.DAY: sentence("Everybody today"),
+    Budget.MONTH: sentence("Everybody, this month"),
 }
 
 
@@ -157,15 +163,15 @@ def _line(pot: Pot, level: Level, rules: BudgetRules, now: int) -> str:
     parts = [_measured(pot, level, Measure.TOKENS, rules)]
     if rules.prices:
         parts.append(_measured(pot, level, Measure.MONEY, rules))
-    line = f"{_NAMES[pot.budget]}: {', '.join(parts)}"
+    line = f"{speak(_NAMES[pot.budget])}: {', '.join(parts)}"
     if level.held.tokens:
-        line += f"; {level.held.tokens:,} more held for calls under way"
+        line += speak("; {count} more held for calls under way", count=number(level.held.tokens))
     if level.estimated.tokens:
-        line += f"; {level.estimated.tokens:,} of it estimated"
+        line += speak("; {count} of it estimated", count=number(level.estimated.tokens))
     if pot.limit == Amount() or not pot.until:
         return line
     opens = rules.spend(Reached(pot, Measure.TOKENS, level), now).opens
-    return f"{line}; anew at {opens}"
+    return line + speak("; anew at {time}", time=opens)
 
 
 def _measured(pot: Pot, level: Level, measure: Measure, rules: BudgetRules) -> str:

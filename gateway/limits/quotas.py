@@ -36,6 +36,7 @@ from agent_core.limits.quotas import (
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.errors import StorageUnavailable
+from agent_core.text.tongue import speak
 from agent_core.tools.base import NoRoom
 from agent_core.tools.builtin.notes import ENTRY_BYTES, LISTS
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
@@ -358,9 +359,10 @@ class Quotas:
         await self._count_if_unknown(holder, dict.fromkeys(kinds, 0))
         used = self.ledger.used(holder)
         amounts = [self._of(kind, used.get(kind, 0)) for kind in kinds if kind is not QuotaKind.MEMORY]
-        lines = [f"Kept for you: {', '.join(amounts)}."]
+        lines = [speak("Kept for you: {amounts}.", amounts=", ".join(amounts))]
         if QuotaKind.MEMORY in kinds:
-            lines.append(f"Remembered for you: {self._of(QuotaKind.MEMORY, used.get(QuotaKind.MEMORY, 0))}.")
+            memory = self._of(QuotaKind.MEMORY, used.get(QuotaKind.MEMORY, 0))
+            lines.append(speak("Remembered for you: {amount}.", amount=memory))
         return tuple(lines)
 
     def changed(self, holder: str) -> None:
@@ -369,7 +371,8 @@ class Quotas:
 
     def _of(self, kind: QuotaKind, used: int) -> str:
         limit = self.limits.each.get(kind, 0)
-        return f"{amount_words(kind, used)} of {amount_words(kind, limit)}" if limit else amount_words(kind, used)
+        has = amount_words(kind, used)
+        return speak("{used} of {limit}", used=has, limit=amount_words(kind, limit)) if limit else has
 
 
 MOST_SAID = 10_000

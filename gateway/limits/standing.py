@@ -19,6 +19,7 @@ from agent_core.records import dataclass
 from agent_core.remembered import MemoryScopes
 from agent_core.settings import Route
 from agent_core.store.memory.rows import AGENT_MARK
+from agent_core.text.tongue import speak
 from agent_core.tools.builtin.notes import OF_MEMORY
 from agent_core.tools.skills.format import READ_SKILL
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
@@ -170,11 +171,17 @@ class Standings:
         if terms.models and wished in ("", PLAIN) and PLAIN not in terms.models:
             wished = terms.models[0]
         if wished and not terms.may_ask_for(wished) and wished not in ("", PLAIN):
-            words = f"The key {inbound.key} may not ask for {wished!r}. It may ask for: {', '.join(terms.models)}."
+            words = speak(
+                "The key {key} may not ask for {model}. It may ask for: {models}.",
+                key=inbound.key,
+                model=repr(wished),
+                models=", ".join(terms.models),
+            )
             raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
         if wished and wished not in models and wished not in mine:
             known = ", ".join(name for name in (*models, *mine) if terms.may_ask_for(name))
             raise NotAccepted(
-                f"There is no model called {wished!r} here. There is: {known}.", NotAcceptedCode.UNKNOWN_MODEL
+                speak("There is no model called {model} here. There is: {models}.", model=repr(wished), models=known),
+                NotAcceptedCode.UNKNOWN_MODEL,
             )
         return inbound if wished == inbound.model else replace(inbound, model=wished)

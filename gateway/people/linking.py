@@ -150,8 +150,9 @@ def one_of(conversation: Conversation, own: str, now: int) -> str:
 
 def list_words(found: Sequence[Conversation], own: str, current: str, now: int) -> str:
     """What can be continued."""
+    here = speak("  ◂ goes on here")
     lines = [
-        f"{number}. {one_of(one, own, now)}{'  ◂ goes on here' if one.place == current else ''}"
+        f"{number}. {one_of(one, own, now)}{here if one.place == current else ''}"
         for number, one in enumerate(found, 1)
     ]
     tail = speak("Continue one here: {/resume NUMBER}. What was said in groups stays there, and is not listed.")
@@ -178,9 +179,10 @@ def accounts_words(accounts: Sequence[LinkRow], me: Account) -> str:
     """Which accounts are joined."""
     if not accounts:
         return speak("This account is joined with no other.")
+    this = speak(" (this one)")
     lines = [
         f"{number}. {platform_of(one.account)}, {one.name or one.person}"
-        f"{' (this one)' if (one.account, one.person) == me else ''}"
+        f"{this if (one.account, one.person) == me else ''}"
         for number, one in enumerate(accounts, 1)
     ]
     return "\n".join(

@@ -13,12 +13,13 @@ from adapters.contract.pacing import worth_saying
 from agent_core.failures.notices import NotStarted
 from agent_core.ports import Clock
 from agent_core.signals import Tell, TurnedAway
+from agent_core.text.tongue import sentence, speak
 from gateway.limits.admission import Admission, Bounds, SlotClaim
 from gateway.queues.queue import SessionQueue
 
 log = structlog.get_logger("gateway")
 
-FULL_WORDS = (
+FULL_WORDS = sentence(
     "Too many people are waiting for an answer just now, so your message was not taken. Send it again in a few minutes."
 )
 FULL_SECONDS = 60
@@ -150,7 +151,7 @@ class TurnSlots:
         of_its_own = len(queue.waiting) if queue is not None else 0
         if of_its_own >= queue_limit:
             return NotAccepted(NotStarted.QUEUE_FULL.said(of_its_own), NotAcceptedCode.QUEUE_FULL)
-        return NotAccepted(FULL_WORDS, NotAcceptedCode.GATEWAY_FULL, FULL_SECONDS) if self.full() else None
+        return NotAccepted(speak(FULL_WORDS), NotAcceptedCode.GATEWAY_FULL, FULL_SECONDS) if self.full() else None
 
     def full(self) -> bool:
         """Whether no more message can be taken. Counts only when that is not known to be far off."""

@@ -17,6 +17,7 @@ from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
 from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpeningTurn
+from agent_core.text.tongue import speak
 from agent_core.turn.events import Steered, Superseded
 from gateway.config.types import SessionPolicy
 from gateway.limits.budgets import BudgetBook
@@ -261,7 +262,9 @@ class Accepting:
         early = self.doors.early(inbound, round(self.clock.monotonic() * 1000))
         if early and await self.store.inbox.by_key(inbound.account, inbound.platform_key) is None:
             seconds = -(-early // 1000)
-            words = f"This key has made as many requests in a minute as it may. Ask again in {seconds} s."
+            words = speak(
+                "This key has made as many requests in a minute as it may. Ask again in {seconds} s.", seconds=seconds
+            )
             raise NotAccepted(words, NotAcceptedCode.TOO_MANY, seconds)
 
     async def _check_same(self, inbound: Inbound) -> None:

@@ -30,6 +30,7 @@ from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage
 from agent_core.store.sessions.asides import Aside, Fresh
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
 from agent_core.store.turns.rows import OpenTurn
+from agent_core.text.tongue import sentence
 from gateway.delivery.chatside import ChatSide, outlet_for
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.alerts import Announce
@@ -43,18 +44,18 @@ log = structlog.get_logger("gateway")
 KNOWN_MOST = 1_000
 RECENT_MS = 24 * 3_600_000
 
-NO_MESSAGE = (
+NO_MESSAGE = sentence(
     "⚠️ A message that you sent here was not answered, and nothing was done for it: what was stored of it cannot be read any more, because "
     "the storage is damaged. Send it again. Whoever runs the gateway is told."
 )
 NOT_ANSWERED = f"⚠️ {NotStarted.DAMAGED.said()}"
 GOES_ON = "its chat goes on with a new one"
 CANNOT = "the new one in its chat cannot be used either"
-WAITS = (
+WAITS = sentence(
     "⚠️ I cannot go on just now: the storage of the gateway is damaged. What you sent is kept, and goes on when that is mended. Whoever runs the "
     "gateway is told."
 )
-NO_SCHEDULE = (
+NO_SCHEDULE = sentence(
     "⚠️ Something that was to happen here now did not: what is stored of it cannot be used, because the storage is damaged. Set it anew. Whoever "
     "runs the gateway is told."
 )

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from hypothesis import given
 
+from agent_core.explain.missing import NothingStored, missing_lines
 from agent_core.explain.why import (
     MOST_LINES,
-    NothingStored,
     Sentence,
     StoryCase,
-    missing_lines,
     story,
     story_of,
     turn_lines,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from adapters.checks.findings import Severity
+from gateway.operate.doctor.looks import diagnose
 from tests.forked import run
 from tests.gateway.test_process import daemon, environment
 from tests.ports import free_port
@@ -106,6 +109,8 @@ def test_a_database_that_a_person_has_to_look_at_is_not_tried_again(
     env = environment(tmp_path / "home", free_port())
     harm(started_once(env, tmp_path / "home"))
     refused(env, FOR_A_PERSON, words)
+    found = asyncio.run(diagnose(None, env))  # and whoever asks what is wrong is told of it
+    assert [one.fix for one in found if one.check.startswith("database") and one.level is Severity.PROBLEM]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs mount")

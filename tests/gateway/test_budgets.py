@@ -201,7 +201,7 @@ async def test_the_warning_is_told_once_with_the_message_that_it_is_about(tmp_pa
         for words in ("one", "two", "three", "four", "five"):
             await rig.say(words)
     assert [(one.inbound.input[0].content, one.reached.level.spent.tokens) for one in told] == [("four", 400)]
-    assert told[0].words.startswith("ℹ️ 100 % of your budget for today is used: 400 of 400 tokens.")
+    assert told[0].said().startswith("ℹ️ 100 % of your budget for today is used: 400 of 400 tokens.")
 
 
 async def test_usage_tells_limits_money_and_estimates(tmp_path: Path):

@@ -17,7 +17,7 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.base import SessionKey
+from adapters.contract.base import FromApi, SessionKey
 from adapters.contract.callers import ANYBODY
 from adapters.contract.chat import Ability, AdapterSight, Button, ChatAddress, Content, ContentKind
 from adapters.contract.pacing import Urgency
@@ -36,7 +36,7 @@ from agent_core.store.overview import LONG_MS, ExitCount, PotLevel, TurnSummary,
 from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.console import snapshot
 from gateway.console.access import Access
-from gateway.console.naming import place_name
+from gateway.console.naming import conversation_name, place_name
 from gateway.console.snapshot import within
 from gateway.console.words import Elsewhere, WaitsFor, mark_of, why_waiting, will_do
 from gateway.daemon import Serving
@@ -568,6 +568,13 @@ def test_a_conversation_is_called_by_who_talks_in_it_and_where():
     assert place_name("slack/T1/C1/17.5/") == "Slack C1, thread 17.5"
     assert place_name("api/once/x_1//") == "API"
     assert place_name("of another version") == "of another version"
+    page = FromApi(
+        account="web", platform_key="k", session=SessionKey("web", "page", "c-1", person="browser:3f2a91c0d4"), input=(), surface="web",
+        memory_scope="web",
+    )  # fmt: skip
+    assert conversation_name("", page) == "Web page, browser 3f2a91"
+    assert conversation_name("", replace(page, key="ada")) == "Web page, key ada"
+    assert conversation_name("", replace(page, session=SessionKey("web", "page", "shared"))) == "Web page"
 
 
 async def test_without_its_account_a_part_can_be_dropped_and_not_retried(telegram: TelegramHarness):

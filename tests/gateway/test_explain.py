@@ -397,7 +397,7 @@ async def test_a_message_that_never_came_tells_how_the_adapter_was_doing(where: 
         snowflake = await explainer.of(str((NOW - 1_420_070_400_000) << 22))
     shown = found.text(UTC)
     assert (found.found, found.ending) == (False, "never arrived")
-    assert f"The adapter telegram/1 was needs a person from then on: {down}" in shown
+    assert f"The adapter telegram/1 needed a person from then on: {down}" in shown
     assert "The adapter was needs a person, so it cannot have come" in shown
     assert "discord" not in shown
     assert "The adapter was up: either it did not reach us" in snowflake.text(UTC)

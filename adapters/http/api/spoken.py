@@ -9,6 +9,7 @@ from adapters.contract.base import Queued
 from agent_core.failures.notices import for_programs
 from agent_core.records import NONE, dataclass
 from agent_core.text.ours import GrowingText, ours
+from agent_core.text.tongue import clause
 from agent_core.turn.view import LEFT_WORDS, TEXTS, Bubble, BubbleKind, View, call_key
 
 _OURS = frozenset({BubbleKind.NOTE, BubbleKind.NOTICE})
@@ -113,25 +114,32 @@ def _is_data(bubble: Bubble) -> bool:
             return False
 
 
+WAITS_FOR_APPROVAL = clause("waiting for approval of {tool}")
+WAITS_FOR_ANSWER = clause("waiting for an answer to {tool}")
+RUNS = clause("running {tool}, {seconds} s")
+PLACE = clause("queued, place {place}")
+PLACE_OF_ALL = clause("queued, place {place} of everybody who waits")
+
+
 def status_comment(view: View) -> str:
     """What a comment says about a running turn: its status, else the latest tool that runs."""
     for bubble in reversed(view.bubbles):
         if bubble.kind in (BubbleKind.STATUS, BubbleKind.MENDED):
             return bubble.text
         if bubble.kind is BubbleKind.APPROVAL:
-            return f"waiting for approval of {bubble.tool}"
+            return WAITS_FOR_APPROVAL.format(tool=bubble.tool)
         if bubble.kind is BubbleKind.QUESTION and not bubble.final:
-            return f"waiting for an answer to {bubble.tool}"
+            return WAITS_FOR_ANSWER.format(tool=bubble.tool)
         if bubble.kind is BubbleKind.ACTIVITY and bubble.state == "running":
-            return f"running {bubble.tool}, {bubble.seconds} s"
+            return RUNS.format(tool=bubble.tool, seconds=bubble.seconds)
     return ""
 
 
 def queue_comment(queued: Queued) -> str:
     """What a comment says of a message that waits."""
     if queued.line:
-        return f"queued, place {queued.line} of everybody who waits"
-    return f"queued, place {queued.position}"
+        return PLACE_OF_ALL.format(place=queued.line)
+    return PLACE.format(place=queued.position)
 
 
 def left_words(*, keyed: bool) -> str:

@@ -1,5 +1,7 @@
 // Files that go along with a message: chosen, pasted or dropped; shown with their sizes, and removable until the message is sent.
 
+import { number, say } from "./words.js";
+
 const MB = 1024 * 1024;
 const MOST = 10;
 
@@ -10,11 +12,11 @@ const made = (name, className, text = "") => {
   return node;
 };
 
-const size = (bytes) => (bytes < 1024 ? `${bytes} bytes` : bytes < MB ? `${Math.round(bytes / 1024)} KB` : `${(bytes / MB).toFixed(1)} MB`);
+const size = (bytes) => (bytes < 1024 ? `${number(bytes)} B` : bytes < MB ? `${number(bytes / 1024)} KB` : `${number(bytes / MB, 1)} MB`);
 
 const encoded = (file) => new Promise((resolve, reject) => {
   const reader = new FileReader();
-  reader.onerror = () => reject(new Error(`${file.name} cannot be read any more.`));
+  reader.onerror = () => reject(new Error(say("attach.gone", { name: file.name })));
   reader.onload = () => resolve({ name: file.name, data: reader.result.replace(/^data:(;base64)?,/, "data:application/octet-stream;base64,") });
   reader.readAsDataURL(file);
 });
@@ -38,7 +40,7 @@ export function attaching(form, box, changed) {
   const shown = made("ul", "files");
   const trouble = made("div", "trouble");
   trouble.setAttribute("role", "alert");
-  shown.setAttribute("aria-label", "Files of your message");
+  shown.setAttribute("aria-label", say("attach.label"));
   shown.hidden = true;
   const input = made("input");
   input.type = "file";
@@ -47,7 +49,7 @@ export function attaching(form, box, changed) {
   const button = made("button", "attach");
   button.type = "button";
   button.append(clip());
-  const told = () => { button.title = `Attach files: ${size(most)} in all`; button.setAttribute("aria-label", button.title); };
+  const told = () => { button.title = say("attach", { size: size(most) }); button.setAttribute("aria-label", button.title); };
   told();
   form.prepend(button, input);
   form.before(trouble, shown);
@@ -57,7 +59,7 @@ export function attaching(form, box, changed) {
       const item = made("li", "", `${file.name} (${size(file.size)}) `);
       const remove = made("button", "", "×");
       remove.type = "button";
-      remove.setAttribute("aria-label", `Remove ${file.name}`);
+      remove.setAttribute("aria-label", say("attach.remove", { name: file.name }));
       remove.addEventListener("click", () => { pending = pending.filter((one) => one !== file); trouble.textContent = ""; render(); box.focus(); });
       item.append(remove);
       return item;
@@ -70,9 +72,9 @@ export function attaching(form, box, changed) {
     trouble.textContent = "";
     for (const file of files) {
       const all = pending.reduce((sum, one) => sum + one.size, file.size);
-      if (file.size === 0) trouble.textContent = `${file.name} is empty, or a folder.`;
-      else if (all > most) trouble.textContent = `${file.name} (${size(file.size)}) is too large: the files of one message may have ${size(most)} in all.`;
-      else if (pending.length >= MOST) trouble.textContent = `A message takes ${MOST} files.`;
+      if (file.size === 0) trouble.textContent = say("attach.empty", { name: file.name });
+      else if (all > most) trouble.textContent = say("attach.large", { name: file.name, size: size(file.size), most: size(most) });
+      else if (pending.length >= MOST) trouble.textContent = say("attach.most", { n: MOST });
       else pending.push(file);
     }
     render();
@@ -115,7 +117,7 @@ export function attaching(form, box, changed) {
     /** Like `fetch`; raises if the connection breaks. */
     async post(path, message, headers, id) {
       const files = sent.get(id);
-      if (!files) return new Response(JSON.stringify({ error: { message: "Its files were lost when the page was loaded again. Attach them once more." } }), { status: 410 });
+      if (!files) return new Response(JSON.stringify({ error: { message: say("attach.lost") } }), { status: 410 });
       const body = JSON.stringify({ ...message, files: await Promise.all(files.map(encoded)) });
       return new Promise((resolve, reject) => {
         const request = new XMLHttpRequest();
@@ -123,7 +125,7 @@ export function attaching(form, box, changed) {
         for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
         request.upload.onprogress = (event) => { progress.set(id, `${Math.round((100 * event.loaded) / event.total)} %`); changed(); };
         request.onload = () => { progress.delete(id); resolve(new Response(request.responseText, { status: request.status })); };
-        request.onerror = () => { progress.delete(id); reject(new Error("the connection broke")); };
+        request.onerror = () => { progress.delete(id); reject(new Error(say("attach.broke"))); };
         request.send(body);
       });
     },

@@ -3,7 +3,7 @@
 import { announce, button, copy, node, reconcile } from "./dom.js";
 import { fileNode } from "./files.js";
 import { ask } from "./net.js";
-import { many, say } from "./words.js";
+import { many, number, say } from "./words.js";
 import { colours, patched, plain, update, words } from "./written.js";
 
 /** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[], file?: string, arguments?: string, result?: string, pieces?: import("./written.js").Piece[]}} Bubble */
@@ -198,7 +198,7 @@ function textState(bubble) {
 /** @param {Turn} turn @param {string} answer @param {Doing} doing */
 function footNode(turn, answer, doing) {
   const { seconds, steps, tool_calls } = /** @type {NonNullable<Turn["summary"]>} */ (turn.summary);
-  const figures = say("figures", { seconds: seconds.toFixed(1), steps: many("figures.steps", steps), calls: many("figures.calls", tool_calls) });
+  const figures = say("figures", { seconds: number(seconds, 1), steps: many("figures.steps", steps), calls: many("figures.calls", tool_calls) });
   const foot = node("div", "foot", node("span", "figures", figures));
   if (answer) foot.append(button(say("copy"), (event) => {
     const from = /** @type {HTMLElement} */ (event.currentTarget);

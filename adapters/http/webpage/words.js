@@ -1,10 +1,20 @@
-// Every word of the page, in one table, so that it can be given in another language. {names} are filled in.
+// Every word of the page, in one table: the gateway puts in its place what the catalogue of the browser's language says, so a line is a name and its
+// words. {names} are filled in. What counts something has two lines, .one and .other; a language has as many as its grammar wants.
 
 const WORDS = {
   "accepted": "Accepted",
   "again": "Regenerate",
   "again.hint": "Has this answered once more; what was there stays as an earlier version",
   "answered": "Answer: {text}",
+  "attach": "Attach files: {size} in all",
+  "attach.broke": "the connection broke",
+  "attach.empty": "{name} is empty, or a folder.",
+  "attach.gone": "{name} cannot be read any more.",
+  "attach.label": "Files of your message",
+  "attach.large": "{name} ({size}) is too large: the files of one message may have {most} in all.",
+  "attach.lost": "Its files were lost when the page was loaded again. Attach them once more.",
+  "attach.most": "A message takes {n} files.",
+  "attach.remove": "Remove {name}",
   "question.answer": "Answer",
   "question.label": "Your answer",
   "question.over": "That is over; nothing is asked any more.",
@@ -52,9 +62,9 @@ const WORDS = {
   "failed.http": "the gateway answered with HTTP {status}",
   "failed.offline": "the gateway cannot be reached",
   "figures": "{seconds} s · {steps} · {calls}",
-  "figures.calls.many": "{n} tool calls",
+  "figures.calls.other": "{n} tool calls",
   "figures.calls.one": "{n} tool call",
-  "figures.steps.many": "{n} steps",
+  "figures.steps.other": "{n} steps",
   "figures.steps.one": "{n} step",
   "file.store": "⤓ {name}",
   "formula": "Formula",
@@ -146,8 +156,15 @@ export function say(name, facts = {}) {
   return words.replace(/\{(\w+)\}/g, (_, fact) => String(facts[fact] ?? ""));
 }
 
+const LANGUAGE = document.documentElement.lang || "en";
+const FORMS = new Intl.PluralRules(LANGUAGE);
+
 /** The words for so many. @param {string} name @param {number} n */
-export const many = (name, n) => say(`${name}.${n === 1 ? "one" : "many"}`, { n });
+export const many = (name, n) => say(`${name}.${FORMS.select(n)}`, { n: number(n) });
+
+/** A number as it is written in the page's language. @param {number} value @param {number} [digits] behind the point */
+export const number = (value, digits = 0) =>
+  value.toLocaleString(`${LANGUAGE}-u-nu-latn`, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
 /** Fills in the words of the page itself: data-say is its text, data-label its name for screen readers. @param {ParentNode} root */
 export function fill(root) {

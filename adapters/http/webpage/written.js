@@ -2,7 +2,7 @@
 
 import { button, copy, node } from "./dom.js";
 import { ask } from "./net.js";
-import { say } from "./words.js";
+import { number, say } from "./words.js";
 
 /** @typedef {string | any[]} Piece a text, or [name, facts or null, ...children] */
 
@@ -50,7 +50,7 @@ export function plain(text) {
     at = to;
   }
   if (at < text.length) {
-    const more = button(say("more", { n: (text.length - at).toLocaleString("en") }), () => more.replaceWith(plain(text.slice(at))));
+    const more = button(say("more", { n: number(text.length - at) }), () => more.replaceWith(plain(text.slice(at))));
     box.append(more);
   }
   return box;

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from agent_core.records import changed, dataclass
 from agent_core.store.database.mapping import later
+from agent_core.text.tongue import sentence
 
 
 class TurnState(StrEnum):
@@ -69,7 +70,7 @@ TAKEN_BACK = 1
 """A person took the turn back."""
 ON_ANOTHER_BRANCH = 2
 """The conversation shows another version of the turn, or of one before it."""
-FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
+FORGOTTEN = sentence("no longer kept: somebody asked in it who wanted to be forgotten")
 """Why the journal of such a turn is not there any more."""
 
 

@@ -36,10 +36,12 @@ class People:
 
     # --- making them ---
 
-    def user(self, first_name: str, *, username: str | None = None, last_name: str | None = None) -> User:
+    def user(
+        self, first_name: str, *, username: str | None = None, last_name: str | None = None, language_code: str = "en"
+    ) -> User:
         """A new person."""
         number, self._next_user = self._next_user, self._next_user + 1
-        return self._world.add_user(User(number, first_name, username, last_name))
+        return self._world.add_user(User(number, first_name, username, last_name, language_code))
 
     def private(self, user: User, *, started: bool = True, topics: bool = False) -> Chat:
         """The chat between a person and the bot; with `started=False` the person has never written, so the bot may not either."""

@@ -1,0 +1,17 @@
+"""Why a platform did not take what was sent, in words of ours: kept in English, and said to people in their language (`known_sentence`)."""
+
+from __future__ import annotations
+
+from agent_core.text.tongue import clause
+
+NOT_UNDERSTOOD = clause("what {platform} answered could not be understood ({what})")
+FAILED = clause("the connection to {platform} failed ({what})")
+ASKS_TO_WAIT = clause("{platform} asks to wait {seconds} s")
+ANSWERED_WITH = clause("{platform} answered with {what}")
+SLOW = clause("{platform} did not answer in time")
+SLOWER = clause("{platform} did not answer within {seconds} s")
+TOKEN = clause("{platform} does not know this bot's token")
+TOO_LARGE = clause("the file is too large for {platform}")
+NOT_CONNECTED = clause("the bot is not connected to {platform} just now")
+SUPERGROUP = clause("the group has become a supergroup")
+WITHOUT_ID = clause("the platform answered without the id of what it made")
