@@ -14,7 +14,7 @@ from aiohttp import web
 from sqlalchemy import event
 
 from agent_core.judging.compaction import SessionMemory, ToldTurn
-from agent_core.messages import InputMessage
+from agent_core.messages import InputMessage, Message
 from agent_core.store.batch import owned
 from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.sessions.rows import SessionChange
@@ -161,7 +161,7 @@ def test_five_thousand_conversations_in_rotation_are_kept() -> None:
     pasts, many = Pasts(), 5_000
     memory = SessionMemory()
     for number in range(50):
-        said = [
+        said: list[Message] = [
             {"role": "user", "content": f"{number} and so on".ljust(50, ".")},
             {"role": "assistant", "content": "Yes." * 12},
         ]
