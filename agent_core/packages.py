@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-
-@cache
-def _all() -> Sequence[EntryPoint]:
-    found = entry_points()
-    return [one for group in found.groups for one in found.select(group=group)]
+_all = cache(entry_points)
 
 
 def declared(group: str) -> Sequence[EntryPoint]:
     """Those of a group, in the order of their names."""
-    return sorted((one for one in _all() if one.group == group), key=lambda one: (one.name, one.value))
+    return sorted(_all().select(group=group), key=lambda one: (one.name, one.value))
 
 
 def look_again() -> None:

@@ -29,7 +29,7 @@ from tests.bench.cases import Figure
 from tests.bench.load import ask
 from tests.bench.machine import OTHER_CORE, Measured, process, settle
 from tests.bench.pour import poured
-from tests.bench.year import DAY_MS, make
+from tests.bench.year import make
 from tests.ports import free_port
 
 LIMIT = 1.2
@@ -37,6 +37,7 @@ TIMES = 20
 TURNS, LOOKS, ACCEPTS = 40, 15, 100
 WARM = 5
 ROUNDS = 3
+LATEST = 200
 
 
 class Seen:
@@ -122,11 +123,18 @@ def picked(home: Path) -> dict[str, list[str]]:
         return found
 
 
+def since_latest(home: Path) -> int:
+    """Since when as many turns have ended as are looked at: a day of the large store has more of them than one of the empty one."""
+    with closing(sqlite3.connect(f"file:{home / 'outspoken.db'}?mode=ro", uri=True)) as conn:
+        query = "SELECT closed_at FROM turns WHERE closed_at IS NOT NULL ORDER BY closed_at DESC LIMIT 1 OFFSET ?"
+        return int(conn.execute(query, (LATEST,)).fetchone()[0])
+
+
 async def alone(home: Path, url: str, seen: Seen) -> None:
-    """What the store does without a gateway around it: an accept, and what `triage` asks of a day."""
+    """What the store does without a gateway around it: an accept, and what `triage` asks of the latest turns."""
     clock = SystemClock()
     async with open_store(url or home / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
-        mark = clock.now_ms()
+        mark, since = clock.now_ms(), since_latest(home)
         number = iter(range(1_000_000))
 
         async def accept() -> None:
@@ -134,13 +142,12 @@ async def alone(home: Path, url: str, seen: Seen) -> None:
             await store.inbox.accept(NewMessage("api", one, "api/1", "normal", b"{}", clock.now_ms(), None, f"s_{one}"))
 
         async def triage() -> None:
-            day = clock.now_ms() - DAY_MS
-            await store.troubles.failures(day, ["answered"])
-            await store.deliveries.failed_parts(day)
-            await store.inbox.dropped(day)
-            await store.turns.count_closed(day)
+            await store.troubles.failures(since, ["answered"])
+            await store.deliveries.failed_parts(since)
+            await store.inbox.dropped(since)
+            await store.turns.count_closed(since)
 
-        await seen.times("triage of a day", LOOKS, triage, None)
+        await seen.times(f"triage of {LATEST} turns", LOOKS, triage, None)
         await seen.times("accept", ACCEPTS, accept, None)
         nobodys = text("DELETE FROM inbox WHERE platform_key LIKE :which").bindparams(which=f"x{mark}-%")
         await store.writer.alone(lambda conn: conn.execute(nobodys) and None)  # nobody is to answer these

@@ -13,8 +13,9 @@ import pytest
 from aiohttp import web
 from sqlalchemy import event
 
-from agent_core.judging.compaction import SessionMemory
-from agent_core.messages import InputMessage
+from agent_core.judging.compaction import SessionMemory, ToldTurn
+from agent_core.messages import InputMessage, Message
+from agent_core.store.batch import owned
 from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
@@ -153,6 +154,23 @@ def test_what_was_used_last_is_kept_longest() -> None:
     pasts.keep("d", "d", 1, SessionMemory())
     assert pasts.take("b", "b", 1) is None
     assert pasts.take("a", "a", 1) is kept
+
+
+def test_five_thousand_conversations_in_rotation_are_kept() -> None:
+    """Else each turn of each of them would ask the database for all of its past. Of fifty turns each, which is what they are told."""
+    pasts, many = Pasts(), 5_000
+    memory = SessionMemory()
+    for number in range(50):
+        said: list[Message] = [
+            {"role": "user", "content": f"{number} and so on".ljust(50, ".")},
+            {"role": "assistant", "content": "Yes." * 12},
+        ]
+        memory.take(ToldTurn(said))
+    for known in (None, memory):
+        for number in range(many):
+            assert pasts.take(f"k{number}", f"s{number}", 1) is known
+            pasts.keep(f"k{number}", f"s{number}", 1, memory)
+    assert many <= owned.MOST  # nor for the sessions themselves
 
 
 async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ the locking clauses.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select, update
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, update
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, SessionFact
@@ -43,19 +46,24 @@ _TOUCH = (
 
 def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> None:
     """Sessions by their ids and by their keys, and which of their owners are dead where that matters."""
-    named = {key for key in wanted.session_keys if not key.startswith(ONCE)}
-    for statement, names in ((BY_ID, sorted(wanted.sessions)), (BY_KEY, named)):
-        for keys in padded(names):
-            for row in direct.found(conn, statement, keys):
-                # A session found both by its id and by its key must be one record.
-                found = t.SESSION.make(row)
-                fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
-                facts.sessions[found.session] = facts.sessions_by_key[found.key] = fact
+    _found(conn, BY_ID, sorted(wanted.sessions), facts)
+    # What was found by its id is not looked for by its key as well.
+    named = {key for key in wanted.session_keys if not key.startswith(ONCE) and key not in facts.sessions_by_key}
+    _found(conn, BY_KEY, named, facts)
     claimed = [facts.sessions[session].row for session in wanted.claims if session in facts.sessions]
     others = [row for row in claimed if row.owner != who.node]
     owners = {row.owner for row in others if row.owner is not None}
     facts.dead = who.dead(conn, owners) if owners else frozenset()
     facts.rights = rights(conn, who, [row.key for row in others]) if others else {}
+
+
+def _found(conn: Connection, query: Select[*tuple[Any, ...]], names: Collection[str], facts: Facts) -> None:
+    """A session found both by its id and by its key is one record."""
+    for keys in padded(names):
+        for row in direct.found(conn, query, keys):
+            found = t.SESSION.make(row)
+            fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
+            facts.sessions[found.session] = facts.sessions_by_key[found.key] = fact
 
 
 def store(conn: Connection, facts: Facts) -> None:
