@@ -107,6 +107,13 @@ def postgres_server() -> Generator[str]:
     alone = _Server.folder is None
     if alone:
         share_server()
+    yield postgres_url()
+    if alone:
+        end_server()
+
+
+def postgres_url() -> str:
+    """The URL of the server that is shared, which is started if it is not there."""
     folder = _Server.folder
     assert folder is not None
     told = folder / "url"
@@ -117,9 +124,7 @@ def postgres_server() -> Generator[str]:
             with ThreadPoolExecutor(1) as elsewhere:  # a fixture may ask for it while its loop runs
                 elsewhere.submit(asyncio.run, _make_template(url)).result()
             told.write_text(url)
-    yield told.read_text()
-    if alone:
-        end_server()
+    return told.read_text()
 
 
 def _start(data: Path) -> str:

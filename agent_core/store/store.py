@@ -70,6 +70,7 @@ from agent_core.store.sessions.asides import Asides
 from agent_core.store.sessions.ops import Touch
 from agent_core.store.sessions.takeups import Left
 from agent_core.store.slices.access import Slices
+from agent_core.store.slices.sql import nobody_shares
 from agent_core.store.troubles.access import Troubles
 from agent_core.store.turns.access import Turns
 from agent_core.store.webhooks.access import Hooks
@@ -261,7 +262,7 @@ async def open_store(
                 store = await _open_sqlite(stack, place, arrival, clock, waits)
             case PostgresPlace():
                 ownership = await stack.enter_async_context(pulse(place, serves=serves, waits=waits))
-                store = await _open_postgres(stack, place, arrival, clock, ownership)
+                store = await _open_postgres(stack, place, arrival, clock, ownership, alone=serves is Serves.ALONE)
             case _:
                 assert_never(place)
         yield store
@@ -294,7 +295,13 @@ async def _open_sqlite(
 
 
 async def _open_postgres(
-    stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock, ownership: PulseLock
+    stack: AsyncExitStack,
+    place: PostgresPlace,
+    arrival: upkeep.Arrival,
+    clock: Clock,
+    ownership: PulseLock,
+    *,
+    alone: bool,
 ) -> Store:
     from agent_core.store.batch import distant
 
@@ -306,6 +313,8 @@ async def _open_postgres(
     with opening(place.shown):
         node = await line.transact(lambda conn: upkeep.register(conn, arrival))
         await ownership.be(node)
+        if alone:
+            await line.transact(nobody_shares)
     readers = PostgresReaders(postgres_engine(place, name="reader", autocommit=True), ownership.way)
     stack.push_async_callback(readers.dispose)
     who = Who(node, ownership.dead)

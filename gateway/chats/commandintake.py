@@ -45,7 +45,7 @@ class CommandIntake:
         now = self._clock.now_ms()
         message = replace(self._accepting.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
         coming = (message.account, message.platform_key)
-        self._accepting.under_way.add(coming)
+        self._accepting.under_way[coming] = message.session_key
         try:
             accepted = await self._accepting.put(message)
             if accepted.duplicate or not self._accepting.portion.mine(message.session_key):
@@ -55,7 +55,7 @@ class CommandIntake:
                 stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now, accepted.arrival
             )
         finally:
-            self._accepting.under_way.discard(coming)
+            self._accepting.under_way.pop(coming, None)
 
     def alone(self, key: str) -> AbstractAsyncContextManager[None]:
         """No command changes the session with this key while the block runs."""
@@ -83,7 +83,7 @@ class CommandIntake:
 
     def busy(self) -> Collection[str]:
         """The keys of the sessions of which a command is being carried out."""
-        return self._commands.under_way.values()
+        return [*self._commands.under_way.values(), *self._accepting.under_way.values()]
 
     # ------------------------------------------------------------------ what the keeper takes up
 

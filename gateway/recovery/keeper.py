@@ -186,7 +186,8 @@ class Keeper:
         if due.take:
             self._open.taking = {item.name for item in due.take if item.kind is LeftKind.SESSION}
             try:
-                await self._take(due.take, alone=due.alone)
+                async with self._portion.changing_hands:
+                    await self._take(self._ours(due.take), alone=due.alone)
             finally:
                 self._open.taking = set()
         for item in due.aside:
@@ -236,6 +237,13 @@ class Keeper:
         early = began - self._began < EARLY_SECONDS
         if not early and not any(one.taken_at is None for one in self._open.known.values()):
             self._look_at = began + IDLE_SECONDS
+
+    def _ours(self, items: Sequence[LeftItem]) -> Sequence[LeftItem]:
+        """Those whose slices we still have; the others are not known of any more."""
+        for item in items:
+            if not self._portion.mine(self._open.left[item.key].key):
+                self._open.known.pop(item.key)
+        return [item for item in items if item.key in self._open.known]
 
     def _given_up(self, one: Left) -> bool:
         """Its owner lives, and has given its slice to us."""

@@ -68,8 +68,8 @@ class Accepting:
     group: asyncio.TaskGroup
     portion: Portion
     """Which conversations are run here."""
-    under_way: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    """Messages, by account and key, that are just being stored, and then begun here."""
+    under_way: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """Commands, by account and key, that are just being stored, and then begun here; with the keys of their conversations."""
 
     def coming(self, account: str, platform_key: str) -> bool:
         """Whether a message that is stored is begun by whoever has just stored it."""

@@ -65,7 +65,9 @@ class Collecting:
                 self.keeper()  # whoever had the conversation has it no more
             elif not self._known(one):
                 try:
-                    await self._collect(one)
+                    async with self.portion.changing_hands:
+                        if self.portion.mine(one.key):
+                            await self._collect(one)
                 except (Conflict, Damaged, Fenced, OwnedElsewhere, inbox.UnreadableMessage) as error:
                     log.warning("slices.left_to_the_keeper", inbox=one.inbox_id, error=str(error))
                     self.keeper()

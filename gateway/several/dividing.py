@@ -94,14 +94,15 @@ class Dividing:
 
     async def _divide(self) -> None:
         """In two steps: what goes is let go of here first, so that nothing new is begun in it."""
-        me, held = self._store.node, self._portion.held
-        seen = await self._store.slices.division()
-        planned = divided(me, seen, leaving=self._leaving, busy=self._kept())
-        going = frozenset(name for name, to in planned.items() if name in held and to != me)
-        if going:
-            self._given(going)
-            self._portion.change(held - going)
-            await self._portion.quiet(going)
+        me, seen = self._store.node, await self._store.slices.division()
+        async with self._portion.changing_hands:
+            held = self._portion.held
+            planned = divided(me, seen, leaving=self._leaving, busy=self._kept())
+            going = frozenset(name for name, to in planned.items() if name in held and to != me)
+            if going:
+                self._given(going)
+                self._portion.change(held - going)
+        await self._portion.quiet(going)
         try:
             now = await self._store.slices.divide(self._names, lambda there: self._decided(there, going))
         except BaseException:

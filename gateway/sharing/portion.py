@@ -47,6 +47,8 @@ class Portion:
         """Does what another gateway passes on, by the number of its message and in its words."""
         self.far: Far | None = None
         """There as soon as this gateway takes part."""
+        self.changing_hands = asyncio.Lock()
+        """Held while something of a slice is taken up, and while slices are let go of: what is being taken up is not idle."""
         self._changed = asyncio.Event()
         self._used: Counter[str] = Counter()
         self._ended = asyncio.Event()
@@ -96,8 +98,10 @@ class Portion:
             while self.has(name) is had:
                 changed = asyncio.ensure_future(self._changed.wait())
                 waiting = {changed} if task.done() else {changed, task}
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
+                try:
+                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    changed.cancel()
                 if task.done():
                     task.result()
         finally:

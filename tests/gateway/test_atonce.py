@@ -205,8 +205,8 @@ async def test_a_stop_while_a_turn_is_being_stored_leaves_it_to_the_next_process
         await first(rig)
         plain: Callable[..., Any] = rig.store.inbox.accept
 
-        async def accept(*given: Any) -> Any:
-            accepted = await plain(*given)
+        async def accept(*given: Any, **more: Any) -> Any:
+            accepted = await plain(*given, **more)
             rig.hub.runner.closing = True
             return accepted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
@@ -15,7 +16,7 @@ from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.errors import AlreadyRunning, Fenced, OwnedElsewhere
 from agent_core.store.sessions.takeups import Charges
 from agent_core.store.slices.calls import NodeCalls
-from agent_core.store.slices.rows import CHAT_SLICES, Division, chat_slices, slice_of
+from agent_core.store.slices.rows import CHAT_SLICES, Division, account_slice, chat_slices, slice_of
 from agent_core.store.slices.sql import slice_in
 from agent_core.store.store import Store, open_store
 from tests.store.support import IDS, FakeClock, message, taken_over
@@ -85,6 +86,25 @@ async def test_slices_change_hands_one_after_the_other(postgres: str) -> None:
         await stores[0].slices.take_part("")
         seen = await stores[1].slices.division()
         assert stores[0].node in seen.living - seen.taking_part
+
+
+async def test_who_has_lost_the_connection_of_an_account_moves_nothing_back(postgres: str) -> None:
+    slot = account_slice("telegram/1")
+    async with nodes(postgres, 2) as (first, second):
+        await first.slices.divide([slot], lambda _: {slot: first.node})
+        await first.inbox.move_cursor("telegram/1", "updates", "10")
+        await first.slices.divide([], lambda _: {slot: second.node})
+        await second.inbox.move_cursor("telegram/1", "updates", "20")
+        await first.inbox.move_cursor("telegram/1", "updates", "11")
+        late = replace(message("m1", "telegram/1/2//", cursor=("updates", "12")), account="telegram/1")
+        assert not (await first.inbox.accept(late, claims=False)).duplicate, "the message is kept all the same"
+        assert await first.inbox.cursor("telegram/1", "updates") == "20"
+        await first.inbox.move_cursor("slack/1", "updates", "1")
+        await first.inbox.move_cursor("slack/1", "updates", "2")
+        assert await first.inbox.cursor("slack/1", "updates") == "2"
+    async with open_store(postgres, clock=FakeClock(), ids=IDS, version="1", serves=Serves.ALONE) as alone:
+        await alone.inbox.move_cursor("telegram/1", "updates", "30")
+        assert await alone.inbox.cursor("telegram/1", "updates") == "30", "what several had stands in nobody's way"
 
 
 async def test_one_that_ends_lives_no_more(postgres: str) -> None:

@@ -28,6 +28,7 @@ from agent_core.store.memory import sql as memory
 from agent_core.store.people import sql as people
 from agent_core.store.schedules import sql as schedules
 from agent_core.store.sessions import sql as sessions
+from agent_core.store.slices.sql import put_cursors
 from agent_core.store.troubles import sql as troubles
 from agent_core.store.turns import sql as turns
 from agent_core.store.webhooks import sql as webhooks
@@ -35,7 +36,8 @@ from agent_core.store.webhooks import sql as webhooks
 Outcome: TypeAlias = "tuple[object, StoreError | None]"
 """An operation's answer, or why it was refused."""
 _ADDED = (t.EVENT, t.TROUBLE)
-_PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE, t.CURSOR, t.MEMORY, t.RECEIVER)
+_PUT = (t.GATE, t.PERSON, t.PLACE, t.AUDIT, t.INCIDENT, t.SCHEDULE)
+_PUT_THEN = (t.MEMORY, t.RECEIVER)
 """In this order, so that two writers on PostgreSQL lock alike. Parts have a statement of their own."""
 
 
@@ -118,13 +120,21 @@ def store(conn: Connection, facts: Facts) -> None:
     _add(conn, facts, _ADDED)
     deliveries.store(conn, facts)
     memory.store(conn, facts)
-    for mapped in _PUT if facts.puts else ():
-        if rows := facts.puts.get(mapped):
-            mapped.put(conn, [mapped.values(rows[key].row) for key in sorted(rows)])
+    if facts.puts:
+        _put(conn, facts, _PUT)
+        if rows := facts.puts.get(t.CURSOR):
+            put_cursors(conn, [t.CURSOR.values(rows[key].row) for key in sorted(rows)], facts.node)
+        _put(conn, facts, _PUT_THEN)
     _add(conn, facts, (t.OCCURRENCE,))
     people.store(conn, facts)
     budgets.store(conn, facts)
     webhooks.store(conn, facts)
+
+
+def _put(conn: Connection, facts: Facts, tables: Sequence[Mapped[Any]]) -> None:
+    for mapped in tables:
+        if rows := facts.puts.get(mapped):
+            mapped.put(conn, [mapped.values(rows[key].row) for key in sorted(rows)])
 
 
 def _add(conn: Connection, facts: Facts, tables: Sequence[Mapped[Any]]) -> None:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
-from sqlalchemy import Column, ColumnElement, Connection, Text, cast, func, literal, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Insert,
+    Text,
+    bindparam,
+    cast,
+    exists,
+    func,
+    literal,
+    literal_column,
+    select,
+    update,
+)
 
 from agent_core.store import tables as t
+from agent_core.store.database.mapping import inserting
 from agent_core.store.database.ownership import LIVES, Who
-from agent_core.store.slices.rows import ANYBODY, CHAT_SLICES, PeerNode, Right, single, slice_of
+from agent_core.store.slices.rows import ACCOUNT, ANYBODY, CHAT_SLICES, PeerNode, Right, single, slice_of
 
 
 def divided(conn: Connection) -> bool:
@@ -31,6 +47,29 @@ PEERS = (
 )
 """The nodes that live."""
 OWNERS = select(t.slices.c.slice, t.slices.c.owner).order_by(t.slices.c.slice)
+
+
+def put_cursors(conn: Connection, rows: Sequence[Mapping[str, object]], node: int) -> None:
+    """Store how far channels are read. Of an account whose connection another node has, nothing is moved: whoever was late would move it back."""
+    if not divided(conn):
+        t.CURSOR.put(conn, rows)
+        return
+    conn.execute(_cursors(), [{**row, "by_node": node} for row in rows])
+
+
+@cache
+def _cursors() -> Insert:
+    made = inserting(t.cursors, "postgresql")
+    held = t.slices.c.slice == literal(ACCOUNT, Text).concat(literal_column("excluded.account"))
+    others = exists().where(held, t.slices.c.owner != bindparam("by_node"))
+    return made.on_conflict_do_update(
+        index_elements=["account", "channel"], set_={"last_seen": made.excluded.last_seen}, where=~others
+    )
+
+
+def nobody_shares(conn: Connection) -> None:
+    """The one gateway of a database has everything: what several had is nobody's any more."""
+    conn.execute(update(t.slices).where(t.slices.c.owner.is_not(None)).values(owner=None))
 
 
 def peer(row: tuple[int, str, str, int]) -> PeerNode:

@@ -304,6 +304,9 @@ class ToyAdapter:
         await self._intake.receive(read_event(event, self.account), (CHANNEL, str(event.number)))
         return True
 
+    async def stand(self) -> None:
+        """Nothing is needed to send."""
+
     async def again(self, body: bytes) -> None:
         """Take in what was kept."""
         await self._act(Event.model_validate_json(json.loads(body)))

@@ -1,0 +1,18 @@
+"""The storm in small: gateways come, go, hang and die while people talk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.databases import new_database
+from tests.several.storm import storm
+
+
+@pytest.mark.timeout(280)
+async def test_nothing_is_lost_and_nothing_is_said_twice_while_gateways_come_and_go(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    database = await new_database(postgres_server, template="migrated")
+    assert not await storm(tmp_path, database, "telegram", seconds=15, seed=7, most=2, chats=8)
