@@ -20,6 +20,7 @@ from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.reads import Reads, reads_of
 from gateway.explain.ids import CannotExplain
 from gateway.explain.story import Explainer, ToldStory
+from tests import elsewhere
 from tests.chats.harness import Seen
 
 NOTICE = "⚠️"
@@ -135,7 +136,7 @@ def unexplained_words(chat: Sequence[Seen], stories: Sequence[str]) -> list[str]
 
 async def judged(folder: Path, platform: str, chats: Sequence[tuple[Sequence[Said], Sequence[Seen]]]) -> list[str]:
     """All that is wrong with the stories of a run."""
-    (database,) = folder.rglob("*.db")
+    database = elsewhere.database_of(folder)
     wrong: list[str] = []
     with opened(database) as (reads, stored):
         explainer = Explainer(reads, SystemClock().now_ms)

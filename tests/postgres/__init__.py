@@ -13,7 +13,7 @@ from typing import Any
 WHOLE = bool(os.environ.get("OUTSPOKEN_ALL_POSTGRES"))
 
 
-def tests_of(module: str, some: Collection[str], of_the_file: Collection[str] = ()) -> Mapping[str, Any]:
+def suite_of(module: str, some: Collection[str], of_the_file: Collection[str] = ()) -> Mapping[str, Any]:
     """The tests of a module, by name: `some` of them, or all that are not about SQLite's file."""
     found = {name: value for name, value in vars(import_module(module)).items() if name.startswith("test_")}
     missing = {*some, *of_the_file} - found.keys()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.postgres import tests_of
+from tests.postgres import suite_of
 
-globals().update(tests_of("tests.kills.test_kills", ["test_killed_gateways_lose_nothing_and_do_nothing_twice"]))
+globals().update(suite_of("tests.kills.test_kills", ["test_killed_gateways_lose_nothing_and_do_nothing_twice"]))
