@@ -77,4 +77,11 @@ def named(one: Named, root: Path) -> Mutant:
     source = (root / one.path).read_text("utf-8")
     assert one.before in source, f"{one.what}: the source has changed; plant it anew"
     line = source[: source.index(one.before)].count("\n") + 1
-    return Mutant(one.path, line, one.what, one.before.strip()[:60], one.after.strip()[:60], source.replace(one.before, one.after, 1))
+    return Mutant(
+        one.path,
+        line,
+        one.what,
+        one.before.strip()[:60],
+        one.after.strip()[:60],
+        source.replace(one.before, one.after, 1),
+    )

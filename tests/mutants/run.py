@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.making import Mutant, mutants
@@ -68,14 +68,35 @@ def tried(folder: Path, mutant: Mutant, tests: Sequence[str]) -> Result:
 
 def asked(folder: Path, test: str) -> tuple[str, int]:
     """The test that failed, and pytest's exit status."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=1", *test.split()]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-seed=1",
+        *test.split(),
+    ]
     env = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         return f"{test}: it did not end", 1
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return (failed[0].removeprefix("FAILED ").partition(" - ")[0] if failed else test), done.returncode
+
+
+def kept(one: Result) -> None:
+    """A result is kept as soon as it is there: a run takes hours, and may be stopped."""
+    known = {each["name"]: each for each in json.loads(RESULTS.read_text("utf-8"))} if RESULTS.exists() else {}
+    known[one.name] = {"name": one.name, "found": one.found, "by": one.by}
+    results = sorted(known.values(), key=lambda each: str(each["name"]))
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    write(results)
 
 
 def drawn(seed: int, count: int, only: str) -> list[Mutant]:
@@ -103,14 +124,11 @@ def main() -> None:
         for mutant, tests in chosen:
             results.append(tried(Path(name), mutant, tests))
             one = results[-1]
+            if asked_for.page:
+                kept(one)
             print(f"{'found   ' if one.found else 'SURVIVES'} {one.seconds:4.0f} s  {one.name}  {one.by}", flush=True)
     survivors = [one.name for one in results if not one.found]
     print(f"{len(results) - len(survivors)} of {len(results)} found")
-    if asked_for.page:
-        known = {one["name"]: one for one in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
-        known |= {one.name: asdict(one) for one in results}
-        RESULTS.write_text(json.dumps(sorted(known.values(), key=lambda one: str(one["name"])), indent=1) + "\n")
-        write(list(known.values()))
     sys.exit(bool(survivors))
 
 

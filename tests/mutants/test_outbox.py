@@ -46,12 +46,14 @@ async def test_nothing_at_all_is_shown_while_the_lease_is_not_held(
         ada = platform.person("Ada")
         chat = platform.private(ada)
         may.held = False
-        platform.say(chat, ada, "say hello")
+        platform.say(chat, ada, "hold Well")  # while it runs, a draft of it and that it types would be shown
+        await platform.model.holding.wait()
         await asyncio.sleep(AWHILE)
         assert shown(platform) == []
         may.held = True
-        await answer(platform, chat, "hello")
-        assert texts(platform, chat) == ["hello"]
+        platform.model.release()
+        await answer(platform, chat, "Well end")
+        assert texts(platform, chat) == ["Well end"]
 
 
 async def test_the_lease_is_asked_once_more_when_it_is_stored_that_a_part_is_sent(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.browser.conftest import browser, up
 from tests.browser.test_page import *  # noqa: F403 - its fixtures
 from tests.postgres import suite_of
