@@ -11,6 +11,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 CHECKS = ("lease_ok", "may_send", "must_live", "owned", "everybodys")
 """Whoever is asked this may be told no; a mutant never is."""
@@ -120,7 +121,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield "number", ast.Constant(value + 1)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _COUNTED:
             yield "arithmetic", ast.BinOp(left, _COUNTED[type(op)](), right)
-        case ast.If(test=test, body=body, orelse=orelse):
+        case ast.If(body=body, orelse=orelse):
             yield "always", ast.If(ast.Constant(True), body, orelse)
             yield "never", ast.If(ast.Constant(False), body, orelse)
         case ast.Call(func=ast.Attribute(attr=name)) if name in CHECKS and name in ("lease_ok", "may_send"):
@@ -133,7 +134,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]) | ast.AugAssign():
             yield "statement left out", ast.Pass()
         case ast.AsyncFunctionDef(body=body) | ast.FunctionDef(body=body):
-            for first, (one, other) in enumerate(zip(body, body[1:], strict=False)):
+            for first, (one, other) in enumerate(pairwise(body)):
                 if _does(one) and _does(other):
                     swapped = [*body[:first], other, one, *body[first + 2 :]]
                     made = copy.copy(node)
