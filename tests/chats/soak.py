@@ -164,7 +164,9 @@ class Soak:
             f"{one.lie} {one.surface} {one.origin} {one.bubble}" for one in await lies(self.harness.folder, QUIET)
         ]
         await running.kill()
-        self.lying += [f"{one.law.value} {one.what}" for one in await breaches(elsewhere.database_of(self.harness.folder))]
+        self.lying += [
+            f"{one.law.value} {one.what}" for one in await breaches(elsewhere.database_of(self.harness.folder))
+        ]
 
     async def _killed(self, running: Process) -> Process:
         """Dead, and alive again; people go on talking meanwhile."""

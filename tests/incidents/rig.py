@@ -121,7 +121,13 @@ def logged(file: Path) -> Generator[None]:
 async def gateway_of(chat: Harness, **more: str) -> AsyncGenerator[tuple[Serving, Operator]]:
     """The gateway of these platforms, and the operator beside it."""
     port = str(free_port())
-    env = {**HASTE, **elsewhere.settings(), **environment(chat, **more), "OUTSPOKEN_SERVER__PORT": port, "OUTSPOKEN_HOME": str(chat.folder)}
+    env = {
+        **HASTE,
+        **elsewhere.settings(),
+        **environment(chat, **more),
+        "OUTSPOKEN_SERVER__PORT": port,
+        "OUTSPOKEN_HOME": str(chat.folder),
+    }
     log = chat.folder / "gateway.log"
     with logged(log):
         async with served(chat.folder, env) as up:

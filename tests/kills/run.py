@@ -180,7 +180,9 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
         model.terminate()
         model.wait(10)
     _compare(outcome, home, kills)
-    outcome.broken += [f"{one.law.value}: {one.what}" for one in asyncio.run(breaches(os.environ.get(STORAGE, home / "outspoken.db")))]
+    outcome.broken += [
+        f"{one.law.value}: {one.what}" for one in asyncio.run(breaches(os.environ.get(STORAGE, home / "outspoken.db")))
+    ]
     return outcome
 
 

@@ -95,7 +95,11 @@ def _skipped(tree: ast.Module) -> set[int]:
                 all_of(one)
         elif isinstance(node, ast.AnnAssign):
             all_of(node.annotation)
-        elif (isinstance(node, ast.Expr) and (isinstance(node.value, ast.Constant) or _is_quiet(node.value))) or isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        elif (
+            (isinstance(node, ast.Expr) and (isinstance(node.value, ast.Constant) or _is_quiet(node.value)))
+            or isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert)
+            or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+        ):
             all_of(node)
     return found
 

@@ -11,7 +11,7 @@ from tests.incidents.test_incidents import test_its_cause_is_found as found_by_i
 from tests.postgres import WHOLE
 
 SOME = ("A chat that blocked the bot", "A lost delivery", "A denied approval")
-OF_THE_FILE = ()
+OF_THE_FILE: tuple[str, ...] = ()
 """These are about the file itself, or its disk."""
 
 
