@@ -11,6 +11,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 
 CHECKS = ("lease_ok", "may_send", "must_live", "owned", "everybodys")
@@ -24,7 +25,7 @@ _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 _COUNTED: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Mutant:
     """One change of one module."""
 
@@ -33,15 +34,16 @@ class Mutant:
     kind: str
     before: str
     after: str
-    source: str
-    """The whole module, changed."""
+    build: Callable[[], str]
+
+    @cached_property
+    def source(self) -> str:
+        """The whole module, changed; made when it is asked for, as there are thousands and few are tried."""
+        return self.build()
 
     @property
     def name(self) -> str:
         return f"{self.path}:{self.line} {self.kind}: {self.before} → {self.after}"
-
-
-Change = Callable[[ast.AST], tuple[str, ast.AST] | None]
 
 
 def mutants(path: str, source: str) -> list[Mutant]:
@@ -54,8 +56,8 @@ def mutants(path: str, source: str) -> list[Mutant]:
         if id(node) in skipped:
             continue
         for kind, made in _changes(node):
-            other = _with(tree, place, made)
-            found.append(Mutant(path, getattr(node, "lineno", 0), kind, _short(node), _short(made), other))
+            build = partial(_with, tree, place, made)
+            found.append(Mutant(path, getattr(node, "lineno", 0), kind, _short(node), _short(made), build))
     return sorted(found, key=lambda one: (one.line, one.kind, one.before))
 
 
