@@ -83,5 +83,5 @@ def named(one: Named, root: Path) -> Mutant:
         one.what,
         one.before.strip()[:60],
         one.after.strip()[:60],
-        source.replace(one.before, one.after, 1),
+        lambda: source.replace(one.before, one.after, 1),
     )
