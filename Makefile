@@ -93,6 +93,12 @@ soak: $(VENV)/.test-ready $(VENV)/clients/.ready ## the long proofs: simulation,
 	@bash tests/sandbox-check.sh
 	@$(BIN)/python -m tests.soak
 
+SEED ?= 1
+COUNT ?= 40
+.PHONY: mutants
+mutants: $(VENV)/.test-ready ## make COUNT mistakes drawn by SEED in the modules that decide, and see which the tests let through; writes docs/mutants.md
+	@nice -n 15 $(BIN)/python -m tests.mutants.run --seed $(SEED) --count $(COUNT) --page
+
 .PHONY: bench
 bench: $(VENV)/.test-ready ## measure speed and memory beside a reference and other gateways; writes docs/performance.md
 	@$(BIN)/python -m tests.bench.run --rounds 3 --peers build/peers --large 1000000 --page

@@ -10,6 +10,7 @@ from agent_core.ports import Clock
 from gateway.config.paths import find_paths
 from gateway.config.reading import load
 from gateway.daemon import Serving, serving
+from tests import elsewhere
 
 QUICK = {
     "OUTSPOKEN_SERVER__PORT": "0",
@@ -29,7 +30,7 @@ async def served(
 ) -> AsyncGenerator[Serving]:
     """A gateway with its home in `folder`; the rehearsal model answers unless `env` says otherwise. A patient one waits as long as any."""
     base = {name: value for name, value in QUICK.items() if not (patient and name.startswith("OUTSPOKEN_MODEL"))}
-    variables = {**base, "OUTSPOKEN_HOME": str(folder), **(env or {})}
+    variables = {**base, "OUTSPOKEN_HOME": str(folder), **elsewhere.settings(), **(env or {})}
     paths = find_paths(variables, folder)
     async with serving(load(paths.config_file, variables).config, paths, clock=clock) as up:
         yield up

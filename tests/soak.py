@@ -44,6 +44,8 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         "contract": [
             ["tests.contract.run", "--seconds", str(round(600 * share)), "--seed", str(time.time_ns() % 10_000)]
         ],
+        "the protocol's model": [["tests.model.run"]],
+        "on PostgreSQL": [["pytest", "-q", "--processes", "2", "tests/postgres"]],
         "deployment": [["tests.deploy.real.run"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }
@@ -68,6 +70,7 @@ def main() -> None:
             **os.environ,
             "OUTSPOKEN_ALL_MUTANTS": "1",
             "OUTSPOKEN_ALL_PLACES": "1",
+            "OUTSPOKEN_ALL_POSTGRES": "1",
             "OUTSPOKEN_ALL_CLIENTS": "1",
         }
         running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]

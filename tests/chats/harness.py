@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ import aiohttp
 
 from agent_core.ports import Clock
 from gateway.daemon import Serving
+from tests import elsewhere
 from tests.chats.model import ScriptedModel
 from tests.forked import Forked, first_line, start
 from tests.serving import QUICK, served
@@ -246,7 +246,7 @@ def begun(harness: Scene, **more: str) -> tuple[Forked, Path]:
     """The gateway as a process, which may die before it is ready, and the file with what it says."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     home = {"OUTSPOKEN_HOME": str(harness.folder), "OUTSPOKEN_LOG__FORMAT": "json"}
-    env = {**kept, **QUICK, **environment(harness, **more), **home}
+    env = {**kept, **QUICK, **elsewhere.settings(), **environment(harness, **more), **home}
     out = harness.folder / f"out-{time.monotonic_ns()}"
     inner = start(["run"], env, out=out, err=harness.folder / "log", prelude=getattr(harness, "prelude", ""))
     return inner, out
@@ -267,9 +267,7 @@ async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
 
 def taken_in(folder: Path, words: str) -> bool:
     """Whether a message with these words is stored."""
-    with closing(sqlite3.connect(f"file:{folder / 'outspoken.db'}?mode=ro", uri=True, timeout=20)) as found:
-        (many,) = found.execute("SELECT count(*) FROM inbox WHERE instr(CAST(body AS TEXT), ?)", (words,)).fetchone()
-        return many > 0
+    return any(words.encode() in bytes(body) for (body,) in elsewhere.rows(folder, "SELECT body FROM inbox"))
 
 
 async def status_until(url: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

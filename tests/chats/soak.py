@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import elsewhere
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, Process, process
 from tests.chats.stories import Fate, Said, judged
@@ -163,7 +164,9 @@ class Soak:
             f"{one.lie} {one.surface} {one.origin} {one.bubble}" for one in await lies(self.harness.folder, QUIET)
         ]
         await running.kill()
-        self.lying += [f"{one.law.value} {one.what}" for one in await breaches(self.harness.folder / "outspoken.db")]
+        self.lying += [
+            f"{one.law.value} {one.what}" for one in await breaches(elsewhere.database_of(self.harness.folder))
+        ]
 
     async def _killed(self, running: Process) -> Process:
         """Dead, and alive again; people go on talking meanwhile."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
@@ -17,9 +16,11 @@ from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.readers import SqliteReaders
+from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads, reads_of
 from gateway.explain.ids import CannotExplain
 from gateway.explain.story import Explainer, ToldStory
+from tests import elsewhere
 from tests.chats.harness import Seen
 
 NOTICE = "⚠️"
@@ -62,12 +63,16 @@ class Direct(StoreAsks):
         return self._conn.execute(query).all()
 
 
-@contextmanager
-def opened(database: Path) -> Generator[tuple[Reads, frozenset[str]]]:
+@asynccontextmanager
+async def opened(home: Path) -> AsyncGenerator[tuple[Reads, frozenset[str]]]:
     """What can be asked of a run's database, and the keys of all messages in it."""
+    keys = frozenset(str(row[0]) for row in elsewhere.rows(home, "SELECT platform_key FROM inbox"))
+    database = elsewhere.database_of(home)
+    if elsewhere.settings():
+        async with open_reads(database) as reads:
+            yield reads, keys
+        return
     engine = create_engine(f"sqlite:///file:{database}?mode=ro&uri=true", isolation_level="AUTOCOMMIT")
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as plain:
-        keys = frozenset(str(row[0]) for row in plain.execute("SELECT platform_key FROM inbox"))
     try:
         with engine.connect() as conn:
             yield reads_of(Direct(conn)), keys
@@ -135,9 +140,8 @@ def unexplained_words(chat: Sequence[Seen], stories: Sequence[str]) -> list[str]
 
 async def judged(folder: Path, platform: str, chats: Sequence[tuple[Sequence[Said], Sequence[Seen]]]) -> list[str]:
     """All that is wrong with the stories of a run."""
-    (database,) = folder.rglob("*.db")
     wrong: list[str] = []
-    with opened(database) as (reads, stored):
+    async with opened(folder) as (reads, stored):
         explainer = Explainer(reads, SystemClock().now_ms)
         for said, seen in chats:
             stories: list[str] = []

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sqlite3
 import time
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 
 from agent_core.store.database.writer import Writer
 from agent_core.store.store import StorageFull
+from tests import elsewhere
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, process, quiet, running, starting, status, status_until, texts
 
@@ -81,9 +80,7 @@ async def test_a_limit_is_kept_whole_by_everything(platform: Harness) -> None:
 
 def waits_longer(folder: Path) -> bool:
     """It is stored how long the platform asked to wait."""
-    with closing(sqlite3.connect(f"file:{folder / 'outspoken.db'}?mode=ro", uri=True, timeout=20)) as found:
-        (many,) = found.execute("SELECT count(*) FROM deliveries WHERE failures > 0").fetchone()
-        return many > 0
+    return elsewhere.rows(folder, "SELECT count(*) FROM deliveries WHERE failures > 0")[0][0] > 0
 
 
 async def test_a_limit_survives_a_restart(platform: Harness) -> None:

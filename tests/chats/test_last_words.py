@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.delivery.troubles import STILL_THERE
+from tests import elsewhere
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, answers, process, quiet, running
 from tests.chats.model import wide_line
@@ -183,9 +183,8 @@ async def test_a_turn_that_ends_within_a_stop_has_its_answer_in_the_chat_before_
 
 def status_not_taken(folder: Path) -> bool:
     """It is stored that a status was sent and not taken."""
-    with closing(sqlite3.connect(f"file:{folder / 'outspoken.db'}?mode=ro", uri=True, timeout=20)) as found:
-        (many,) = found.execute("select count(*) from deliveries where bubble = 'status' and failures > 0").fetchone()
-        return many > 0
+    query = "SELECT count(*) FROM deliveries WHERE bubble = 'status' AND failures > 0"
+    return elsewhere.rows(folder, query)[0][0] > 0
 
 
 @pytest.mark.parametrize("refusal", ["too fast", "503"])

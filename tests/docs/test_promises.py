@@ -26,6 +26,7 @@ NOTHING_PROMISED = {
     "docs/audit.md": {"What it cannot see"},
     "docs/budgets.md": {"What budgets do not do"},
     "docs/injection.md": {"What is not"},
+    "docs/mutants.md": {"What was tried", "Survivors"},
     "docs/shell.md": {"What it is no protection against"},
 }
 """Sections that say how something is done, where it is described, or what does not hold."""

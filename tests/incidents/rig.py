@@ -19,6 +19,7 @@ from gateway.cli.command import cli
 from gateway.config.types import LogFormat, LogLevel
 from gateway.daemon import Serving
 from gateway.observe.logging import configure
+from tests import elsewhere
 from tests.chats.discord_harness import DiscordHarness
 from tests.chats.harness import Harness, answer, environment, status
 from tests.chats.slack_harness import SlackHarness
@@ -120,7 +121,13 @@ def logged(file: Path) -> Generator[None]:
 async def gateway_of(chat: Harness, **more: str) -> AsyncGenerator[tuple[Serving, Operator]]:
     """The gateway of these platforms, and the operator beside it."""
     port = str(free_port())
-    env = {**HASTE, **environment(chat, **more), "OUTSPOKEN_SERVER__PORT": port, "OUTSPOKEN_HOME": str(chat.folder)}
+    env = {
+        **HASTE,
+        **elsewhere.settings(),
+        **environment(chat, **more),
+        "OUTSPOKEN_SERVER__PORT": port,
+        "OUTSPOKEN_HOME": str(chat.folder),
+    }
     log = chat.folder / "gateway.log"
     with logged(log):
         async with served(chat.folder, env) as up:

@@ -38,6 +38,8 @@ SESSIONS = 4
 READY_SECONDS = 20.0
 END_SECONDS = 60.0
 MODEL_LOG = "model.log"
+STORAGE = "OUTSPOKEN_STORAGE__URL"
+"""Where it is stored, if that is not a file of the gateway's home."""
 
 
 @dataclass
@@ -71,6 +73,7 @@ def environment(home: Path, port: int, model_port: int) -> dict[str, str]:
         "OPENAI_API_KEY": "kills",
         "OUTSPOKEN_MODEL__NAME": "kills",
         "OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "0.05",
+        **({STORAGE: os.environ[STORAGE]} if STORAGE in os.environ else {}),
     }
 
 
@@ -177,7 +180,9 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
         model.terminate()
         model.wait(10)
     _compare(outcome, home, kills)
-    outcome.broken += [f"{one.law.value}: {one.what}" for one in asyncio.run(breaches(home / "outspoken.db"))]
+    outcome.broken += [
+        f"{one.law.value}: {one.what}" for one in asyncio.run(breaches(os.environ.get(STORAGE, home / "outspoken.db")))
+    ]
     return outcome
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
+from tests import elsewhere
 from tests.kills.people import Conversation
 from tests.listening import listening
 
@@ -21,7 +23,8 @@ LIMIT_SECONDS = 180
 def said_by(module: str, kills: int) -> str:
     """What it says of a run that went well."""
     command = [sys.executable, "-m", f"tests.kills.{module}", "--kills", str(kills), "--seed", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+    env = {**os.environ, **elsewhere.settings()}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

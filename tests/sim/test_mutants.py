@@ -21,7 +21,7 @@ TURNS = 6_000  # it ends at the first find, which most need a few hundred turns 
 def mutated(folder: Path, patch: Path) -> None:
     """A copy of the program in `folder`, with the mistake in it."""
     ignored = shutil.ignore_patterns("mutants", ".hypothesis")  # what is compiled is taken along
-    for part in ("agent_core", "gateway", "adapters", "migrations", "tests/sim"):
+    for part in ("agent_core", "gateway", "adapters", "migrations", "tests/sim", "tests/laws"):
         shutil.copytree(ROOT / part, folder / part, ignore=ignored)
     for name in ("__init__.py", "journalrows.py"):
         shutil.copy(ROOT / "tests" / name, folder / "tests")

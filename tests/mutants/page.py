@@ -1,0 +1,54 @@
+"""``docs/mutants.md``: what was tried, and what got through, printed from the results (``python -m tests.mutants.run --page``)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "mutants.md"
+REASONS = Path(__file__).with_name("reasons.toml")
+HEAD = """# Mutants
+
+Whether tests find mistakes is told by mistakes that nobody has chosen. `make mutants` makes them by rule of the modules that decide (a comparison
+the other way round, a number more by one, a statement or a condition left out, two statements in each other's place, an exception that catches
+more, a lease that is not asked), draws a sample by a seed, and asks the tests that are nearest to the module (`tests/mutants/map.py`), each
+mutant in a copy of the program. `make mutants SEED=7 COUNT=100` draws others. What no test is to find has its reason below.
+
+Seven more are planted by hand, as somebody else has once planted them and found no test that minded (`tests/mutants/named.py`):
+`python -m tests.mutants.run --named`.
+"""
+
+
+def write(results: Sequence[Mapping[str, object]]) -> None:
+    """Print the page anew."""
+    PAGE.write_text(page(results), "utf-8")
+
+
+def page(results: Sequence[Mapping[str, object]]) -> str:
+    """The page of these results."""
+    reasons: Mapping[str, str] = tomllib.loads(REASONS.read_text("utf-8"))
+    kinds: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for one in results:
+        module = str(one["name"]).partition(":")[0]
+        kinds[module] += 1
+        found[module] += bool(one["found"])
+    lines = [HEAD, "## What was tried", "", "| module | mutants | found |", "|---|---:|---:|"]
+    lines += [f"| `{module}` | {count} | {found[module]} |" for module, count in sorted(kinds.items())]
+    lines += [f"| all | {sum(kinds.values())} | {sum(found.values())} |", "", "## Survivors", ""]
+    left = sorted(str(one["name"]) for one in results if not one["found"])
+    lines += ["| mutant | why no test finds it |", "|---|---|"] if left else ["None."]
+    lines += [f"| `{_cell(name)}` | {reason_of(name, reasons) or 'not looked into yet'} |" for name in left]
+    return "\n".join(lines) + "\n"
+
+
+def reason_of(name: str, reasons: Mapping[str, str]) -> str:
+    """Why this one may survive; empty if nobody has said."""
+    return next((why for piece, why in reasons.items() if piece in name), "")
+
+
+def _cell(name: str) -> str:
+    return name.replace("|", "\\|").replace("`", "'")
