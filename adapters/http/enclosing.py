@@ -13,7 +13,6 @@ from agent_core.jsonvalue import Json
 
 MOST_FILES = 10
 NAME_CHARS = 200
-PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 ENVELOPE_BYTES = 1_000_000
 """Of a request, what is not its files."""
 
@@ -45,15 +44,13 @@ def _part(one: Json) -> tuple[str, Json] | None:
     name, data = (one.get("name"), one.get("data")) if isinstance(one, dict) else (None, None)
     if not isinstance(name, str) or not isinstance(data, str) or not data.startswith("data:"):
         return None
-    head, _, encoded = data.partition(";base64,")
+    encoded = data.partition(";base64,")[2]
     try:
         if not base64.b64decode(encoded, validate=True):
             return None
     except (binascii.Error, ValueError):
         return None
     called = "".join(c if c.isprintable() else " " for c in name).strip()[:NAME_CHARS] or "file"
-    if head.removeprefix("data:").partition(";")[0] in PICTURES:
-        return called, {"type": "image_url", "image_url": {"url": data}}
     return called, {"type": "file", "file": {"filename": called, "file_data": data}}
 
 

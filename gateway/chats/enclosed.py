@@ -1,6 +1,7 @@
 """Files that come within a request of the API or of the web page: into the workspace, and what is in them before the model.
 
-A picture stays as it is, for the model's eyes, and so does what nobody here can read: perhaps the model can. What a client brings along of earlier
+What the model takes as it is goes on to it, and so does what nobody here can read: perhaps the model can. What comes from the page lies in the workspace in
+any case, as what comes from a chat does. What a client brings along of earlier
 messages is read likewise, and remembered for a while, as clients bring it with every request.
 """
 
@@ -23,7 +24,7 @@ from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
 from gateway.chats.attachments import NAME_CHARS, NO_WORDS, TakenAttachment, notes_of, save
-from gateway.chats.readout import FileReaders, Readout
+from gateway.chats.readout import FileReaders, Readout, part_of
 from gateway.limits.quotas import Quotas
 
 REMEMBERED = 16
@@ -90,10 +91,12 @@ class EnclosedFiles:
         for part in message.content if isinstance(message.content, list) and message.role == "user" else ():
             one = enclosed_in(part)
             found = await self._readers.read(one.data, one.name, one.mime, workspace) if one is not None else None
-            if one is None or found is None or found.native or not (found.text or page):
+            if one is None or found is None or not (page or (found.text and not found.native)):
                 rest.append(part)
-            else:
-                taken.append(await _kept(one, found, workspace, space))
+                continue
+            kept = await _kept(one, found, workspace, space)
+            taken.append(kept)
+            rest += [kept.part] if kept.part is not None else []
         if not taken:
             return message
         return replace(message, content=with_notes(rest, taken), foreign=message.foreign or ATTACHED)
@@ -146,6 +149,8 @@ async def _kept(one: Enclosed, found: Readout, workspace: Path, space: Space) ->
         path = beside = ""
     else:
         note = f"[The person attached {one.name} ({about}); it is in your workspace as {path}"
+    if found.native:
+        return TakenAttachment(f"{note}.]", part=part_of(found, path or one.name, one.data))
     if found.why:
         return TakenAttachment(f"{note}. You cannot tell what is in it: {found.why}. Tell them so.]")
     where = "" if beside == path else f", its text as {beside}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import struct
 import zipfile
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.chats.test_later import REHEARSAL
 from tests.serving import served
 from tests.shell.sandboxes import needs_sandbox
 
+PNG = b"\x89PNG\r\n\x1a\n"
 HANDS = {**REHEARSAL, "OUTSPOKEN_SHELL__SANDBOX": "any", "OUTSPOKEN_SHELL__WAIT_SECONDS": "1"}
 SLOW_TEST = """\
 import time, unittest
@@ -66,15 +68,17 @@ async def test_the_tests_of_an_archive_are_run_and_their_end_is_told(platform: H
         await answer(platform, chat, "1, 2, 3.")
 
 
-async def test_a_chart_of_a_table_comes_as_a_file(platform: Harness) -> None:
+async def test_a_chart_of_a_table_comes_as_a_picture(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
     async with running(platform, **HANDS):
         platform.attach(chat, ada, "cities.csv", TABLE, "text/csv", "make a chart of this CSV")
-        picture = await sent(platform, chat, "chart.svg")
-        assert picture.data.startswith(b"<svg")
-        assert b"Rome" in picture.data
-        assert b"&lt;b&gt;" in picture.data
+        await platform.until(lambda: any(one.data.startswith(PNG) for one in answers(platform, chat)), 20)
+        picture = next(one for one in answers(platform, chat) if one.data.startswith(PNG))
+        assert picture.file.endswith(".png")
+        head = struct.unpack(">II", picture.data[16:24])
+        assert head == (640, 24 * 3 + 8)  # three bars
+        await answer(platform, chat, "3 bars")
 
 
 async def test_a_person_sees_and_ends_what_goes_on_in_the_background(platform: Harness) -> None:
@@ -132,8 +136,8 @@ async def test_the_same_is_done_on_the_page(tmp_path: Path) -> None:
         assert "Ran 2 tests" in await told(up, "ended with exit status")
         drawn = await asked(up, "2", "make a chart of this CSV", "cities.csv", "text/csv", TABLE)
         assert "3 bars" in drawn.view.text
-        assert [one.text for one in drawn.view.bubbles if one.kind is BubbleKind.FILE] == ["chart.svg"]
-    assert [one.read_bytes()[:4] for one in tmp_path.rglob("chart.svg")] == [
-        b"<svg",
-        b"<svg",
+        assert [one.text for one in drawn.view.bubbles if one.kind is BubbleKind.FILE] == ["chart.png"]
+    assert [one.read_bytes()[:4] for one in tmp_path.rglob("chart.png")] == [
+        b"\x89PNG",
+        b"\x89PNG",
     ]  # where it was made, and the copy that was sent

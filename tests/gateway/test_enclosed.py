@@ -132,5 +132,8 @@ async def test_the_page_sends_files_and_pictures(tmp_path: Path) -> None:
         asked = text_of(content)
         assert [part["type"] for part in content if part["type"] != "text"] == ["image_url"]
         assert WORDS in asked
+        assert "[The person attached cat.png (72 bytes" in asked
+        assert "it is in your workspace as cat.png.]" in asked
+        assert [one.read_bytes() for one in tmp_path.rglob("cat.png")] == [png]
         assert "You cannot tell what is in it: it is encrypted" in asked
         assert "📎 plan.pdf" in said_by_the_person(asked)
