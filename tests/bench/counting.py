@@ -47,7 +47,7 @@ STARTS = 8
 """How many starts are counted: each opens as many connections to the database as happen to be asked of at once."""
 WRITING = 48
 """How many turns are asked for the bytes that they write: pages fill and are divided every few turns."""
-STREAMS, STREAM_SECONDS = 40, 6.0
+STREAMS, STREAM_SECONDS = 40, 12.0
 """How many streams are open, and for how long, while it is counted what they hold."""
 LATE = 30
 """How many turns a conversation has between its early and its late ones."""
@@ -240,20 +240,20 @@ async def held(up: Serving, port: int, outside: Outside) -> dict[str, float]:
         gc.collect()
         return Counter(map(type, gc.get_objects()))
 
-    async def asked() -> None:
-        seen = await outside.run(ask_many(port, f"bench tokens=3 pace={STREAM_SECONDS / 3}", STREAMS))
+    async def asked(seconds: float) -> None:
+        seen = await outside.run(ask_many(port, f"bench tokens=3 pace={seconds / 3}", STREAMS))
         if not all(one.whole for one in seen):
             raise RuntimeError("a stream did not come to its end")
 
-    await asked()
-    asking, looks = asyncio.create_task(asked()), list[Counter[type]]()
+    await asked(0.3)
+    asking, looks = asyncio.create_task(asked(STREAM_SECONDS)), list[Counter[type]]()
     while sum(bool(one.driver.first_content_at) for one in up.hub.running()) < STREAMS:
         await asyncio.sleep(0.1)
-    while not asking.done():
-        await asyncio.sleep(0.1)
-        look = there()
-        if len(up.hub.running()) == STREAMS:
-            looks.append(look)
+        if asking.done():
+            raise RuntimeError("streams ended before others had begun: this machine is too busy to count them")
+    for _ in range(6):
+        await asyncio.sleep(0.2)
+        looks.append(there())
     await asking
     await asyncio.sleep(1)
     after = there()
