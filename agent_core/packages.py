@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-
 _all = cache(entry_points)
 
 
