@@ -36,7 +36,7 @@ from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.store.keeping.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
 from agent_core.store.tables import row_id
-from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, untimed
+from agent_core.store.turns.rows import ROWS_A_TURN, untimed
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.events import (
     Event,
@@ -173,8 +173,8 @@ class Year:
         inbound = self.inbound(account, who, chat, key, number)
         for row, event in enumerate(self.events(inbound, at)):
             written = encode(event)
-            stored = untimed(JournalRow(row, written.kind, made.packed(written.body, at), at))
-            made.put("journal", row_id(place, row), row, 1, written.kind, stored.body, at)
+            stored = untimed(made.packed(written.body, at), at)
+            made.put("journal", row_id(place, row), row, 1, written.kind, stored, at)
             if isinstance(event, ToolStarted):
                 made.put("tool_calls", turn, event.call, "read_file", "pure", "done", f"{turn}:{event.call}", None)
         if (self.keep or age <= 31) and dice.random() < 0.05:

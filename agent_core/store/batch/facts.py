@@ -57,7 +57,7 @@ class GivenRow(Generic[R]):
 
     row: R
     more: dict[str, object]
-    """What its table has besides."""
+    """What its table has besides, or stores otherwise."""
 
 
 @dataclass(slots=True)

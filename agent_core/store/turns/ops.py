@@ -298,7 +298,8 @@ def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> lis
 
 def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
     for row in rows:
-        facts.add(t.EVENT, untimed(row), id=t.row_id(turn.row.first_message, row.seq), epoch=epoch)
+        number = t.row_id(turn.row.first_message, row.seq)
+        facts.add(t.EVENT, row, id=number, epoch=epoch, body=untimed(row.body, row.at))
         facts.journal[turn.row.turn, row.seq] = row
         turn.last_seq = row.seq
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from agent_core.records import changed, dataclass
+from agent_core.records import dataclass
 from agent_core.store.database.mapping import later
 from agent_core.text.tongue import sentence
 
@@ -43,25 +43,22 @@ class JournalRow:
     """Milliseconds since the Unix epoch."""
 
 
-def untimed(row: JournalRow) -> JournalRow:
-    """A row as it is stored: its time, with which nearly every body begins, is in a column of its own."""
-    beginning = _beginning(row.at)
-    if not row.body.startswith(beginning) or row.body[len(beginning) : len(beginning) + 1] not in REST:
-        return row
-    return changed(row, body=row.body[len(beginning) :])
+def untimed(body: bytes, at: int) -> bytes:
+    """The body of a row of that time as it is stored: the time, with which nearly every body begins, is in a column of its own."""
+    beginning = b'{"at":%d' % at
+    if not body.startswith(beginning):
+        return body
+    rest = body[len(beginning) :]
+    return rest if rest[:1] in REST else body
 
 
 def timed(stored: bytes, at: int) -> bytes:
     """The body that is stored of a row of that time, as it was handed in."""
-    return _beginning(at) + stored if stored[:1] in REST else stored
+    return b'{"at":%d%s' % (at, stored) if stored[:1] in REST else stored
 
 
 REST = (b",", b"}")
 """How a body begins that is stored without its time, and no JSON does."""
-
-
-def _beginning(at: int) -> bytes:
-    return b'{"at":%d' % at
 
 
 ROWS_A_TURN = 2**20
