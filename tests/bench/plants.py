@@ -89,8 +89,10 @@ def hold() -> None:
         made(self)
         held[id(self)] = [[] for _ in range(12)]
 
-    planted.__init__ = __init__
-    planted.__del__ = lambda self: held.pop(id(self), None)
+    def __del__(self: Any) -> None:  # noqa: N807
+        held.pop(id(self), None)
+
+    planted.__init__, planted.__del__ = __init__, __del__
 
 
 PLANTS = {one.__name__: one for one in (select, commit, copy, call, write, hold)}
