@@ -56,7 +56,11 @@ async def test_a_message_costs_two_ways_and_a_plain_turn_six_however_long_they_a
 ) -> None:
     plain = stores.open_store
     with cable(postgres, CABLE_SECONDS) as (url, way):
-        monkeypatch.setattr(rigs, "open_store", lambda _, **more: plain(url, **more))
+
+        def there(_: Any, **more: Any) -> Any:
+            return plain(url, **more)
+
+        monkeypatch.setattr(rigs, "open_store", there)
 
         async def asked(one: rigs.Rig) -> tuple[int, float, int, float]:
             pulses = {port for port in way.questions if port in await backends(postgres, "pulse")}
@@ -187,7 +191,8 @@ async def _appended(store: Store, session: str, epoch: int, turn: str, number: i
 
 def test_every_statement_that_a_batch_may_write_can_be_given_to_the_function() -> None:
     dialect = asyncpg.dialect()
-    for table in (one for one in vars(tables).values() if isinstance(one, Mapped)):
+    every: list[Mapped[Any]] = [one for one in vars(tables).values() if isinstance(one, Mapped)]
+    for table in every:
         columns = [column.name for column in table.table.columns]
         changed = [f"which_{column.name}" for column in table.table.primary_key] + [f"new_{one}" for one in table.names]
         put = mapping._upsert(table.table, table.identity, table.fixed, "postgresql")
