@@ -53,7 +53,7 @@ NAMED = (
         "adapters/telegram/polling.py",
         "            if not await self._take(updates):\n                asking",
         "            if not await self._take(updates) and not updates:\n                asking",
-        ("tests/adapters/test_offsets.py", "tests/chats/test_intake.py -k telegram"),
+        ("tests/mutants/test_offset.py",),
     ),
     Named(
         "a steered message is forgotten",
