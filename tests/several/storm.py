@@ -45,6 +45,7 @@ class Storm:
         for _ in range(self.most):
             await self._begin()
         await self.all_.even(self.most)
+        await self.all_.harness.ready()
         until = time.monotonic() + seconds
         talking = asyncio.create_task(self._talk(until))
         while time.monotonic() < until:
@@ -116,7 +117,6 @@ async def storm(
 ) -> Sequence[str]:
     """What went wrong; printed is what happened."""
     async with cluster(folder, platform, database) as all_:
-        await all_.harness.ready()
         one = Storm(all_, Talks(all_.harness, chats), random.Random(seed), most)
         try:
             await one.run(seconds)
