@@ -210,7 +210,7 @@ async def test_a_stop_while_a_turn_is_being_stored_leaves_it_to_the_next_process
             rig.hub.runner.closing = True
             return accepted
 
-        rig.store.inbox.accept = accept  # type: ignore[method-assign]
+        rig.store.inbox.accept = accept
         ticket = await rig.hub.accept(rig.inbound("again", key="K"))
         await rig.hub.drain(1)
         (row,) = await rig.store.turns.latest(ticket.session, 1)

@@ -11,11 +11,9 @@ from tests.incidents.test_incidents import test_its_cause_is_found as found_by_i
 from tests.postgres import WHOLE
 
 SOME = ("A chat that blocked the bot", "A lost delivery", "A denied approval")
-OF_THE_FILE: tuple[str, ...] = ()
-"""These are about the file itself, or its disk."""
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", [name for name in STAGES if name not in OF_THE_FILE and (WHOLE or name in SOME)])
+@pytest.mark.parametrize("name", [name for name in STAGES if WHOLE or name in SOME])
 async def test_its_cause_is_found(name: str, tmp_path: Path) -> None:
     await found_by_its_commands(name, tmp_path)

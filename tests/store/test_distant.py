@@ -200,5 +200,5 @@ def test_every_statement_that_a_batch_may_write_can_be_given_to_the_function() -
             sql, _ = direct.told(statement, [dict.fromkeys(names)], dialect)
             assert "$3" not in distant._dynamic(sql)
     parts = [*tables.PART.names, "session", "epoch"]
-    sql, _ = direct.told(deliveries._put("postgresql"), [dict.fromkeys(parts)], dialect)
+    sql, _ = direct.told(deliveries.put("postgresql"), [dict.fromkeys(parts)], dialect)
     assert "$3" not in distant._dynamic(sql)

@@ -190,6 +190,9 @@ class SimAdapter:
         await self._intake.receive(message, (CHANNEL, message.origin.message[1:]))
         return True
 
+    async def stand(self) -> None:
+        """Nothing is needed to send."""
+
     async def again(self, body: bytes) -> None:
         raise NotImplementedError(f"nothing unreadable comes here: {body[:40]!r}")
 
