@@ -143,7 +143,12 @@ class Spender:
         amount = expected(prompt_tokens, output_limit or rules.assumed_output_tokens, bill.price)
         outcome: asyncio.Future[Granted | BudgetRefused] = asyncio.get_running_loop().create_future()
         self._begin(self._reserve(bill, amount, now, outcome), f"reserve {bill.call}")
-        granted = await outcome
+        try:
+            granted = await outcome
+        except asyncio.CancelledError:
+            if not outcome.cancelled():  # it was held just then, and whoever held it takes it for told
+                self._begin(self._settle(bill, Used(Amount())), f"settle {bill.call}")
+            raise
         return granted if isinstance(granted, BudgetRefused) else bill
 
     async def _reserve(
