@@ -198,11 +198,9 @@ async def serving(
         alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, laws, hooks)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
-        metrics.read_from(
-            GatewayParts(
-                hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, laws, hooks
-            )
-        )  # fmt: skip
+        metrics.read_from(GatewayParts(
+            hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, laws, hooks
+        ))  # fmt: skip
         others = (keeper.aside, soundness, laws, hooks, servers, shell)
         look = Look(hub, store, chats, health, alerter, quotas, clock, endpoints, *others)
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)

@@ -371,7 +371,7 @@ def wire(sight: TurnSight) -> PageMessage:
 
 
 def _file(turn: str, bubble: Bubble) -> str:
-    from adapters.http.sentfiles import file_id  # of pages on which something was sent
+    from adapters.http.sessions.sentfiles import file_id  # of pages on which something was sent
 
     return file_id(turn, bubble)
 

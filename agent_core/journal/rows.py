@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import orjson
 
 from agent_core import storedjson
-from agent_core.failures.errors import ProtocolError, UnreadableJournal
+from agent_core.failures.errors import NewerRules, ProtocolError, UnreadableJournal
 from agent_core.journal.ordinary import filled
 from agent_core.journal.ordinary import short as short_settings
 from agent_core.records import dataclass
@@ -122,9 +122,7 @@ def decode(kind: str, body: bytes) -> Event:
             f"an event of kind {kind} in the journal cannot be read: {type(error).__name__}"
         ) from error
     if isinstance(event, TurnOpened) and event.settings.rules > RULES:
-        raise UnreadableJournal(
-            f"a newer version began the turn, by rules that this one does not know ({event.settings.rules}; the newest here are {RULES})"
-        )
+        raise NewerRules(event.settings.rules, RULES)
     return event
 
 

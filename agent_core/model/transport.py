@@ -192,9 +192,9 @@ class ModelLine:
         self._proxy, self._proxy_auth = proxy_of(url)
         self._session: aiohttp.ClientSession | None = None
 
-    def asked(self, body: bytes, connect_seconds: float) -> Asked:
+    def asked(self, body: bytes, connect_seconds: float) -> AskedAnswer:
         """The answer to a request; leaving the block closes its connection. Entering raises `TransportBroke`, `RequestNotTaken`."""
-        return Asked(self, body, connect_seconds)
+        return AskedAnswer(self, body, connect_seconds)
 
     async def sent(self, body: bytes, connect_seconds: float) -> aiohttp.ClientResponse:
         """Send a request; its answer, whatever that says."""
@@ -219,7 +219,7 @@ class ModelLine:
             await self._session.close()
 
 
-class Asked:
+class AskedAnswer:
     """A request that is sent when the block is entered."""
 
     __slots__ = ("_body", "_connect_seconds", "_line", "_response")

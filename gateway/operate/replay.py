@@ -20,7 +20,7 @@ from adapters.contract.platforms import Platform
 from adapters.contract.settings import Section
 from adapters.delivery.parts import STATUS_BUBBLE, picture
 from adapters.platforms import platform_of
-from agent_core.failures.errors import UnreadableJournal
+from agent_core.failures.errors import NewerRules, UnreadableJournal
 from agent_core.journal.export import Head, UnreadableExport, dump, load, redacted
 from agent_core.journal.replay import Difference, Mismatch, Parting, Replay, parting, replay
 from agent_core.journal.replaywords import (
@@ -99,13 +99,13 @@ async def run(asked: ReplayRequest, configured: Callable[[], tuple[Config, Paths
     if asked.export is not None:
         say(_export(asked.export, source, show_text=asked.show_text))
         return True
-    found = replay(source.rows, redacted=source.redacted)
-    rules = found.turn.settings.rules if found.turn.opened is not None else 0
-    if rules > RULES:
+    try:
+        found = replay(source.rows, redacted=source.redacted)
+    except NewerRules as error:
         raise CannotReplay(
-            f"{source.name} was decided by newer rules ({rules}) than this program has ({RULES}). "
+            f"{source.name} was decided by newer rules ({error.rules}) than this program has ({RULES}). "
             "Replay it with the version of outspoken that wrote it, or a later one."
-        )
+        ) from error
     delivered = _compare_stored(found, source)
     parted = None
     if asked.sets:

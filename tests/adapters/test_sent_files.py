@@ -8,7 +8,16 @@ from urllib.parse import unquote
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.http.sentfiles import _BY_NAME, UNSAID, disposition, file_id, files_in, named_file, sent_files, type_of
+from adapters.http.sessions.sentfiles import (
+    _BY_NAME,
+    UNSAID,
+    disposition,
+    file_id,
+    files_in,
+    named_file,
+    sent_files,
+    type_of,
+)
 from agent_core.failures.exits import ExitCode
 from agent_core.turn.view import Bubble, BubbleKind
 from tests.adapters.scripted import ended

@@ -80,7 +80,8 @@ def _clean(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
             text = "[advice]" if message["role"] == "user" and text.startswith("[outspoken]") else text
             text = "Not run" if message["role"] == "tool" and text.startswith("Not run") else text
             text = "" if text == "(no output)" else text
-            text = "No result" if message["role"] == "tool" and text.startswith("No result") else text
+            if message["role"] == "tool" and text.startswith(("No result", "It was not carried out")):
+                continue  # said as the turn ended, or only when the model was asked again
         found.append({key: value for key, value in {**message, "content": text or None}.items() if value is not None})
     return found
 

@@ -21,7 +21,7 @@ from agent_core.journal import ordinary as module
 from agent_core.journal.export import Head, dump, load
 from agent_core.journal.ordinary import NEWEST, ORDINARY, SAME_AS, filled, shortened
 from agent_core.journal.rows import decode, encode, row_of
-from agent_core.settings import GuardCounts, LadderCounts, Route, ToolFacts, TurnSettings
+from agent_core.settings import RULES, GuardCounts, LadderCounts, Route, ToolFacts, TurnSettings
 from agent_core.store.turns.rows import JournalRow, timed
 from agent_core.tools.base import EffectClass, Reach
 from tests.agent_core.turns import opened
@@ -44,6 +44,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     "ladder": ladders | st.just(LadderCounts()),
     "guards": guards | st.just(GuardCounts()),
     "can_approve": st.booleans(),
+    "rules": st.integers(0, RULES),
     "client_output_limit": st.booleans(),
     **{
         name: st.floats(0, 500) | st.sampled_from([1.0, 30.0, 60.0, 120.0])
@@ -55,7 +56,7 @@ FIELDS: Mapping[str, st.SearchStrategy[Any]] = {
     **{
         name: st.integers(0, 2_000) | st.just(value)
         for name, value in (
-            ("turn_seconds", 1800), ("max_steps", 50), ("approval_seconds", 600), ("rules", 17), ("most_calls", 0), ("most_tool_calls", 0),
+            ("turn_seconds", 1800), ("max_steps", 50), ("approval_seconds", 600), ("most_calls", 0), ("most_tool_calls", 0),
             ("restarts_a_step", 8),
         )
     },

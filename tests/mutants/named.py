@@ -23,7 +23,7 @@ NAMED = (
     Named(
         "a lease is not asked before a send",
         "gateway/delivery/sender.py",
-        "        if not self._shared.records.may_send():\n            return\n",
+        "        if not self._shared.records.may_send():\n            ledger.not_begun(before)\n            return\n",
         "",
         ("tests/mutants/test_outbox.py",),
     ),

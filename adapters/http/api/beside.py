@@ -75,7 +75,7 @@ def all_facts(ended: Ended, asked: ApiRequest, session: str = "") -> dict[str, J
     left_out: list[Json] = [*asked.left_out, *_left_out_of(ended)]
     facts = facts_of(ended, asked.session)
     if (where := asked.session or session) and any(one.path for one in ended.view.bubbles):
-        from adapters.http.sentfiles import sent_files
+        from adapters.http.sessions.sentfiles import sent_files
 
         facts["files"] = sent_files(ended, where)
     return {**facts, "left_out": left_out} if left_out else facts

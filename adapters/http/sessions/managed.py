@@ -14,7 +14,6 @@ from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, Ses
 from adapters.delivery.parts import call_mark
 from adapters.http.common import CALLER, HEADERS, LASTS_WORDS, Problem, lasting_of
 from adapters.http.routes import Handler, HttpRoute
-from adapters.http.sentfiles import file_response, files_in, named_file
 from adapters.http.sessions.conversations import (
     Conversations,
     NotServed,
@@ -26,6 +25,7 @@ from adapters.http.sessions.conversations import (
     refusing,
 )
 from adapters.http.sessions.items import items
+from adapters.http.sessions.sentfiles import file_response, files_in, named_file
 from adapters.http.sessions.shapes import ApprovalList, ApprovalObject, ExportedFile, ExportedTurn, SentFileName
 from agent_core.failures.notices import for_programs
 from agent_core.jsonvalue import Json

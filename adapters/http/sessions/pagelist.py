@@ -12,9 +12,9 @@ from adapters.contract.sessions import METADATA_CHARS, TITLE, SessionAccess, Ses
 from adapters.http.common import CALLER, HEADERS, Problem
 from adapters.http.openapi.shapes import Done, PageConversation, PageList
 from adapters.http.routes import Handler, HttpRoute
-from adapters.http.sentfiles import file_response, named_file
 from adapters.http.sessions.conversations import NotServed, answer, body_of, refusing
 from adapters.http.sessions.managed import TURNS_AT_ONCE, write_export
+from adapters.http.sessions.sentfiles import file_response, named_file
 from adapters.http.web import OWN, SESSION, page_realm
 from agent_core.messages import text_of
 from agent_core.records import dataclass

@@ -57,7 +57,7 @@ END $$
 _CALL = "SELECT pg_temp.outspoken_write($1, $2, $3, $4, $5)"
 _NUMBERS = "SELECT nextval(CAST(pg_get_serial_sequence('inbox', 'id') AS regclass)) FROM generate_series(1, $1::BIGINT)"
 _PLACE = re.compile(r"\$(\d+)(?:::([A-Z]+))?")
-_LOCK = re.compile(r"\s+FOR (NO KEY )?UPDATE( OF \w+)?\s*$")
+_LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( OF \w+)?\s?$")
 TYPES = frozenset({"VARCHAR", "TEXT", "BIGINT", "INTEGER", "BYTEA"})
 CHECKED: tuple[tuple[Mapped[Any], tuple[str, ...]], ...] = (
     (t.SESSION, ("owner", "epoch")),
