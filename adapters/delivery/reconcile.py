@@ -433,7 +433,8 @@ def begun(part: Part, now: int, *, repeated: bool) -> Part:
         labelled=repeated,
         at=now,
     )
-    return replace(part, row=made, tried=part.tried if repeated and part.tried is not None else part.content)
+    # What an earlier process tried is not known: what is found under its key may be an earlier state.
+    return replace(part, row=made, tried=part.tried if repeated else part.content)
 
 
 def sent_by(step: Create, ability: Ability, traits: Traits) -> Content | None:

@@ -33,6 +33,7 @@ from agent_core.journal.replaywords import (
     timeline,
     verdict,
 )
+from agent_core.journal.rows import decode as decoded
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
@@ -100,12 +101,16 @@ async def run(asked: ReplayRequest, configured: Callable[[], tuple[Config, Paths
         say(_export(asked.export, source, show_text=asked.show_text))
         return True
     try:
-        found = replay(source.rows, redacted=source.redacted)
+        for row in source.rows[:1]:
+            decoded(row.kind, row.body)
     except NewerRules as error:
         raise CannotReplay(
             f"{source.name} was decided by newer rules ({error.rules}) than this program has ({RULES}). "
             "Replay it with the version of outspoken that wrote it, or a later one."
         ) from error
+    except UnreadableJournal:
+        pass  # which row it is, and why, is told below
+    found = replay(source.rows, redacted=source.redacted)
     delivered = _compare_stored(found, source)
     parted = None
     if asked.sets:

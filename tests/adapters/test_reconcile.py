@@ -318,6 +318,28 @@ def test_of_several_tries_nobody_knows_which_one_is_shown() -> None:
     assert sent_by(replace(sent, part=twice), Ability.LOOK_UP, rig.traits) is None
 
 
+@pytest.mark.parametrize("ability", [Ability.KEYED, Ability.LOOK_UP])
+def test_what_an_earlier_process_sent_is_found_and_then_edited(ability: Ability) -> None:
+    """Its call had an unknown outcome, more was said since, and the first try of this process came to nothing."""
+    part = plan({}, wanted_of(["there."], final=False), "s", "t", 1)[0]
+    row = begun(part, 5, repeated=False).row
+    part = loaded(Part(row, part.content))
+    part = plan({part.name: part}, wanted_of(["there. is more"], final=True), "s", "t", 2)[0]
+    for outcome in (None, "b1"):
+        step = next_step([part], ability, dict.fromkeys(Urgency, 0), 10)
+        assert isinstance(step, Create)
+        part = begun(step.part, 10, repeated=step.repeated)
+        if outcome is None:
+            refused = CallFailed(Fate.TOO_FAST, "too fast")
+            part = failed(part, refused, ability, creating=True, now=11, share=0.0)[0]
+            part = replace(part, row=replace(part.row, retry_at=None))
+        else:
+            sent = sent_by(step, ability, Traits(drafts=False))
+            part = settled(part, outcome, sent, ability, 12)
+    assert part.row.state is DeliveryState.WANTED, "it shows what was there before"
+    assert isinstance(next_step([part], ability, dict.fromkeys(Urgency, 0), 20), Edit)
+
+
 def test_what_grows_is_never_edited_if_nothing_goes_wrong() -> None:
     rig = Rig(Platform(Ability.LOOK_UP, random.Random(0), faults=0), streams=True)
     for text, final in (("a", False), ("ab", False), ("abc", True)):

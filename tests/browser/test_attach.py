@@ -40,7 +40,7 @@ async def test_files_are_chosen_removed_and_sent_and_what_is_in_them_is_read(
     await chosen(page, plan, other)
     await expect(page.locator(".files li")).to_have_count(2)
     await page.get_by_role("button", name="Remove other.txt").press("Enter")
-    await expect(page.locator(".files li")).to_have_text(["plan.pdf (600 bytes) ×"])
+    await expect(page.locator(".files li")).to_have_text(["plan.pdf (600 B) ×"])
     await say(page, "what is in this PDF?")
     await finished(page)
     await expect(page.locator(".files li")).to_have_count(0)

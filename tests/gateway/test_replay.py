@@ -20,7 +20,6 @@ from adapters.contract.contents import encode
 from adapters.delivery.parts import picture
 from adapters.telegram.port import pieces
 from agent_core.journal.rows import encode as encode_event
-from agent_core.journal.rows import fold
 from agent_core.settings import RULES, TurnSettings
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import CannotOpen
@@ -159,7 +158,7 @@ async def stored_turn(where: str, *, spoil: bool, settings: TurnSettings = SETTI
     rig.says("There is **nothing** in them.")
     rows = rows_of([*rig.fed, TurnEnded(at=rig.now, exit=rig.exit)])
     surface = ChatAddress("telegram", "bot", "4711").text()
-    turn = fold((row.kind, row.body) for row in rows)
+    turn = rig.turn
     shown = picture(
         view(turn, rig.now),
         "t1",

@@ -77,7 +77,7 @@ def _child(first: int, count: int, folder: Path, out: int) -> None:
         if found:
             least = shrunk(plan(seed), lambda less: played(less, folder)[1])
             again, why = played(least, folder)
-            totals.failures.append((seed, story(again, why)))
+            totals.failures.append((seed, [*found[:3], *story(again, why)]))
             break
     with os.fdopen(out, "w") as pipe:
         json.dump(vars(totals), pipe)
