@@ -34,7 +34,7 @@ async def test_what_is_approved_for_longer_is_listed_counts_after_a_kill_and_is_
             telegram.say(chat, ada, "write notes/b.txt: x")
             await answer(telegram, chat, "Done: Wrote notes/b.txt")
             telegram.command(chat, ada, "why", "")
-            await answer(telegram, chat, "Agreed to before: write_file.")
+            await answer(telegram, chat, "Approved before: write_file.")
             telegram.command(chat, ada, "approvals", "")
             listed = await answer(telegram, chat, "1. every call of write_file with path notes/…: always")
             assert 'path "other.txt": for this conversation' in listed.text
