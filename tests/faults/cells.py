@@ -125,7 +125,7 @@ STDIO = (
     _stdio(Fault.NO_CANCEL, "does_not_end_or_answer", IN_TIME, SLOW),
     _stdio(Fault.BLOCKS, "evil_pattern", "done", effects=1),
     _stdio(Fault.NESTED, "nested_for_ever", "something that is no result", NONE),
-    _stdio(Fault.NESTED, "nested_much", "is no result|a message of more than|nested"),
+    _stdio(Fault.NESTED, "nested_much", "is no result|a message of more than|[\n"),
     _stdio(Fault.NUMBERS, "endless_number", "something that is no result", NONE),
     _stdio(Fault.NUMBERS, "large_number", "10000000000000000000000000"),
     _stdio(Fault.FORKS, "child_stays", "done"),
