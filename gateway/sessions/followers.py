@@ -92,6 +92,7 @@ class MessageFollower:
         following[message] -= 1
         if following[message] <= 0:
             del following[message]
+            self._watching.left.ring()
         self._watching.queues.expect_no_more(self._bell)
         if self._queue is not None:
             self._queue.watchers.remove(self._bell)
@@ -335,10 +336,19 @@ class Watching:
     portion: Portion
     following: Counter[int] = field(default_factory=Counter[int])
     """How many follow which message."""
+    left: Bell = field(default_factory=Bell)
+    """Rung when nobody follows a message any more."""
 
     def follow(self, ticket: Ticket) -> MessageFollower:
         """See `adapters.contract.base.Gateway.follow`."""
         return MessageFollower(self, ticket)
+
+    async def others_are_over(self) -> None:
+        """Come back when nobody here follows a message that another gateway runs."""
+        while not self.portion.whole and not all(
+            any(queue.knows(message) for queue in self.queues) for message in self.following
+        ):
+            await self.left.wait(ELSEWHERE_SECONDS)
 
     def follow_session(self, key: SessionKey) -> WholeSessionFollower:
         """See `adapters.contract.base.Gateway.follow_session`."""

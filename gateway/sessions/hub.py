@@ -166,7 +166,7 @@ class Hub:
 
     async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
         """See `Runner.drain`."""
-        await self.runner.drain(seconds, hurry)
+        await self.runner.drain(seconds, hurry, self.watching.others_are_over)
 
     def running(self) -> list[Running]:
         """The turns that run in this process."""

@@ -73,14 +73,25 @@ class Runner:
             if queue.task is not None:
                 queue.task.cancel()
 
-    async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
-        """Begin no more turns; give the running ones `seconds` to end, then leave them open. `hurry` leaves them at once."""
+    async def drain(
+        self, seconds: float, hurry: asyncio.Event | None = None, awaited: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Begin no more turns; give the running ones, and those of others that are `awaited` here, `seconds` to end, then leave them open.
+        `hurry` leaves them at once."""
+        hurry = hurry or asyncio.Event()
+        until = asyncio.get_running_loop().time() + seconds
         self.closing = True
         self.slots.close()
         for queue in self._queues:
             queue.wake()
         tasks = {queue.task for queue in self._queues if queue.task is not None and not queue.task.done()}
-        await Draining(tasks, self._queues.running, hurry or asyncio.Event()).run(seconds)
+        await Draining(tasks, self._queues.running, hurry).run(seconds)
+        if awaited is not None:
+            ends = {asyncio.ensure_future(awaited()), asyncio.ensure_future(hurry.wait())}
+            left = max(0.0, until - asyncio.get_running_loop().time())
+            await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            for one in ends:
+                one.cancel()
         self.leaving = True
         for queue in self._queues:
             if queue.running is not None:
@@ -88,6 +99,13 @@ class Runner:
         self._queues.ring_all()
 
     # ------------------------------------------------------------------ queues
+
+    def hand_over(self, queue: SessionQueue) -> None:
+        """From now on the queue is run elsewhere, with what waits in it: nothing of it runs here."""
+        self.slots.leave(queue)
+        queue.waiting = []
+        self._queues.disown(queue)
+        queue.wake()
 
     def add(self, queue: SessionQueue, message: Waiting) -> None:
         """A message waits in the queue from now on."""

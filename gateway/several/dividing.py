@@ -1,7 +1,8 @@
 """The task that divides: it looks again and again who is there, takes what nobody alive has, and gives away what is too much.
 
 Laws. A slice is given away when nothing is done in it: what was begun here is not cut off, and what comes meanwhile is stored and left to the next.
-What is taken is looked through at once. Told to stop, a gateway gives away first what is idle, in one transaction, and the rest as it ends.
+What is taken is looked through at once. Told to stop, a gateway gives away first what is idle, in one transaction, and the rest as it ends; what only
+waits is then as good as idle.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class Dividing:
         store: Store,
         address: str,
         accounts: Iterable[str],
-        busy: Callable[[], Collection[str]],
+        busy: Callable[[bool], Collection[str]],
         gained: Callable[[], None],
         given: Callable[[frozenset[str]], None],
         tell: Callable[[], None],
     ) -> None:
-        """`busy` names the slices in which something is done; `gained` is called when there are more, `given` with those that are about to go;
+        """`busy` names the slices in which something is done, and those in which something waits unless told to pass over it; `gained` is called when there are more, `given` with those that are about to go;
         `tell` has the others look who has what."""
         self._portion = portion
         self._store = store
@@ -114,7 +115,7 @@ class Dividing:
 
     def _kept(self) -> Collection[str]:
         """What is not given away."""
-        return () if self._everything else self._busy()
+        return () if self._everything else self._busy(self._leaving)
 
     def _decided(self, there: Division, going: frozenset[str]) -> dict[str, int]:
         """What is given is what was let go of, and nothing else."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import structlog
@@ -37,26 +37,38 @@ SESSION = "session"
 PEOPLE_SECONDS, PAUSE_SECONDS = 15.0, 0.2
 LEAVE_SECONDS = 0.05
 """How often a gateway that ends looks what it can give away."""
+NOTICE_SECONDS = 3.0
+"""So long whoever sends it requests has to notice that it ends: a balancer that asks `/readyz` each second, and believes the second no."""
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
     """The parts of it."""
 
+    node: int
     portion: Portion
     dividing: Dividing
     hub: Hub
 
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
-        """End as one of several: what is idle goes to the others at once, the rest as it ends."""
+        """End as one of several: what is idle goes to the others at once, the rest as it ends. Requests that still come are taken for a while:
+        what belongs to a chat the others run, and a single request is run here."""
         await self.dividing.leave()
-        ending = asyncio.create_task(self.hub.drain(seconds, hurry), name="drain")
+        ending = asyncio.create_task(self._end(seconds, hurry), name="drain")
         try:
             while not ending.done():
                 await asyncio.wait({ending}, timeout=LEAVE_SECONDS)
                 await self.dividing.leave()
         finally:
             await ending
+
+    async def _end(self, seconds: float, hurry: asyncio.Event) -> None:
+        until = asyncio.get_running_loop().time() + seconds
+        if any(one.node != self.node for one in self.portion.peers):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(NOTICE_SECONDS, seconds / 2)):
+                    await hurry.wait()
+        await self.hub.drain(max(0.0, until - asyncio.get_running_loop().time()), hurry)
 
 
 async def _learnt(members: Members, bell: Bell) -> None:
@@ -73,10 +85,12 @@ async def _learnt(members: Members, bell: Bell) -> None:
         bell.close()
 
 
-def _busy(hub: Hub, chats: Platforms) -> set[str]:
-    """The slices in which something is done."""
+def _busy(hub: Hub, chats: Platforms, leaving: bool) -> set[str]:
+    """The slices in which something is done, or, unless we leave, waits."""
     queues = (
-        one for one in hub.queues if one.running or one.waiting or one.task or one.blocked or one.accepting.locked()
+        one
+        for one in hub.queues
+        if one.running or one.task or one.blocked or one.accepting.locked() or (one.waiting and not leaving)
     )
     keys = (*(one.key for one in queues), *chats.commands.busy())
     surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy())
@@ -132,7 +146,7 @@ async def together(
     def given(going: frozenset[str]) -> None:
         for queue in hub.queues:
             if not single(queue.key) and slice_of(queue.key) in going:
-                hub.queues.disown(queue)
+                hub.runner.hand_over(queue)
         hub.queues.pasts.clear()
 
     accounts = [account_slice(one.adapter.name) for one in chats.supervisors]
@@ -147,5 +161,5 @@ async def together(
         beside(dividing.run(), "dividing"),
         beside(learning, "people"),
     ):
-        yield Together(portion, dividing, hub)
+        yield Together(store.node, portion, dividing, hub)
         await dividing.leave(everything=True)

@@ -82,6 +82,15 @@ POD = obj(
         fsGroupChangePolicy=one("OnRootMismatch", "Always"),
         seccompProfile=obj("type", type=one("RuntimeDefault")),
     ),
+    topologySpreadConstraints=many(
+        obj(
+            "maxSkew topologyKey whenUnsatisfiable labelSelector",
+            maxSkew=NUMBER,
+            topologyKey=TEXT,
+            whenUnsatisfiable=one("ScheduleAnyway", "DoNotSchedule"),
+            labelSelector=SELECTOR,
+        )
+    ),
     containers=many(CONTAINER),
     volumes=many(
         obj(
@@ -111,7 +120,7 @@ KUBERNETES: Mapping[str, Schema] = {
         "spec",
         spec=obj(
             "accessModes resources",
-            accessModes=many(one("ReadWriteOnce")),
+            accessModes=many(one("ReadWriteOnce", "ReadWriteMany")),
             resources=obj("requests", requests=obj("storage", storage=QUANTITY)),
         ),
     ),
@@ -121,8 +130,13 @@ KUBERNETES: Mapping[str, Schema] = {
         "spec",
         spec=obj(
             "replicas strategy selector template",
-            replicas={"const": 1},
-            strategy=obj("type", type={"const": "Recreate"}),
+            replicas={"type": "integer", "minimum": 1},
+            strategy=obj(
+                "type",
+                type=one("Recreate", "RollingUpdate"),
+                rollingUpdate=obj("maxUnavailable maxSurge", maxUnavailable=NUMBER, maxSurge=NUMBER),
+            ),
+            minReadySeconds=NUMBER,
             selector=SELECTOR,
             template=obj("metadata spec", metadata=obj("labels", labels=LABELS), spec=POD),
         ),
@@ -161,7 +175,7 @@ KUBERNETES: Mapping[str, Schema] = {
         "policy/v1",
         "PodDisruptionBudget",
         "spec",
-        spec=obj("maxUnavailable selector", maxUnavailable=NUMBER, selector=SELECTOR),
+        spec=obj("selector", maxUnavailable=NUMBER, minAvailable=NUMBER, selector=SELECTOR),
     ),
     "NetworkPolicy": kind(
         "networking.k8s.io/v1",
@@ -192,9 +206,11 @@ _SERVICE = obj(
     shm_size={"type": "string", "pattern": "^[0-9]+[mg]$"},
     stop_grace_period={"type": "string", "pattern": "^[0-9]+s$"},
     ports=many({"type": "string", "pattern": r"^127\.0\.0\.1:[0-9]+:[0-9]+$"}),
-    volumes=many({"type": "string", "pattern": "^[a-z]+:/"}),
+    volumes=many({"type": "string", "pattern": "^([a-z]+|\\./[a-z.]+):/"}),
     environment=table({"type": "string"}),
-    depends_on=table(obj("condition", condition=one("service_healthy"))),
+    depends_on=table(obj("condition", condition=one("service_healthy", "service_started"))),
     healthcheck=obj("test", test=many(TEXT), interval=TEXT, timeout=TEXT, start_period=TEXT, retries=NUMBER),
 )
-COMPOSE = obj("services volumes", name=NAME, services=table(_SERVICE), volumes=table({"const": {}}))
+COMPOSE = obj(
+    "services volumes", name=NAME, services=table(_SERVICE), volumes=table({"const": {}}), **{"x-gateway": _SERVICE}
+)

@@ -22,22 +22,27 @@ from tests.deploy.schemas import COMPOSE, KUBERNETES
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
-def kubernetes() -> list[dict[str, Any]]:
-    """Every document of every manifest."""
-    files = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+ONE, SEVERAL = "kubernetes", "kubernetes-several"
+COMPOSE_FILES = ("compose.yaml", "compose-postgres.yaml", "compose-several.yaml")
+BOTH = pytest.mark.parametrize("folder", [ONE, SEVERAL])
+
+
+def kubernetes(folder: str = ONE) -> list[dict[str, Any]]:
+    """Every document of every manifest of one gateway, or of several."""
+    files = sorted((DEPLOY / folder).glob("*.yaml"))
     return [document for file in files for document in yaml.safe_load_all(file.read_text("utf-8"))]
 
 
-def of_kind(kind: str) -> dict[str, Any]:
-    return next(document for document in kubernetes() if document["kind"] == kind)
+def of_kind(kind: str, folder: str = ONE) -> dict[str, Any]:
+    return next(document for document in kubernetes(folder) if document["kind"] == kind)
 
 
 def compose(name: str) -> dict[str, Any]:
     return yaml.safe_load((DEPLOY / name).read_text("utf-8"))
 
 
-def pod() -> dict[str, Any]:
-    return of_kind("Deployment")["spec"]["template"]["spec"]
+def pod(folder: str = ONE) -> dict[str, Any]:
+    return of_kind("Deployment", folder)["spec"]["template"]["spec"]
 
 
 def variables() -> set[str]:
@@ -51,9 +56,9 @@ def served() -> set[str]:
 
 
 def test_every_document_has_the_form_of_its_kind():
-    for document in kubernetes():
+    for document in (*kubernetes(), *kubernetes(SEVERAL)):
         jsonschema.validate(document, KUBERNETES[document["kind"]])
-    for name in ("compose.yaml", "compose-postgres.yaml"):
+    for name in COMPOSE_FILES:
         jsonschema.validate(compose(name), COMPOSE)
 
 
@@ -65,26 +70,29 @@ def test_a_missing_or_misspelt_key_is_found(where: str):
         jsonschema.validate(deployment, KUBERNETES["Deployment"])
 
 
-def test_selectors_find_the_pod_and_names_what_they_name():
-    deployment = of_kind("Deployment")["spec"]
+@BOTH
+def test_selectors_find_the_pod_and_names_what_they_name(folder: str):
+    deployment = of_kind("Deployment", folder)["spec"]
     labels = deployment["template"]["metadata"]["labels"]
     assert deployment["selector"]["matchLabels"] == labels
-    assert of_kind("Service")["spec"]["selector"] == labels
-    assert of_kind("PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
-    assert of_kind("NetworkPolicy")["spec"]["podSelector"]["matchLabels"] == labels
-    found = pod()
+    assert of_kind("Service", folder)["spec"]["selector"] == labels
+    assert of_kind("PodDisruptionBudget", folder)["spec"]["selector"]["matchLabels"] == labels
+    assert of_kind("NetworkPolicy", folder)["spec"]["podSelector"]["matchLabels"] == labels
+    found = pod(folder)
     [container] = found["containers"]
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in found["volumes"]}
     volumes = {volume["name"]: volume for volume in found["volumes"]}
-    claim = of_kind("PersistentVolumeClaim")["metadata"]["name"]
-    assert volumes["state"]["persistentVolumeClaim"]["claimName"] == claim
-    assert volumes["configuration"]["configMap"]["name"] == of_kind("ConfigMap")["metadata"]["name"]
+    claim = of_kind("PersistentVolumeClaim", folder)["metadata"]["name"]
+    claimed = [one for one in found["volumes"] if "persistentVolumeClaim" in one]
+    assert [one["persistentVolumeClaim"]["claimName"] for one in claimed] == [claim]
+    assert volumes["configuration"]["configMap"]["name"] == of_kind("ConfigMap", folder)["metadata"]["name"]
     assert container["envFrom"][0]["secretRef"]["name"] == of_kind("Secret")["metadata"]["name"]
-    assert found["serviceAccountName"] == of_kind("ServiceAccount")["metadata"]["name"]
+    assert found["serviceAccountName"] == of_kind("ServiceAccount", folder)["metadata"]["name"]
 
 
-def test_probes_ask_what_the_program_serves_and_a_hanging_loop_is_what_restarts_it():
-    [container] = pod()["containers"]
+@BOTH
+def test_probes_ask_what_the_program_serves_and_a_hanging_loop_is_what_restarts_it(folder: str):
+    [container] = pod(folder)["containers"]
     names = {port["name"] for port in container["ports"]}
     paths = {name: container[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert set(paths.values()) <= served()
@@ -94,13 +102,15 @@ def test_probes_ask_what_the_program_serves_and_a_hanging_loop_is_what_restarts_
     )
     assert paths["readinessProbe"] == Question.READY.path
     assert {container[name]["httpGet"]["port"] for name in paths} <= names
-    assert of_kind("Service")["spec"]["ports"][0]["targetPort"] in names
+    assert of_kind("Service", folder)["spec"]["ports"][0]["targetPort"] in names
 
 
-def test_the_configuration_that_is_shipped_is_valid(tmp_path: Path):
+@BOTH
+def test_the_configuration_that_is_shipped_is_valid(tmp_path: Path, folder: str):
     file = tmp_path / "outspoken.toml"
-    file.write_text(of_kind("ConfigMap")["data"]["outspoken.toml"], "utf-8")
-    load(file, {}, required=True)
+    file.write_text(of_kind("ConfigMap", folder)["data"]["outspoken.toml"], "utf-8")
+    database = {"OUTSPOKEN_STORAGE__URL": "postgresql://outspoken@database/outspoken"} if folder == SEVERAL else {}
+    assert load(file, database, required=True).config.storage.several is (folder == SEVERAL)
 
 
 def test_every_variable_is_one_that_the_program_knows():
@@ -109,8 +119,12 @@ def test_every_variable_is_one_that_the_program_knows():
     assert len(offered) > 5
     named = {
         name
-        for file in ("compose.yaml", "compose-postgres.yaml")
-        for name in compose(file)["services"]["gateway"]["environment"]
+        for file, service in (
+            ("compose.yaml", "gateway"),
+            ("compose-postgres.yaml", "gateway"),
+            (COMPOSE_FILES[2], "first"),
+        )
+        for name in compose(file)["services"][service]["environment"]
     }
     assert (offered | named) <= variables()
 
@@ -152,20 +166,38 @@ def test_the_image_has_every_extra_that_the_configuration_accepts() -> None:
     assert wanted <= locked
 
 
-def test_what_compose_gives_the_gateway_is_a_valid_configuration():
-    """With the values filled in as compose does, and what is optional left empty."""
-    given = {"OUTSPOKEN_SERVER__API_KEY": "k" * 20, "POSTGRES_PASSWORD": "p4ssword"}
+def given(*services: tuple[str, str]) -> dict[str, str]:
+    """The variables of a service of a file, one file over the other, filled in as compose does, and what is optional left empty."""
+    known = {
+        "OUTSPOKEN_SERVER__API_KEY": "k" * 20,
+        "OUTSPOKEN_SERVER__OPERATOR_KEY": "o" * 20,
+        "POSTGRES_PASSWORD": "p4ssword",
+    }
     env: dict[str, str] = {}
-    for file in ("compose.yaml", "compose-postgres.yaml"):
-        for name, value in compose(file)["services"]["gateway"]["environment"].items():
-            env[name] = re.sub(r"\$\{([A-Z_]+):[-?][^}]*\}", lambda found: given.get(found[1], ""), value)
+    for file, service in services:
+        for name, value in compose(file)["services"][service]["environment"].items():
+            env[name] = re.sub(r"\$\{([A-Z_]+):[-?][^}]*\}", lambda found: known.get(found[1], ""), value)
+    return env
+
+
+@pytest.mark.parametrize("service", ["first", "second"])
+def test_each_of_several_is_given_the_same_valid_configuration(service: str):
+    env = given((COMPOSE_FILES[2], service))
+    assert env == given((COMPOSE_FILES[2], "first"))
+    config = load(None, {**env, "OUTSPOKEN_SERVER__HOST": "0.0.0.0"}).config
+    assert config.storage.several
+    mounts = dict(one.split(":", 1) for one in compose(COMPOSE_FILES[2])["services"][service]["volumes"])
+    assert mounts == {service: "/var/lib/outspoken", "workspaces": str(config.tools.workspace)}
+
+
+def test_what_compose_gives_the_gateway_is_a_valid_configuration():
+    env = given(("compose.yaml", "gateway"), ("compose-postgres.yaml", "gateway"))
     config = load(None, {**env, "OUTSPOKEN_SERVER__HOST": "0.0.0.0"}).config
     assert config.storage.url == "postgresql+asyncpg://outspoken:p4ssword@database/outspoken"
     assert config.model.rehearsal, "an empty key is none"
 
 
 def test_nothing_is_reachable_from_other_machines_that_was_not_meant_to_be():
-    services = [
-        service for file in ("compose.yaml", "compose-postgres.yaml") for service in compose(file)["services"].values()
-    ]
-    assert [port for service in services for port in service.get("ports", [])] == ["127.0.0.1:8787:8787"]
+    for files in (COMPOSE_FILES[:2], COMPOSE_FILES[2:]):
+        services = [service for file in files for service in compose(file)["services"].values()]
+        assert [port for service in services for port in service.get("ports", [])] == ["127.0.0.1:8787:8787"]

@@ -134,23 +134,39 @@ def _until(condition: Callable[[], bool], seconds: float = 90) -> None:
 
 def compose(note: Note) -> None:
     """Both files, as an engine reads them. They are not started: their network is not to be had in every container."""
-    env = {"OUTSPOKEN_SERVER__API_KEY": "k" * 20, "POSTGRES_PASSWORD": "p4ssword"}
+    env = {
+        "OUTSPOKEN_SERVER__API_KEY": "k" * 20,
+        "OUTSPOKEN_SERVER__OPERATOR_KEY": "o" * 20,
+        "POSTGRES_PASSWORD": "p4ssword",
+    }
     files = ("-f", "deploy/compose.yaml", "-f", "deploy/compose-postgres.yaml")
     with tempfile.TemporaryDirectory() as folder:
-        said = call(_from_pypi("podman-compose", folder), *files, "config", env=env)
+        program = _from_pypi("podman-compose", folder)
+        said = call(program, *files, "config", env=env)
+        both = call(program, "-f", "deploy/compose-several.yaml", "config", env=env)
+    assert set(yaml.safe_load(both[both.index("name: outspoken") :])["services"]) == {
+        "first",
+        "second",
+        "balancer",
+        "database",
+    }
     services = yaml.safe_load(said[said.index("name: outspoken") :])["services"]
     assert set(services) == {"gateway", "database"}
     assert services["gateway"]["stop_grace_period"] == "60s"
     assert services["gateway"]["healthcheck"]["test"] == ["CMD", "outspoken", "health", "alive"]
-    note("podman-compose reads both files, one over the other")
+    note("podman-compose reads the files, one over the other, and the one for several gateways")
 
 
 def kubernetes(note: Note) -> None:
     """By the schemas of Kubernetes itself."""
     with tempfile.TemporaryDirectory() as folder:
         validate = _from_pypi("kubernetes-validate", folder)
-        for name in ("outspoken.yaml", "secret.example.yaml"):
-            call(validate, "--strict", f"deploy/kubernetes/{name}")
+        for name in (
+            "kubernetes/outspoken.yaml",
+            "kubernetes/secret.example.yaml",
+            "kubernetes-several/outspoken.yaml",
+        ):
+            call(validate, "--strict", f"deploy/{name}")
     note(
         "every manifest of Kubernetes' own kinds is valid, strictly (the ServiceMonitor is an operator's, and judged by tests/deploy)"
     )

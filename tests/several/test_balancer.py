@@ -1,0 +1,150 @@
+"""HAProxy, with the settings that are shipped, before gateways that begin together, are killed and are replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import aiohttp
+import pytest
+from openai import AsyncOpenAI
+
+from tests.databases import new_database
+from tests.several.support import Cluster, cluster
+
+pytestmark = pytest.mark.timeout(200)
+SETTINGS = Path(__file__).parents[2] / "deploy" / "haproxy.cfg"
+KEY = "a-key-of-this-test"
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@asynccontextmanager
+async def balancer(*gateways: str) -> AsyncGenerator[str]:
+    """HAProxy before these two; its address."""
+    program = shutil.which("haproxy")
+    if program is None:
+        pytest.skip("haproxy is not installed (Debian: apt install haproxy)")
+    port = free_port()
+    env = {**os.environ, "LISTEN": f"127.0.0.1:{port}"}
+    env |= {f"GATEWAY_{number}": url.removeprefix("http://") for number, url in enumerate(gateways, 1)}
+    process = await asyncio.create_subprocess_exec(
+        program, "-db", "-q", "-f", str(SETTINGS), env=env, stdout=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await ready(url := f"http://127.0.0.1:{port}")
+        yield url
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def ready(url: str) -> None:
+    """As soon as somebody answers there."""
+    async with asyncio.timeout(30), aiohttp.ClientSession() as http:
+        while True:
+            with suppress(aiohttp.ClientError):
+                async with http.get(f"{url}/readyz") as response:
+                    if response.status == 200:
+                        return
+            await asyncio.sleep(0.1)
+
+
+class Asking:
+    """People who go on asking, every other one in a conversation of their own, and never try twice."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.answered = 0
+        self.failed: list[str] = []
+
+    async def person(self, name: str) -> None:
+        number = 0
+        async with AsyncOpenAI(base_url=f"{self.url}/v1", api_key=KEY, max_retries=0, timeout=60) as client:
+            while True:
+                number += 1
+                try:
+                    stream = await client.chat.completions.create(
+                        model="m1",
+                        messages=[{"role": "user", "content": f"say answer #{name}.{number}"}],
+                        stream=True,
+                        extra_headers={"X-Outspoken-Session": name} if name[-1] in "02" else {},
+                    )
+                    text = "".join([one.choices[0].delta.content or "" async for one in stream if one.choices])
+                except Exception as error:  # noqa: BLE001 - whatever it is, somebody got no answer
+                    self.failed.append(f"{name}.{number}: {error!r}")
+                    await asyncio.sleep(0.2)
+                else:
+                    if f"#{name}.{number}" in text:
+                        self.answered += 1
+                    else:
+                        self.failed.append(f"{name}.{number}: {text!r}")
+                await asyncio.sleep(0.02)
+
+    @asynccontextmanager
+    async def people(self, count: int) -> AsyncGenerator[None]:
+        tasks = [asyncio.create_task(self.person(f"p{number}")) for number in range(count)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def more(self, count: int) -> None:
+        """As soon as so many more were answered."""
+        wanted = self.answered + count
+        async with asyncio.timeout(60):
+            while self.answered < wanted:
+                await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def gateways(postgres_server: str, tmp_path: Path) -> AsyncGenerator[Cluster]:
+    async with cluster(tmp_path, "telegram", await new_database(postgres_server)) as all_:
+        yield all_
+
+
+async def test_gateways_that_begin_together_on_an_empty_database_all_serve(gateways: Cluster) -> None:
+    nodes = await asyncio.gather(*(gateways.begin(name) for name in ("first", "second", "third")))
+    await gateways.even(3)
+    asking = Asking(nodes[2].url)
+    async with asking.people(2):
+        await asking.more(4)
+    assert not asking.failed
+    gateways.sound()
+
+
+async def test_nobody_notices_a_new_version_and_few_a_death(gateways: Cluster) -> None:
+    port = {"OUTSPOKEN_SERVER__API_KEY": KEY}
+    ports = [free_port(), free_port()]
+    envs = [{**port, "OUTSPOKEN_SERVER__PORT": str(one)} for one in ports]
+    first, second = [await gateways.begin(f"g{number}", **env) for number, env in enumerate(envs)]
+    await gateways.even(2)
+    async with balancer(first.url, second.url) as url:
+        asking = Asking(url)
+        async with asking.people(4):
+            await asking.more(8)
+            for number, node in enumerate((first, second)):
+                node.signal(signal.SIGTERM)
+                assert await node.ended() == 0
+                await asking.more(8)
+                await ready((await gateways.begin(f"g{number}", **envs[number])).url)
+                await gateways.even(2)
+                await asking.more(8)
+            assert not asking.failed
+            gateways.nodes["g0"].inner.kill()
+            await asking.more(20)
+        assert len(asking.failed) <= 4, asking.failed
+    gateways.sound()
