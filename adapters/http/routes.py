@@ -7,7 +7,7 @@ are in no row: their path is the operator's.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 
 from aiohttp import web
@@ -175,3 +175,17 @@ class HttpRoute(Enum):
     def served(self, handler: Handler) -> web.RouteDef:
         """The route, served by this."""
         return web.route(self.method, self.pattern, handler)
+
+
+def later(
+    handlers: Callable[[], Mapping[HttpRoute, Handler]], routes: Sequence[HttpRoute]
+) -> Mapping[HttpRoute, Handler]:
+    """What serves these routes; `handlers` is asked for it when the first request comes, and may load then what it needs."""
+
+    def served(route: HttpRoute) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await handlers()[route](request)
+
+        return handle
+
+    return {route: served(route) for route in routes}

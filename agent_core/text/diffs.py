@@ -11,7 +11,6 @@ what is not seen; it keeps within its bounds whatever is compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 
 from agent_core.records import dataclass
 from agent_core.text.shown import middle, plain
@@ -81,6 +80,8 @@ def _groups(old: Sequence[str], new: Sequence[str]) -> Iterator[Sequence[_Op]]:
     start = max(0, head - CONTEXT)
     ends = len(old) - max(0, tail - CONTEXT), len(new) - max(0, tail - CONTEXT)
     if max(len(old), len(new)) - head - tail <= MATCHED_LINES:
+        from difflib import SequenceMatcher  # a gateway that changes no files needs it not
+
         matcher = SequenceMatcher(None, old[start : ends[0]], new[start : ends[1]], autojunk=False)
         for group in matcher.get_grouped_opcodes(CONTEXT):
             yield [(kind, i + start, j + start, k + start, m + start) for kind, i, j, k, m in group]

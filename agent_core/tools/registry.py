@@ -6,7 +6,6 @@ cut in its middle, and says so.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
@@ -17,6 +16,7 @@ from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
 from agent_core.records import dataclass
 from agent_core.text.diffs import FileChange
+from agent_core.text.nearest import nearest
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.asking import ToolAnswer, ToolQuestion
 from agent_core.tools.asking import hidden as without
@@ -147,7 +147,7 @@ class ToolRegistry:
         if taken is not None and name in names and (known is None or known.spec.effect.riskier(taken)):
             return ToolChanged(name, known is None)
         if name not in names or known is None:
-            near = difflib.get_close_matches(name, names, 1, 0.5) if len(name) <= LONGEST_NAME else []
+            near = nearest(name, names, least=0.5) if len(name) <= LONGEST_NAME else []
             return NoSuchTool(name, next(iter(near), None), self.missing(name))
         spec = known.spec
         found = parsed(arguments)

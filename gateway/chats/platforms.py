@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import structlog
 from aiohttp import web
@@ -23,6 +23,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
+from agent_core.store.people.rows import PlaceRow
 from agent_core.store.slices.rows import HOUSE, account_slice
 from agent_core.store.store import Store
 from gateway.chats.arrival import Arrivals, move_chat
@@ -31,16 +32,8 @@ from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
 from gateway.chats.unread import TakesAgain, UnreadBox, UnreadTries
 from gateway.chats.where import OperatorsChat, Where
-from gateway.commands.buttons import Buttons
-from gateway.commands.carrying import ChatCommands, CommandReply, Handler, Request
-from gateway.commands.conversation import ConversationCommands, cut_off
-from gateway.commands.files import files_command
-from gateway.commands.holding import Holding
-from gateway.commands.memories import MemoryCommands
+from gateway.commands.carrying import ChatCommands, Handler, Request
 from gateway.commands.messages import Messages
-from gateway.commands.people import PeopleCommands
-from gateway.commands.telling import TellingCommands
-from gateway.commands.timed import TimedCommands
 from gateway.config.sections import Config
 from gateway.delivery.accounts import PlatformAccount
 from gateway.delivery.forming import Forming
@@ -167,7 +160,9 @@ async def platforms(
         zone, due = zone_in_force(config.schedule), Bell()
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
-        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
+        handlers = cache(
+            partial(_handlers, config, hub, members, messages, outbox, store, clock, zone, tasks, background)
+        )
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
             partial(_on_page, hub), languages,
@@ -232,49 +227,10 @@ def _handlers(
     tasks: Tasks,
     background: BackgroundCommands | None,
 ) -> Mapping[str, Handler]:
-    """What carries out each command."""
-    people = PeopleCommands(members, hub.accepting, hub.stopping, messages, outbox, store, clock)
-    holding = Holding(messages, store, clock)
-    conversation = ConversationCommands(
-        hub.accepting,
-        hub.stopping,
-        hub.watching,
-        hub.chain,
-        messages,
-        outbox,
-        store,
-        people.leave,
-        hub.doors.standings,
-        holding.take_out,
-        background,
-    )
-    telling = TellingCommands(
-        hub.queues,
-        hub.chain,
-        members,
-        outbox,
-        hub.budgets,
-        hub.quotas,
-        store,
-        clock,
-        rehearsal=hub.about().rehearsal,
-        standings=hub.doors.standings,
-        zone=zone,
-    )
-    timed = TimedCommands(hub.queues, store, outbox, messages, clock, zone, config.quota.reminders)
-    return {
-        **people.handlers(),
-        **conversation.handlers(),
-        **telling.handlers(),
-        **timed.handlers(),
-        "hold": holding.hold,
-        "control": _controlled(hub),
-        "files": files_command(hub.quotas),
-        "approvals": _approvals(hub),
-        "tasks": _tasks(tasks, store, clock),
-        **MemoryCommands(store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers)).handlers(),
-        "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
-    }
+    """What carries out each command; loaded when the first one is given."""
+    from gateway.chats.handlers import handlers_of
+
+    return handlers_of(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
 
 
 def _on_page(hub: Hub, request: Request, words: list[str], undone: str) -> None:
@@ -284,42 +240,21 @@ def _on_page(hub: Hub, request: Request, words: list[str], undone: str) -> None:
 
 
 async def _members(config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids) -> Members:
-    cut, changed = partial(cut_off, hub.stopping, outbox), partial(_have_heard, hub.portion)
+    cut, changed = partial(_cut_off, hub, outbox), partial(_have_heard, hub.portion)
     members = Members(store, clock, ids, cut, link=config.people.link, changed=changed)
     await members.open()
     return members
 
 
+async def _cut_off(hub: Hub, outbox: Outbox, places: Sequence[PlaceRow]) -> None:
+    from gateway.commands.conversation import cut_off  # few are shut out
+
+    await cut_off(hub.stopping, outbox, places)
+
+
 def _have_heard(portion: Portion) -> None:
     """Others read anew who may talk."""
     portion.tell(PEOPLE)
-
-
-def _controlled(hub: Hub) -> Handler:
-    async def handled(request: Request) -> CommandReply:
-        if hub.portion.asked is not None:
-            await hub.portion.asked(request.inbound.session, request.inbox_id, request.words)
-        return CommandReply("")
-
-    return handled
-
-
-def _approvals(hub: Hub) -> Handler:
-    async def handled(request: Request) -> CommandReply:
-        from gateway.commands.approvals import ApprovalCommands  # few ask for it
-
-        return await ApprovalCommands(hub.stopping.consents, hub.opener.recall).approvals(request)
-
-    return handled
-
-
-def _tasks(tasks: Tasks, store: Store, clock: Clock) -> Handler:
-    async def handled(request: Request) -> CommandReply:
-        from gateway.commands.tasks import TaskCommands  # few ask for it
-
-        return await TaskCommands(tasks, store, clock).tasks(request)
-
-    return handled
 
 
 @asynccontextmanager

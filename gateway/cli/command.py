@@ -19,19 +19,11 @@ import click
 
 from adapters.terminal.screen import put_up
 from agent_core.text.tongue import begin_speaking, of_environment
-from gateway.cli.approvals import approvals
-from gateway.cli.audit import audit
-from gateway.cli.db import db
+from gateway.cli.elsewhere import Commands
 from gateway.cli.examples import with_examples
-from gateway.cli.first import doctor, setup
 from gateway.cli.guarded import CONFIGURATION, PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.ids import IdCommand
-from gateway.cli.keys import keys
-from gateway.cli.look import bundle, explain, health
-from gateway.cli.mcp import mcp
 from gateway.cli.start import completion, say_next, typed
-from gateway.cli.tools import tools
-from gateway.cli.webhooks import webhooks
 from gateway.memory import loading
 from gateway.version import program_version
 
@@ -55,7 +47,9 @@ HELP = """One LLM agent, many chats, never silent.
 """
 
 
-@click.group(invoke_without_command=True, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands, invoke_without_command=True, help=HELP, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(program_version(), "--version", "-V", prog_name="outspoken")
 @click.option(
     "--config", "config_file", type=click.Path(dir_okay=False, path_type=Path), help="Configuration file to use."
@@ -297,19 +291,12 @@ def config_template() -> None:
     click.echo(template())
 
 
-cli.add_command(setup)
-cli.add_command(doctor)
-cli.add_command(db)
-cli.add_command(audit)
-cli.add_command(keys)
-cli.add_command(explain)
-cli.add_command(bundle)
-cli.add_command(health)
-cli.add_command(webhooks)
-cli.add_command(approvals)
-cli.add_command(tools)
-cli.add_command(mcp)
 cli.add_command(completion)
+cli.elsewhere = {
+    **{name: f"gateway.cli.{name}" for name in ("approvals", "audit", "db", "keys", "mcp", "tools", "webhooks")},
+    **dict.fromkeys(("doctor", "setup"), "gateway.cli.first"),
+    **dict.fromkeys(("bundle", "explain", "health"), "gateway.cli.look"),
+}
 with_examples(cli)
 
 

@@ -88,7 +88,7 @@ class ChatCommands:
 
     def __init__(
         self,
-        handlers: Mapping[str, Handler],
+        handlers: Callable[[], Mapping[str, Handler]],
         store: Store,
         outbox: Outbox,
         clock: Clock,
@@ -98,7 +98,7 @@ class ChatCommands:
         on_page: Callable[[Request, list[str], str], None],
         languages: Languages,
     ) -> None:
-        """`pointed` is told when it was stored what goes on in a chat, `scheduled` when schedules were, `retold` the key of a conversation of
+        """`handlers` is asked for what carries out each command when one is given, `pointed` is told when it was stored what goes on in a chat, `scheduled` when schedules were, `retold` the key of a conversation of
         which the model is told something else from now on, `on_page` what was said there and which turn it took back."""
         self._handlers = handlers
         self._store = store
@@ -182,7 +182,7 @@ class ChatCommands:
     async def _reply(self, request: Request) -> CommandReply:
         if request.command.admin and not request.admin:
             return CommandReply(speak("Only admins may do that."))
-        return await self._handlers[request.command.name](request)
+        return await self._handlers()[request.command.name](request)
 
     async def _respond(self, request: Request, reply: CommandReply) -> bool:
         """Store what a command says and changes. False if a schedule of it is another by now: carry it out anew."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from adapters.contract.settings import FromOutside, Section, Texts, complaint
 from agent_core.limits.budgets import NANOS, Amount
+from agent_core.text.nearest import nearest
 from agent_core.tools.skills.format import READ_SKILL
 from gateway.config.limits import Money, Tokens
 from gateway.config.types import NamedTables, named_tables
@@ -152,6 +152,6 @@ def misfits(
 
 
 def _hint(name: str, there: Sequence[str], key: str) -> str:
-    near = difflib.get_close_matches(name, there, 1)
+    near = nearest(name, there)
     where = " Further models are named in [model] fallbacks." if key == "models" else ""
     return f"Did you mean {near[0]}?" if near else f"There is: {', '.join(there)}.{where}"

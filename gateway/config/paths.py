@@ -19,8 +19,6 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import platformdirs
-
 from agent_core.records import dataclass
 
 NAME = "outspoken"
@@ -104,6 +102,8 @@ def find_paths(env: Mapping[str, str], home: Path | None = None) -> Paths:
 
 
 def _of_the_platform() -> UsualPaths:
+    import platformdirs
+
     dirs = platformdirs.PlatformDirs(NAME, appauthor=False)
     return UsualPaths(dirs.user_config_path, dirs.user_state_path, dirs.user_cache_path, dirs.user_log_path)
 

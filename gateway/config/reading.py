@@ -7,8 +7,8 @@ Four places say what a key is, and the first one that says anything about it win
 3. systemd's credentials (``CREDENTIALS_DIRECTORY``), for secrets, under the name of the variable;
 4. the TOML file.
 
-Each secret may also stand in a file of its own that a key ``…_file`` names (variable ``…_FILE``). The sources, their merging and the
-checking are pydantic-settings' own; what stands here is what it does not do: files that keys name, and sentences about mistakes.
+Each secret may also stand in a file of its own that a key ``…_file`` names (variable ``…_FILE``). The checking is pydantic's; what stands
+here is what it does not do: which place wins, files that keys name, and sentences about mistakes.
 
 Laws: unknown keys and variables are refused, with the nearest known name; all problems are told at once, each with its file
 and line or its variable; a secret in the TOML file is refused; no message holds a value; nothing is taken from the process's
@@ -17,7 +17,6 @@ own environment but what the caller hands over.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,10 +28,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
-from pydantic_settings import InitSettingsSource
 
 from adapters.contract.settings import listed
 from agent_core.records import dataclass
+from agent_core.text.nearest import nearest
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.misfits import misfits
@@ -218,7 +217,7 @@ class _Reading:
     def _layer(self, source: Variables | TomlFile, base: Path, file: Path | None) -> Table:
         """What one place says, without what it may not say."""
         layer: Table = {}
-        for section, table in cast("Table", source()).items():
+        for section, table in source().items():
             docs = {doc.key: doc for doc in self._docs if doc.section == section}
             if not docs:
                 self._problems.append(ConfigProblem(source.at(section), *self._unknown_section(section, table)))
@@ -361,11 +360,12 @@ class _Reading:
     def _validated(self, layers: Sequence[Table]) -> Config | set[str]:
         """The configuration; or the sections that are wrong, which are complained of."""
         # A section that nobody names is empty: it is checked with the whole, and its class needs no validator of its own.
-        unnamed: Table = {section: {} for section in schema().model_fields}
-        sources = tuple(InitSettingsSource(schema(), layer) for layer in (*layers, unnamed))
+        merged: dict[str, Table] = {section: {} for section in schema().model_fields}
+        for layer in reversed(layers):
+            for section, table in layer.items():
+                merged[section] |= cast("Table", table)
         try:
-            # A documented parameter of BaseSettings, which its typing as a data class hides.
-            return schema()(_build_sources=(sources, {}))  # pyright: ignore[reportCallIssue]
+            return schema().model_validate(merged)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
         self._problems += [self._problem(detail) for detail in details]
@@ -414,7 +414,7 @@ def _installed(module: str) -> bool:
 
 def _meant(name: str, known: Iterable[str], least: float = 0.6, called: Mapping[str, str] | None = None) -> str:
     """A question whether another name was meant, if there is one that looks alike."""
-    near = difflib.get_close_matches(name, known, 1, least)
+    near = nearest(name, known, least=least)
     return f"Did you mean {(called or {}).get(near[0], near[0])}?" if near else ""
 
 

@@ -14,9 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from typing_extensions import override
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from adapters import platforms
 from adapters.contract.platforms import ChatSection, Platform
@@ -34,7 +32,7 @@ from gateway.config.tools.mcp import Mcp
 from gateway.config.tools.search import Search
 from gateway.config.tools.shell import Shell
 from gateway.config.tools.speech import Hearing, Speaking
-from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
+from gateway.config.types import LogFormat, LogLevel, SessionPolicy, database_url, named_level
 from gateway.config.webhooks import HooksSection, Webhooks
 from gateway.limits.alerts import AlertLimits, AlertRules
 
@@ -281,19 +279,10 @@ class PeopleSection(Section):
     """Let people join their accounts by a code (/link), and continue a private conversation in another chat (/resume)."""
 
 
-class _First(BaseSettings):
+class _First(BaseModel):
     """The sections that stand before those of the platforms, in lists and pages."""
 
-    model_config = SettingsConfigDict(
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,
-        env_prefix=PREFIX,
-        env_nested_delimiter="__",
-        enable_decoding=False,
-        case_sensitive=True,
-        defer_build=True,
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     model: Model = Field(default_factory=Model)
     server: Server = Field(default_factory=Server)
@@ -327,19 +316,6 @@ class Config(_First):
     operators: Operators = Field(default_factory=Operators)
     audit: Audit = Field(default_factory=Audit)
     telemetry: Telemetry = Field(default_factory=Telemetry)
-
-    @override
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what is given: the process's own environment comes in through `gateway.config.reading`, or not at all."""
-        return (init_settings,)
 
     def of(self, platform: Platform) -> ChatSection:
         """What is configured of a platform."""

@@ -1,6 +1,6 @@
-"""The places that configuration comes from: the sources of pydantic-settings, which here know where each value stands.
+"""The places that configuration comes from, which know where each value stands.
 
-Each source gives values as the library does, and says `at` which line or in which variable a key was set, so that every complaint
+Each source gives its tables when it is called, and says `at` which line or in which variable a key was set, so that every complaint
 can name the place. None of them decides what a key means; gateway/config/reading.py does.
 
 Known to be weak: keys inside inline tables have no line of their own (the line of the table is named).
@@ -15,10 +15,6 @@ from collections.abc import Container, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import cast
-
-from dotenv.parser import parse_stream
-from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
-from typing_extensions import override
 
 from agent_core.records import dataclass
 from gateway.config.keys import describe
@@ -95,7 +91,7 @@ def readable_by_all(path: Path) -> bool:
 # --- variables ---
 
 
-class Variables(EnvSettingsSource):
+class Variables:
     """The variables of one place: not the process's own, but those that are handed over, by every name that a key has.
 
     Empty ones count as not set, because container tools set variables that way which nobody filled in.
@@ -105,19 +101,18 @@ class Variables(EnvSettingsSource):
         self.values = values
         self._places = places or {}
         """In words, where each stands, if that is a file."""
-        self._names: dict[TomlPath, str] = {
+        self._names: dict[Key, str] = {
             (doc.section, doc.key): name
             for doc in describe()
             if (name := next((name for name in doc.env if values.get(name, "").strip()), ""))
         }
-        super().__init__(schema())
 
-    @override
-    def _load_env_vars(self) -> Mapping[str, str | None]:
-        return {
-            f"{self.env_prefix}{section}{self.env_nested_delimiter}{key}": self.values[name].strip()
-            for (section, key), name in self._names.items()
-        }
+    def __call__(self) -> dict[str, object]:
+        """What they say, by section and key; all of it is text."""
+        said: dict[str, dict[str, object]] = {}
+        for (section, key), name in self._names.items():
+            said.setdefault(section, {})[key] = self.values[name].strip()
+        return {**said}
 
     def where(self, name: str) -> str:
         """The variable in words: its name, and ``file:line`` if it comes from a file."""
@@ -125,7 +120,8 @@ class Variables(EnvSettingsSource):
 
     def at(self, *path: str | int) -> str:
         """The variable that sets a key, or what is in it, in words."""
-        return self.where(self._names[path[:2]])
+        section, key = path[:2]
+        return self.where(self._names[str(section), str(key)])
 
 
 def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, list[ConfigProblem]]:
@@ -133,6 +129,8 @@ def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, 
 
     A line that is none of these is a problem, and the others count. Line by line, because `setup` changes such files by lines.
     """
+    from dotenv.parser import parse_stream  # most have no such file
+
     values: dict[str, str] = {}
     places: dict[str, str] = {}
     problems: list[ConfigProblem] = []
@@ -152,7 +150,7 @@ def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, 
 # --- TOML ---
 
 
-class TomlFile(TomlConfigSettingsSource):
+class TomlFile:
     """What a TOML file says, and on which line. Raises `UnreadableSource` with line and column of a mistake."""
 
     def __init__(self, path: Path) -> None:
@@ -160,13 +158,12 @@ class TomlFile(TomlConfigSettingsSource):
         self._lines: dict[TomlPath, int] = {}
         self.headers: dict[TomlPath, str] = {}
         """Of tables with a name of their own, by where they stand in the configuration: as they are written."""
-        super().__init__(schema(), toml_file=path)
+        self._values = self._read()
 
-    @override
-    def _read_files(self, files: object, deep_merge: bool = False) -> dict[str, object]:
+    def _read(self) -> dict[str, object]:
         text = read_text(self.path)
         try:
-            values = tomllib.loads(text)
+            values: dict[str, object] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             words = str(error)
             found = _POSITION.search(words)
@@ -191,10 +188,9 @@ class TomlFile(TomlConfigSettingsSource):
             self._lines.setdefault(new[:2], line)
             self._lines[*new, *path[len(old) :]] = line
 
-    @override
     def __call__(self) -> dict[str, object]:
         """In the order of the file, in which problems are told."""
-        return self.toml_data
+        return self._values
 
     def at(self, *path: str | int) -> str:
         """``file:line`` of a key, or of the nearest thing around it."""

@@ -12,8 +12,10 @@ import ipaddress
 from aiohttp import web
 
 from adapters.http.common import Problem, host_of, stranger, through_proxy
+from adapters.http.routes import HttpRoute, Tag
 from agent_core.records import dataclass
 
+CONSOLE_ROUTES = tuple(route for route in HttpRoute if route.tag is Tag.CONSOLE)
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 HERE = "on this machine"
 WITH_KEY = "with the key"

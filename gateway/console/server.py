@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
 import orjson
@@ -12,7 +12,7 @@ from adapters.delivery.reconcile import Hand
 from adapters.http.common import Problem, problem_response
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
-from adapters.http.routes import HttpRoute
+from adapters.http.routes import Handler, HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable
@@ -30,7 +30,6 @@ MOST_WATCHERS = 24
 MAX_BODY_BYTES = 10_000
 # The page holds nothing that is secret: it is served without a key.
 PAGE = PageFiles("gateway.console.page", frozenset({"index.html", "console.css", "console.js", "chart.js"}))
-Served = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Console:
@@ -47,22 +46,22 @@ class Console:
         self._streams = Streams(board, turns, clock)
         self._watchers = 0
 
-    def routes(self) -> list[web.RouteDef]:
-        return [
-            HttpRoute.CONSOLE.served(PAGE.page),
-            HttpRoute.CONSOLE_TOO.served(PAGE.page),
-            HttpRoute.CONSOLE_FILE.served(PAGE.named),
-            HttpRoute.CONSOLE_LIVE.served(self._guarded(self._live)),
-            HttpRoute.CONSOLE_TURN.served(self._guarded(self._turn)),
-            HttpRoute.CONSOLE_EXPLAIN.served(self._guarded(self._explain)),
-            HttpRoute.CONSOLE_PREVIEW.served(self._guarded(self._preview)),
-            HttpRoute.CONSOLE_TEXT.served(self._guarded(self._text)),
-            HttpRoute.CONSOLE_TITLE.served(self._guarded(self._title)),
-            HttpRoute.CONSOLE_SEARCH.served(self._guarded(self._search)),
-            HttpRoute.CONSOLE_ACT.served(self._guarded(self._act)),
-        ]
+    def routes(self) -> Mapping[HttpRoute, Handler]:
+        return {
+            HttpRoute.CONSOLE: PAGE.page,
+            HttpRoute.CONSOLE_TOO: PAGE.page,
+            HttpRoute.CONSOLE_FILE: PAGE.named,
+            HttpRoute.CONSOLE_LIVE: self._guarded(self._live),
+            HttpRoute.CONSOLE_TURN: self._guarded(self._turn),
+            HttpRoute.CONSOLE_EXPLAIN: self._guarded(self._explain),
+            HttpRoute.CONSOLE_PREVIEW: self._guarded(self._preview),
+            HttpRoute.CONSOLE_TEXT: self._guarded(self._text),
+            HttpRoute.CONSOLE_TITLE: self._guarded(self._title),
+            HttpRoute.CONSOLE_SEARCH: self._guarded(self._search),
+            HttpRoute.CONSOLE_ACT: self._guarded(self._act),
+        }
 
-    def _guarded(self, handler: Served) -> Served:
+    def _guarded(self, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             problem = self._access.refusal(request)
             if problem is not None:

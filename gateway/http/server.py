@@ -14,7 +14,7 @@ from aiohttp import web
 from adapters.http import sessions
 from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.behindproxy import BehindProxy
-from adapters.http.routes import Handler, HttpRoute
+from adapters.http.routes import Handler, HttpRoute, later
 from adapters.http.sealing import Seals
 from adapters.http.web import WebChat, WebSettings
 from adapters.http.written.highlighting import highlighted
@@ -27,16 +27,9 @@ from gateway.chats.platforms import Platforms
 from gateway.config.keyfiles import sealing_key
 from gateway.config.operatorkey import operator_key_of
 from gateway.config.paths import Paths
-from gateway.config.reading import CannotServe, redactor_of
+from gateway.config.reading import CannotServe
 from gateway.config.sections import Config
-from gateway.console.access import Access
-from gateway.console.acting import Acting
-from gateway.console.looking import Board, Sources
-from gateway.console.naming import Names
-from gateway.console.reading import TextReading
-from gateway.console.server import Console
-from gateway.console.turns import ConsoleTurns
-from gateway.conversations.sights import SessionSights
+from gateway.console.access import CONSOLE_ROUTES, Access
 from gateway.http.admin import Admin
 from gateway.http.approvaladmin import ApprovalAdmin
 from gateway.http.connections import Doorkeeper
@@ -126,7 +119,8 @@ async def open_doors(
     ]
     served += _hooks(config, hub, chats, clock).routes()
     servers = look.servers.status if look.servers is not None else tuple
-    served += _console(config, hub, store, clock, ids, chats, servers).routes()
+    watching = cache(partial(_watching, config, hub, store, clock, ids, chats, servers))
+    served += [route.served(handler) for route, handler in later(watching, CONSOLE_ROUTES).items()]
     address: list[str] = []
     mcp = _mcp(config, keyring, lambda: _from_here(address[0]))
     served += mcp.routes()
@@ -263,24 +257,10 @@ def open_files() -> int:
     return 2**20 if soft == resource.RLIM_INFINITY else soft
 
 
-def _console(
+def _watching(
     config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemIds, chats: Platforms, servers: Callable[[], Sequence[Json]]
-) -> Console:  # fmt: skip
-    """The operators' console."""
-    server, redactor, names = config.server, redactor_of(config), Names(store)
-    sources = Sources(
-        store,
-        hub,
-        chats.outbox,
-        chats.sights,
-        config.budgets.rules(),
-        clock,
-        redactor,
-        program_version(),
-        names,
-        servers,
-    )
-    access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
-    acting = Acting(store, chats.outbox, chats.where, clock, ids)
-    reading = TextReading(store, SessionSights(store, hub.queues, clock), names, clock, ids)
-    return Console(Board(sources), ConsoleTurns(store, hub, clock, redactor, names), acting, reading, access, clock)
+) -> Mapping[HttpRoute, Handler]:  # fmt: skip
+    """What serves the operators' console; loaded when somebody first looks."""
+    from gateway.console.opening import console
+
+    return console(config, hub, store, clock, ids, chats, servers).routes()

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from agent_core.explain.why import asker_words
 from agent_core.failures.notices import RESTORED
 from agent_core.jsonvalue import Json
 from agent_core.learning.incidents import incident_title
@@ -166,6 +165,8 @@ def _nodes(portion: Portion, here: int) -> list[Json]:
 
 def _askers(running: Sequence[Running]) -> dict[str, Json]:
     """How many of the running turns were asked with which key and of which agent; those without either are left out."""
+    from agent_core.explain.why import asker_words  # of a status alone
+
     opened = (one.driver.turn.opened for one in running)
     return {**Counter(words for one in opened if one is not None and (words := asker_words(one.key, one.agent)))}
 

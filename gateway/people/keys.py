@@ -10,7 +10,6 @@ rotated, but for the time that it was left.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import hmac
 import re
@@ -26,6 +25,7 @@ from agent_core.limits.budgets import NANOS, BudgetRules, Level, Payer, Pot
 from agent_core.limits.spend import Budget
 from agent_core.records import dataclass
 from agent_core.store.apikeys.rows import ApiKeyRow
+from agent_core.text.nearest import nearest
 from agent_core.tools.offer import ToolsFrom
 from gateway.limits.standing import TurnStanding
 
@@ -197,7 +197,7 @@ def terms_from(asked: Mapping[str, Json], there: Nameable, before: KeyTerms | No
     for what, given, possible in (("model or agent", terms.models, there.models), ("tool", terms.tools, there.tools)):
         for name in given or ():
             if possible and name not in possible:
-                near = difflib.get_close_matches(name, possible, 1)
+                near = nearest(name, possible)
                 hint = f"Did you mean {near[0]}?" if near else f"There is: {', '.join(possible)}."
                 raise KeyRefused(f"There is no {what} called {name}. {hint}")
     return terms

@@ -27,7 +27,6 @@ from agent_core.store.store import Store
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import Verdict
 from gateway.delivery.chatside import ChatSide, NoChats
-from gateway.explain.telling import told_to
 from gateway.limits.alerts import Announce
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
@@ -246,4 +245,6 @@ class Hub:
         await self._responses.delete(kept)
 
     async def why(self, turn: str, caller: Caller, browser: str) -> tuple[str, ...]:
+        from gateway.explain.telling import told_to  # few ask for it
+
         return await told_to(caller, browser, self._store, turn, self._clock.now_ms)

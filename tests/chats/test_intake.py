@@ -140,7 +140,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
             languages = Languages(LanguageRules(), hub.queues, store)
             carrying = ChatCommands(
-                {},
+                dict,
                 store,
                 outbox,
                 clock,

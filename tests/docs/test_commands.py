@@ -72,9 +72,10 @@ def misuse(words: list[str]) -> str:
                 return f"{command.name} has no option {option}"
             words = words[1:] if option == "--config" else words
             continue
-        if words[0] not in command.commands:
+        inner = command.get_command(click.Context(command), words[0])
+        if inner is None:
             return f"there is no command {words[0]}"
-        command, words = command.commands[words[0]], words[1:]
+        command, words = inner, words[1:]
     known = {name for parameter in command.params for name in parameter.opts} | {"--help", "-h"}
     wrong = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
     return f"{command.name} has no option {wrong[0]}" if wrong else ""

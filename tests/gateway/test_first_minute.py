@@ -44,7 +44,10 @@ def commands() -> dict[str, str]:
     def walk(command: click.Command, words: tuple[str, ...]) -> None:
         found[" ".join(words)] = CliRunner().invoke(cli, [*words, "--help"], prog_name="outspoken").output
         if isinstance(command, click.Group):
-            for name, inner in command.commands.items():
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                inner = command.get_command(context, name)
+                assert inner is not None
                 walk(inner, (*words, name))
 
     walk(cli, ())

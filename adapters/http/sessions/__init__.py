@@ -6,9 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from adapters.http.routes import Handler, HttpRoute
+from adapters.http.routes import Handler, HttpRoute, later
 
 if TYPE_CHECKING:
     from adapters.contract.sessions import SessionAccess
@@ -39,7 +37,7 @@ def page_served(access: Callable[[], SessionAccess]) -> Mapping[HttpRoute, Handl
 
         return PageConversations(access()).routes()
 
-    return _later(handlers, OF_PAGE)
+    return later(handlers, OF_PAGE)
 
 
 def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[HttpRoute, Handler]:
@@ -53,16 +51,4 @@ def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[Ht
         made = access()
         return ManagedSessions(made, Conversations(made, thinking)).routes()
 
-    return _later(handlers, ROUTES)
-
-
-def _later(
-    handlers: Callable[[], Mapping[HttpRoute, Handler]], routes: tuple[HttpRoute, ...]
-) -> Mapping[HttpRoute, Handler]:
-    def later(route: HttpRoute) -> Handler:
-        async def handle(request: web.Request) -> web.StreamResponse:
-            return await handlers()[route](request)
-
-        return handle
-
-    return {route: later(route) for route in routes}
+    return later(handlers, ROUTES)

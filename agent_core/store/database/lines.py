@@ -12,7 +12,6 @@ and again. Nothing is written into files that are not those that others see (`be
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sqlite3
 import time
@@ -312,6 +311,8 @@ class SqliteLine:
         noted, self._noted = self._noted, None
         if self._cut or _was_cut(noted, self._name):
             # The last handle that is closed copies the log into the file: a cut one by halves. It stays open until the process ends.
+            import ctypes
+
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(conn))
             return
         conn.close()

@@ -6,7 +6,6 @@ The one small call goes the whole way that a turn's calls go; the list of models
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.ports import SystemClock
 from agent_core.records import dataclass
 from agent_core.settings import Route
+from agent_core.text.nearest import nearest
 from agent_core.text.redaction import Redactor
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, TextArrived, ToolCallNamed
 
@@ -233,7 +233,7 @@ def judged_break(broke: CallBroke, label: str, model: str, names: Sequence[str])
                 "model.key", f"The account at {label} has no credit.{detail}", "Top it up, or take another key."
             )
         case BreakCause.NOT_FOUND:
-            near = difflib.get_close_matches(model, names, 3, 0.4) or list(names[:5])
+            near = nearest(model, names, 3, 0.4) or list(names[:5])
             there = f"It has, for example: {', '.join(near)}." if near else "Ask it for its list: GET /models."
             fix = f"{there} Set [model] name, or run: outspoken setup model. If every name fails, [model] base_url is not the API's (it often ends in /v1)."
             return problem("model.name", f"{label} has no model {model}.{detail}", fix)

@@ -1,0 +1,40 @@
+"""Commands whose modules are loaded when somebody types or lists them: a gateway that runs needs one command of forty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import click
+from typing_extensions import override
+
+from gateway.cli.examples import with_examples
+
+
+class Commands(click.Group):
+    """A group with commands of its own, and with some of other modules."""
+
+    elsewhere: Mapping[str, str] = {}
+    """The modules of these, by their names; each has its command under that name."""
+
+    @override
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *self.elsewhere})
+
+    @override
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = self.elsewhere.get(cmd_name)
+        if cmd_name not in self.commands and module is not None:
+            found: click.Command = getattr(import_module(module), cmd_name)
+            with_examples(found, cmd_name)
+            self.add_command(found)
+        return super().get_command(ctx, cmd_name)
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None:
+            for name in self.elsewhere:  # the nearest name is looked for among those that are there
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
