@@ -15,7 +15,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
-from agent_core.store.store import Damaged, NoRoomToday, StorageUnavailable, Store
+from agent_core.store.store import Damaged, NoRoomToday, OwnedElsewhere, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpeningTurn
 from agent_core.text.tongue import speak
 from agent_core.turn.events import Steered, Superseded
@@ -168,10 +168,9 @@ class Accepting:
                 await self._check_same(inbound)
                 self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next
             # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
-            if accepted.state is InboxState.NEW and self.portion.mine(message.session_key):
-                key = await self._key_of(accepted.session) if accepted.duplicate else message.session_key
-                before = 0 if accepted.duplicate else accepted.inbox_id
-                queue = await self.owned(key, accepted.session, accepted.epoch, before)
+            mine = accepted.state is InboxState.NEW and self.portion.mine(message.session_key)
+            if mine and (there := await self._queue_for(message, accepted)) is not None:
+                queue = there
                 taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
                 policy = busy or await self._policy_of(queue)
                 if not taken_care and not queue.knows(
@@ -182,6 +181,15 @@ class Accepting:
                     self._put(queue, waiting, policy)
         self.queues.release(queue)
         return ticket
+
+    async def _queue_for(self, message: NewMessage, accepted: Accepted) -> SessionQueue | None:
+        """The queue in which it waits; None: the same was brought to another gateway a moment ago, which has it."""
+        if not accepted.duplicate:
+            return await self.owned(message.session_key, accepted.session, accepted.epoch, accepted.inbox_id)
+        try:
+            return await self.owned(await self._key_of(accepted.session), accepted.session, accepted.epoch)
+        except OwnedElsewhere:
+            return None
 
     async def _stored(self, queue: SessionQueue, inbound: Inbound, message: NewMessage) -> Accepted:
         """Store the message, with its turn if that can begin at once."""

@@ -38,7 +38,8 @@ async def named(all_: Cluster, owner: int, count: int, of: str = "api/key") -> l
 
 
 async def asked(node: Node, name: str, words: str, *, stream: bool = False, key: str = "") -> Any:
-    headers = {"X-Outspoken-Session": name} | ({"Idempotency-Key": key} if key else {})
+    headers = {"X-Outspoken-Session": name, "Idempotency-Key": key}
+    headers = {name: value for name, value in headers.items() if value}
     body = {"model": "m1", "messages": [{"role": "user", "content": words}], "stream": stream}
     async with (
         aiohttp.ClientSession() as http,
@@ -64,6 +65,18 @@ async def test_a_request_is_answered_wherever_it_comes(two: tuple[Cluster, Node,
                 assert f"hello #{number}" in said(await asked(node, name, f"say hello #{number}", stream=True))
     assert (await all_.ask("SELECT count(*) FROM turns WHERE state = 'open'"))[0][0] == 0
     assert (await all_.ask("SELECT count(*) FROM turns"))[0][0] == 24
+    all_.sound()
+
+
+@pytest.mark.parametrize("name", ["", "talk"])
+async def test_one_request_at_both_in_one_moment_is_run_once(two: tuple[Cluster, Node, Node], name: str) -> None:
+    all_, first, second = two
+    for number in range(6):
+        words = f"slow one two #{number}"
+        both = await asyncio.gather(*(asked(node, name, words, key=f"key-{number}") for node in (first, second)))
+        assert len({one["outspoken"]["turn"] for one in both}) == 1
+        assert all(f"#{number}" in one["choices"][0]["message"]["content"] for one in both)
+    assert len(all_.harness.model.requests) == 6
     all_.sound()
 
 
