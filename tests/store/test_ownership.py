@@ -232,6 +232,20 @@ async def test_a_node_that_lost_its_pulse_claims_nothing_until_it_has_its_lock_a
         assert (store.way.breaks, store.way.away_seconds) == (1, 0)
 
 
+async def test_a_loop_that_stood_still_is_not_taken_for_a_server_that_is_away(postgres: str, short_lease: None) -> None:
+    async with opened(postgres) as store:
+        session, epoch = await session_of(store)
+        for _ in range(2):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while store.ownership.lease_left() < 2.9:
+                    await asyncio.sleep(0.01)
+            time.sleep(3.1)
+            assert store.ownership.may_return()
+            assert await store.sessions.claim(session) == epoch
+        assert store.way is not None
+        assert (store.way.breaks, store.ownership.lost.is_set()) == (0, False)
+
+
 async def test_a_node_that_was_taken_for_dead_meanwhile_knows_it(
     postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,10 +14,14 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.database.asks import StoreAsks, StoreReading
 from agent_core.store.database.ownership import Ownership, Who
+from agent_core.store.database.way import BACK_SECONDS
 from agent_core.store.database.writer import Writer
 from agent_core.store.errors import LeaseLost, StorageUnavailable
 from agent_core.store.keeping.packing import LOOKED_AT_BYTES, Packed, Piece, pack
 from agent_core.store.turns.rows import JournalRow
+
+LIVING_SECONDS = 0.05
+"""So often it is looked whether it is known again."""
 
 
 @dataclass(slots=True)
@@ -30,9 +34,14 @@ class Node:
     clock: Clock
     shown: str
 
-    def must_live(self) -> None:
-        """Raises LeaseLost if this node may own nothing any more, StorageUnavailable if that is not known just now."""
-        if self.ownership.may_return():
+    async def must_live(self) -> None:
+        """Come back when this node certainly lives. Raises LeaseLost if it may own nothing any more, StorageUnavailable if that is not known
+        for a while: a loop that stood still for a moment, or a server that stumbled, is no reason to end a start."""
+        for _ in range(round(BACK_SECONDS / LIVING_SECONDS)):
+            if not self.ownership.may_return():
+                break
+            await asyncio.sleep(LIVING_SECONDS)
+        else:
             raise StorageUnavailable(f"The database {self.shown} is away.")
         if not self.ownership.lease_ok():
             raise LeaseLost(

@@ -25,8 +25,8 @@ import math
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,8 @@ LEASE_SECONDS = 4.0
 """How long the server lets a silent pulse live."""
 MARGIN_SECONDS = 1.0
 PING_SECONDS = 1.0
+SEEING_SECONDS = 0.1
+"""So long an answer that is there already takes at most to be seen by a loop that goes on."""
 GRACE_SECONDS = 4.0
 """For so long after it has its own locks again, a node takes nobody for dead."""
 AGAIN_SECONDS = 15.0
@@ -442,30 +444,39 @@ class PulseLock:
             self.lost.set()
 
     async def _hold(self) -> None:
-        """Ping until the lock may be lost."""
+        """Ping until the lock is lost. An answer on the same connection proves that it never was, however late it comes: the server lets go of it
+        with the connection alone."""
         looked = self._clock() - LEASE_SECONDS
         try:
             while True:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(PING_SECONDS):
+                    async with asyncio.timeout(PING_SECONDS if self.lease_ok() else 0.0):
                         await self._ended.wait()
                     raise ServerAway("the connection was ended")
-                impatient = asyncio.get_running_loop().call_later(max(0.0, self.lease_left()), self._cut)
-                try:
+                with self._impatient(max(PING_SECONDS, self.lease_left())):
                     async with self._using:
                         asked = self._clock()
                         await self._ask(_PING)
                         if asked - looked >= LEASE_SECONDS:
                             looked = asked
                             await self._end_stopped()
-                finally:
-                    impatient.cancel()
                 if not self.lease_ok():
                     log.warning("storage.pulse_late", node=self._node)
-                    return
-                self._good = asked
+                self._good = max(self._good, asked)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             log.warning("storage.pulse_lost", node=self._node, database=self._place.shown, error=in_words(error))
+
+    @contextmanager
+    def _impatient(self, seconds: float) -> Generator[None]:
+        """What is asked in the block is cut after so long. A loop that stood still meanwhile has had no time to see its answer: it gets some."""
+        loop = asyncio.get_running_loop()
+        timers: list[asyncio.TimerHandle] = []
+        timers.append(loop.call_later(seconds, lambda: timers.append(loop.call_later(SEEING_SECONDS, self._cut))))
+        try:
+            yield
+        finally:
+            for timer in timers:
+                timer.cancel()
 
     async def _again(self) -> bool:
         """Have the locks again, however long that takes; False if this node counts as dead. Meanwhile all doors stay shut, and nothing is given up."""

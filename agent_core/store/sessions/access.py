@@ -149,7 +149,7 @@ class Sessions(SessionReads, Writing):
 
         Raises OwnedElsewhere if a living node owns it, LeaseLost, Conflict.
         """
-        self._node.must_live()
+        await self._node.must_live()
         return await self._writer.submit(Claim(session))
 
     async def respond(
@@ -173,7 +173,7 @@ class Sessions(SessionReads, Writing):
 
     async def make(self, session: str, key: str, policy: str) -> bool:
         """Promises: there is a session with this key, which is this node's under epoch 1, and holds nothing. False if there was one before."""
-        self._node.must_live()
+        await self._node.must_live()
         at = self._node.clock.now_ms()
         return await self._writer.alone(upkeep.make(session, key, policy, at, self._node.who.node))
 
@@ -181,7 +181,7 @@ class Sessions(SessionReads, Writing):
         """Promises: there is a session of this node's with copies of these turns. False if there was one with its key before."""
         from agent_core.store.sessions.copies import copy  # few ask for it
 
-        self._node.must_live()
+        await self._node.must_live()
         return await self._writer.alone(copy(wanted, self._node.clock.now_ms(), self._node.who.node))
 
     async def move_chat(self, account: str, old: str, new: str) -> None:

@@ -149,7 +149,7 @@ class Asides(AsideReads, Writing):
 
     async def set_aside(self, session: str, words: str, fresh: str) -> Fresh | None:
         """Promises: `session` has no key any more, and the new session `fresh` has it. None if it is a living node's, or not there."""
-        self._node.must_live()
+        await self._node.must_live()
         return await self._writer.alone(set_aside(session, words, fresh, self._node.clock.now_ms(), self._node.who))
 
     async def drop(self, inbox_id: int, words: str) -> None:

@@ -338,7 +338,7 @@ class Left(LeftBehind, Writing):
 
         What dead nodes held of budgets counts as used. Raises LeaseLost.
         """
-        self._node.must_live()
+        await self._node.must_live()
         return await self._writer.alone(take_up(make_row, self._node.who, sessions, charges))
 
     async def charge(self, charges: Charges) -> None:

@@ -38,7 +38,7 @@ class Slices(SliceReads, Writing):
 
         Raises LeaseLost.
         """
-        self._node.must_live()
+        await self._node.must_live()
 
         def body(conn: Connection) -> Division:
             there = {str(name) for name in conn.execute(OWNERS.with_for_update()).scalars()}
@@ -71,7 +71,7 @@ class Slices(SliceReads, Writing):
 
         Raises LeaseLost.
         """
-        self._node.must_live()
+        await self._node.must_live()
         node = self._node.who.node
         await self._writer.alone(
             lambda conn: conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(address=address))
