@@ -381,7 +381,8 @@ class PulseLock:
         sync = self._conn.sync_connection if self._conn is not None else None
         if sync is not None and not sync.invalidated:
             driver: Any = sync.connection.driver_connection
-            driver.terminate()
+            if driver is not None:
+                driver.terminate()
 
     def _gone(self, conn: AsyncConnection, _driver: object) -> None:
         """The server lets the locks go as soon as it learns of it, which may be before we do: nothing is sure any more."""

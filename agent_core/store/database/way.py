@@ -146,7 +146,8 @@ async def end_at_once(conn: AsyncConnection) -> None:
         sync = conn.sync_connection
         if sync is not None and not sync.invalidated:
             driver: Any = sync.connection.driver_connection
-            driver.terminate()
+            if driver is not None:  # it is gone while it is being given up
+                driver.terminate()
             await conn.invalidate()
     with suppress(SQLAlchemyError, OSError, TimeoutError):
         await conn.close()
