@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import structlog
@@ -36,6 +37,7 @@ from adapters.slack.inbound import (
     whence,
 )
 from adapters.slack.missed import SlackGaps, number_of
+from adapters.slack.owed import Owed
 from adapters.slack.port import SlackPort
 from adapters.slack.section import SlackSection
 from adapters.slack.sockets import InOrder, Sockets
@@ -58,6 +60,10 @@ FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
 
 class _Later(NotAccepted):
     """The past of its place comes first: Slack tells it again."""
+
+
+class _Behind(NotAccepted):
+    """What was told before it in its channel could not be stored, and comes first."""
 
     def __init__(self) -> None:
         super().__init__("what was said before it is read first", NotAcceptedCode.STORAGE_AWAY)
@@ -100,6 +106,7 @@ class SlackAdapter:
         self._zones: dict[str, str] = {}
         self._tongues: dict[str, str] = {}
         self._taking = InOrder(SETTLE_SECONDS)
+        self._owed = Owed(partial(self._take, owed=True), self._not_stored, self._aside)
         self._missed = SlackGaps(self.name, intake, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, intake, clock)
@@ -142,6 +149,7 @@ class SlackAdapter:
         try:
             await self._listen(up)
         finally:
+            self._owed.clear()
             for task in self._beside:
                 task.cancel()
             await asyncio.gather(*self._beside, return_exceptions=True)
@@ -204,17 +212,25 @@ class SlackAdapter:
         if not self._me:
             return False
         self._last_life = self._clock.monotonic()
-        self._whose(table(table(body).get("event")))
+        event = table(table(body).get("event"))
+        self._whose(event)
         try:
             await self._take(body)
         except _Later:
             return False
+        except _Behind:
+            self._owed.put(event, body)
+            return False
         except NotAccepted as refused:
-            log.warning("slack.not_stored", words=str(refused))
+            self._not_stored(refused)
             self._way.waiting(refused, [lambda: self._message_of(body)])
-            self._missed.owes(table(table(body).get("event")))  # Slack gives up telling it after some minutes
+            self._missed.owes(event)  # Slack gives up telling it after some minutes
+            self._owed.put(event, body)
             return False
         return True
+
+    def _not_stored(self, refused: NotAccepted) -> None:
+        log.warning("slack.not_stored", words=str(refused))
 
     def _whose(self, event: Table) -> None:
         """What appears by our own bot is looked at, one at a time, once the answer to the call that made it must have come."""
@@ -239,8 +255,9 @@ class SlackAdapter:
         read = read_body(body, self._me, self.account, self._settings.direct)
         return read.message if isinstance(read, PersonDid) else None
 
-    async def _take(self, body: object, late: str | None = None) -> None:
-        """Come back when it is in a table. `late` is put before the words of one that was read from the history; None: it came by itself."""
+    async def _take(self, body: object, late: str | None = None, *, owed: bool = False) -> None:
+        """Come back when it is in a table. `late` is put before the words of one that was read from the history; None: it came by itself.
+        `owed`: it is what the others of its channel wait for."""
         direct = self._settings.direct
 
         async def act(read: Read) -> bool:
@@ -250,6 +267,8 @@ class SlackAdapter:
             if not await self._missed.before(event):
                 raise _Later
             async with self._taking.turn(self._age(event)):
+                if not owed and self._owed.before(event):
+                    raise _Behind("What was said before it comes first.")
                 return await self._act(read, late=False)
 
         await self._way.take(

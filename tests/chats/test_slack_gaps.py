@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapters.slack import missed
 from adapters.slack.missed import LIVE_SECONDS, number_of, place_of, ts_of
+from agent_core.store.inbox.rows import Accepted
+from agent_core.store.store import StorageUnavailable
+from gateway.sessions.accepting import Accepting
 from tests.chats.harness import answer, quiet, running, texts
 from tests.chats.slack_harness import SlackHarness, slack_harness
 from tests.fakes.common import LoseAnswer, Pause
@@ -81,6 +85,34 @@ async def test_what_is_said_while_the_past_is_read_comes_after_it_and_before_wha
         slack.say(chat, ada, "say three")
         await answer(slack, chat, "three", 20)
         await slack.until(lambda: texts(slack, chat) == ["one", "two", "three"], 5)
+
+
+async def test_what_could_not_be_stored_is_stored_before_what_is_said_later(
+    slack: SlackHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = [slack.person(name) for name in ("Ada", "Bob")]
+    chats = [slack.private(one) for one in people]
+    away = True
+    put = Accepting.put
+
+    async def stumbles(self: Accepting, *more: Any) -> Accepted:
+        if away:
+            raise StorageUnavailable("The database is away.")
+        return await put(self, *more)
+
+    async with running(slack):
+        monkeypatch.setattr(Accepting, "put", stumbles)
+        for chat, ada in zip(chats, people, strict=True):
+            slack.say(chat, ada, "say one")
+            slack.say(chat, ada, "say two")
+        await asyncio.sleep(1)
+        away = False
+        for chat, ada in zip(chats, people, strict=True):
+            slack.say(chat, ada, "say three")
+        for chat in chats:
+            await answer(slack, chat, "three")
+            await answer(slack, chat, "two")
+            assert [one for one in texts(slack, chat) if "cannot keep" not in one] == ["one", "two", "three"]
 
 
 async def test_threads_have_gaps_of_their_own(slack: SlackHarness) -> None:

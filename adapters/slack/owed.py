@@ -1,0 +1,75 @@
+"""What Slack told and could not be stored: it is kept, and stored before what is said later in the same channel.
+
+Slack tells it again, but after a minute, or five, and what is said meanwhile would be answered before it. What is kept here is not acknowledged:
+if the process dies, Slack and the histories have it (`missed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, TypeAlias
+
+import structlog
+
+from adapters.contract.intake import in_words, until_stored
+from adapters.contract.notaccepted import NotAccepted
+from adapters.slack.missed import Table, number_of
+
+log = structlog.get_logger("slack")
+
+MOST_EVENTS = 1000
+"""So many are kept; what comes beyond is left to Slack and to the histories."""
+_Key: TypeAlias = tuple[int, str]
+
+
+class Owed:
+    """Of one workspace; `clear` it when nobody listens any more: then the histories are read."""
+
+    def __init__(
+        self,
+        take: Callable[[object], Awaitable[None]],
+        refused: Callable[[NotAccepted], None],
+        begin: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._take, self._refused, self._begin = take, refused, begin
+        self._channels: dict[str, dict[_Key, object]] = {}
+
+    def before(self, event: Table) -> bool:
+        """Whether something of its channel is to be stored first."""
+        return _said(event) is not None and str(event["channel"]) in self._channels
+
+    def put(self, event: Table, body: object) -> None:
+        """Keep it; what is told again is kept once."""
+        key = _said(event)
+        if key is None or sum(map(len, self._channels.values())) >= MOST_EVENTS:
+            return
+        channel = str(event["channel"])
+        if channel in self._channels:
+            self._channels[channel].setdefault(key, body)
+        else:
+            self._channels[channel] = {key: body}
+            self._begin(self._store(channel))
+
+    def clear(self) -> None:
+        self._channels.clear()
+
+    async def _store(self, channel: str) -> None:
+        while kept := self._channels.get(channel):
+            key = min(kept)
+            try:
+                await until_stored(partial(self._take, kept[key]), self._refused)
+            except Exception as error:  # noqa: BLE001 - whatever it is, Slack tells it again
+                log.warning("slack.not_stored", words=in_words(error))
+            kept.pop(key)
+        self._channels.pop(channel, None)
+
+
+def _said(event: Table) -> _Key | None:
+    """The place of a message among those of its channel; None if it is none."""
+    if event.get("type") not in ("message", "app_mention") or not event.get("channel"):
+        return None
+    try:
+        return number_of(str(event["ts"])), str(event["type"])
+    except (KeyError, ValueError):
+        return None
