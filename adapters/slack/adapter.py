@@ -61,12 +61,15 @@ FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
 class _Later(NotAccepted):
     """The past of its place comes first: Slack tells it again."""
 
+    def __init__(self) -> None:
+        super().__init__("what was said before it is read first", NotAcceptedCode.STORAGE_AWAY)
+
 
 class _Behind(NotAccepted):
     """What was told before it in its channel could not be stored, and comes first."""
 
     def __init__(self) -> None:
-        super().__init__("what was said before it is read first", NotAcceptedCode.STORAGE_AWAY)
+        super().__init__("what was said before it is stored first", NotAcceptedCode.STORAGE_AWAY)
 
 
 class SlackAdapter:
@@ -268,7 +271,7 @@ class SlackAdapter:
                 raise _Later
             async with self._taking.turn(self._age(event)):
                 if not owed and self._owed.before(event):
-                    raise _Behind("What was said before it comes first.")
+                    raise _Behind
                 return await self._act(read, late=False)
 
         await self._way.take(
