@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, select, text, tuple_
+from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text, tuple_
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import DAILY, PotRow, ReservationRow
 from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.ownership import LIVES
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import InboxRow
@@ -105,6 +106,12 @@ class EvidenceReads(StoreReading):
     async def nodes(self) -> list[NodeRow]:
         """The processes that have opened the store, the newest first; a hundred at most."""
         return await self._asks.made(t.NODE.query.order_by(_n.node.desc()).limit(100), t.NODE.make)
+
+    async def living(self) -> frozenset[int] | None:
+        """The processes that hold the lock on their number now; None where there are no such locks (SQLite)."""
+        if self._asks.readers.dialect != "postgresql":
+            return None
+        return frozenset(int(row[0]) for row in await self._asks.all(select(_n.node).where(LIVES)))
 
     async def closed_turns(self, after: Cursor, limit: int) -> list[TurnRow]:
         """Turns that are closed, in the order of their closing, behind `after`."""
@@ -242,9 +249,10 @@ class EvidenceReads(StoreReading):
         return await self._asks.made(query, t.POT.make)
 
     async def overdue(self, before: int) -> list[ScheduleRow]:
-        """Schedules with an occurrence that was due before a time and was not claimed."""
+        """Active schedules with an occurrence that was due before a time and was not claimed, or with none at all."""
         c = t.schedules.c
-        query = t.SCHEDULE.query.where(c.state == ScheduleState.ACTIVE.value, c.next_at < before)
+        never = and_(c.next_at.is_(None), c.at < before)
+        query = t.SCHEDULE.query.where(c.state == ScheduleState.ACTIVE.value, or_(c.next_at < before, never))
         return await self._asks.made(query.order_by(c.next_at).limit(OPEN_MOST), t.SCHEDULE.make)
 
     async def numbers_before(self, at: int) -> tuple[int, int]:

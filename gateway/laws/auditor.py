@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent_core.records import dataclass
+from agent_core.store.errors import Damaged
 from agent_core.store.evidence import Cursor, EvidenceReads, KeptPart
 from agent_core.store.inbox.rows import InboxRow
-from agent_core.store.turns.rows import TurnRow
-from gateway.laws.law import Breach, Viewpoint
+from agent_core.store.turns.rows import TurnRow, TurnState
+from gateway.laws.law import Breach, Law, Viewpoint
 from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_times
 from gateway.laws.shown import OPEN, doubled, of_part, of_shown, orphan, waits
 from gateway.laws.turns import of_turn
@@ -33,6 +34,8 @@ BEHIND = 500
 """So many parts are looked at again at most, for one among them that was under way."""
 AGAIN_SECONDS = 0.5
 """So much later a breach is looked at once more."""
+PULSE = 20
+"""So many times as much later, one of a process that seems to be gone: its database may have stumbled, and others take a moment to take over."""
 MOST = 1_000
 """Breaches that one pass remembers."""
 
@@ -87,15 +90,15 @@ class Auditor:
         found = Audited(mark=since)
         await self._confirmed(found, self._others)
         for turn in await self.reads.open_turns():
-            await self._confirmed(found, lambda turn=turn: self._turn(turn))
+            await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
             found.turns += 1
             await self.rest(1)
         for message in await self.reads.waiting():
-            await self._confirmed(found, lambda message=message: self._message(message))
+            await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
             found.messages += 1
             await self.rest(1)
         for turn in await self.reads.undelivered():
-            await self._confirmed(found, lambda turn=turn: self._turn(turn))
+            await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
             await self.rest(1)
         await self._ended_turns(found)
         await self._messages(found)
@@ -105,7 +108,7 @@ class Auditor:
     async def _ended_turns(self, found: Audited) -> None:
         async for page in _pages(lambda: self.reads.closed_turns(found.mark.turns, PAGE)):
             for turn in page:
-                await self._confirmed(found, lambda turn=turn: self._turn(turn))
+                await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
             found.turns += len(page)
             found.mark = replace(found.mark, turns=(page[-1].closed_at or 0, page[-1].turn))
             await self.rest(len(page))
@@ -115,7 +118,7 @@ class Auditor:
         async for page in _pages(lambda: self.reads.messages(found.mark.messages, PAGE)):
             for message in page:
                 if message.state.value != "new":
-                    await self._confirmed(found, lambda message=message: self._message(message))
+                    await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
             found.messages += len(page)
             found.mark = replace(found.mark, messages=page[-1].id)
             await self.rest(len(page))
@@ -131,25 +134,40 @@ class Auditor:
         if open_from is not None:  # what is under way is looked at again when it has arrived
             found.mark = replace(found.mark, parts=max(open_from - 1, found.mark.parts - BEHIND))
 
-    async def _confirmed(self, found: Audited, look: Callable[[], Awaitable[Iterable[Breach]]]) -> None:
-        """What is broken now, and a moment later still."""
-        first = list(await look())
+    async def _confirmed(
+        self, found: Audited, look: Callable[[], Awaitable[Iterable[Breach]]], where: str = ""
+    ) -> None:
+        """What is broken now, and a moment later still, at the place of this id."""
+        first = await self._seen(look, where)
         if not first or len(found.breaches) >= MOST:
             return
-        await asyncio.sleep(self.again_seconds)
-        again = {(one.law, one.where) for one in await look()}
+        gone = any(one.law in (Law.UNCLAIMED, Law.HELD) for one in first)
+        await asyncio.sleep(self.again_seconds * (PULSE if gone else 1))
+        again = {(one.law, one.where) for one in await self._seen(look, where)}
         known = {one.key for one in found.breaches}
         found.breaches += [one for one in first if (one.law, one.where) in again and one.key not in known]
+
+    async def _seen(self, look: Callable[[], Awaitable[Iterable[Breach]]], where: str) -> list[Breach]:
+        """What one look finds; that it finds rows of which nobody can make anything is a finding, and the others are looked at all the same."""
+        try:
+            return list(await look())
+        except Damaged as error:
+            return [Breach(Law.UNREADABLE, str(error), where)]
 
     # ------------------------------------------------------------------ one look each
 
     async def _turn(self, turn: TurnRow) -> list[Breach]:
         seen = await self.reads.of_turn(turn)
+        moment = await self._now() if turn.state is TurnState.OPEN else self.moment
         now = await self.reads.turn(turn.turn)
         if now is None or now.state is not turn.state:
             return []  # it has ended meanwhile, and is looked at as one that has
         files = of_files(seen.parts, _on_disk, seen.session.key if seen.session is not None else "")
-        return [*of_turn(seen, self.moment), *of_shown(seen, self.moment), *files]
+        return [*of_turn(seen, moment), *of_shown(seen, moment), *files]
+
+    async def _now(self) -> Viewpoint:
+        """The moment, with the processes that live just now."""
+        return replace(self.moment, living=await self.reads.living())
 
     async def _message(self, message: InboxRow) -> list[Breach]:
         now = await self.reads.message(message.id)
@@ -169,7 +187,7 @@ class Auditor:
         return found
 
     async def _others(self) -> list[Breach]:
-        ledger = of_ledger(await self.reads.ledger(), self.moment)
+        ledger = of_ledger(await self.reads.ledger(), await self._now())
         return [*ledger, *of_times(await self.reads.overdue(self.moment.now - self.moment.late), self.moment)]
 
 

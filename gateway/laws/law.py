@@ -72,6 +72,8 @@ class Law(StrEnum):
     """A file that is to be sent is not there."""
     NOT_FIRED = "not_fired"
     """What was to happen at a time did not."""
+    OTHER_CHAT = "other_chat"
+    """A part is recorded in another chat than the one that it was made for."""
 
     @property
     def advice(self) -> str:
@@ -108,6 +110,7 @@ _ADVICE = {
     Law.HELD: "A restart lets it go, and counts it as spent.",
     Law.NO_FILE: "The part cannot be sent any more: take it out in the console, and have the file made again.",
     Law.NOT_FIRED: _START,
+    Law.OTHER_CHAT: f"Somebody may have read what was meant for others: look into both chats. {_BUG}",
 }  # fmt: skip
 
 
@@ -144,6 +147,9 @@ class Viewpoint:
     runs: bool | None = None
     """Whether a gateway has the database open; None if that is not known."""
 
+    living: frozenset[int] | None = None
+    """Of several gateways each that lives; None where the database does not tell: then there is one at most, the newest."""
+
     @property
     def newest(self) -> NodeRow | None:
         return self.nodes[0] if self.nodes else None
@@ -161,15 +167,20 @@ class Viewpoint:
         return " No gateway runs." if self.runs is False else ""
 
     def alive(self, node: int | None) -> bool:
-        """Whether this process may still be working: only the newest can."""
+        """Whether this process may still be working."""
+        if self.living is not None:
+            return node in self.living
         newest = self.newest
         return newest is not None and node == newest.node and newest.ended_at is None and self.runs is not False
 
     def dead_since(self, node: int | None) -> int:
-        """When a process that is not the newest was followed by the newest; when the newest ended."""
+        """When it ended; or, at the latest, when the newest began."""
         newest = self.newest
         if newest is None or node is None:
             return 0
+        if self.living is not None:
+            ended = next((one.ended_at for one in self.nodes if one.node == node), None)
+            return ended or newest.started_at
         return newest.started_at if node != newest.node else (newest.ended_at or newest.started_at)
 
 

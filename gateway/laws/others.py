@@ -150,7 +150,11 @@ def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Br
     runs = newest is not None and newest.ended_at is None and moment.runs is not False
     up_since = newest.started_at if newest is not None and runs else 0
     for one in overdue:
-        due = max(one.next_at or 0, up_since)
+        if one.next_at is None:
+            words = f"Schedule {one.schedule} is active, and has no time at which it comes."
+            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.at)
+            continue
+        due = max(one.next_at, up_since)
         if moment.now - due > moment.late:
-            words = f"What was due in schedule {one.schedule} {(moment.now - (one.next_at or 0)) // 60_000} min ago has not happened.{moment.idle}"
-            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.next_at or 0)
+            words = f"What was due in schedule {one.schedule} {(moment.now - one.next_at) // 60_000} min ago has not happened.{moment.idle}"
+            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.next_at)

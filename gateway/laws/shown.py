@@ -16,7 +16,7 @@ from itertools import pairwise
 from adapters.contract.chat import Content, ContentKind, Piece, Traits
 from adapters.contract.contents import decode
 from adapters.delivery.parts import WantedPart, picture
-from adapters.delivery.reconcile import want_hash
+from adapters.delivery.reconcile import is_print_of
 from adapters.platforms import platform_of
 from adapters.text.styled import Styled
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
@@ -38,7 +38,7 @@ _COMPARED = (*TEXTS, BubbleKind.NOTICE, BubbleKind.NOTE)
 def of_part(part: KeptPart, chat: str = "") -> Iterator[Breach]:
     """The laws that one part breaks, whatever it belongs to."""
     row, where = part.row, part.row.key
-    if want_hash(row.want) != row.want_hash:
+    if not is_print_of(row.want_hash, row.want):
         yield Breach(
             Law.CHANGED,
             f"The content of part {where} is not the one that was stored with its fingerprint.",
@@ -52,6 +52,11 @@ def of_part(part: KeptPart, chat: str = "") -> Iterator[Breach]:
         yield Breach(Law.NO_RECEIPT, f"Part {where} is recorded as delivered, and {words}.", where, chat, row.at)
     if row.state is DeliveryState.SENT and row.gone:
         yield Breach(Law.TWICE, f"Part {where} should be gone, and is recorded as delivered.", where, chat, row.at)
+    # A platform may give a chat another id; what was shown there moves with its conversation.
+    moved = not row.key.startswith(f"{row.surface}/")
+    if chat and moved and not chat.startswith(row.surface.rstrip("/")):
+        words = f"Part {where} is recorded in another chat than the one that it was made for."
+        yield Breach(Law.OTHER_CHAT, words, where, chat, row.at)
     if row.state is DeliveryState.FAILED and not row.cause:
         yield Breach(Law.GIVEN_UP, f"Part {where} has failed, and nobody wrote down why.", where, chat, row.at)
     if row.state is DeliveryState.SKIPPED and not row.gone and not row.cause:

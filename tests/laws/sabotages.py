@@ -162,6 +162,10 @@ def a_file_that_is_to_be_sent_is_not_there(conn: Connection) -> None:
     conn.execute(update(t.deliveries).where(_d.id == which).values(**values))
 
 
+def a_part_stands_in_the_chat_of_others(conn: Connection) -> None:
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(surface="telegram/7000000001/4711/"))
+
+
 # ---------------------------------------------------------------------- of turns
 
 
@@ -299,11 +303,24 @@ def a_call_is_open_for_ever(conn: Connection) -> None:
 
 
 def something_due_did_not_happen(conn: Connection) -> None:
+    _schedule(conn, next_at=1_000)
+
+
+def something_active_has_no_time(conn: Connection) -> None:
+    _schedule(conn, next_at=None)
+
+
+def _schedule(conn: Connection, next_at: int | None) -> None:
     due = {
         "schedule": "x_1", "kind": "say", "session_key": "telegram/1/2//", "surface": "telegram/1/2/", "number": 1, "rule": "once",
-        "body": b"{}", "next_at": 1_000, "done_to": 0, "state": "active", "rev": 1, "at": 0,
+        "body": b"{}", "next_at": next_at, "done_to": 0, "state": "active", "rev": 1, "at": 0,
     }  # fmt: skip
     conn.execute(insert(t.schedules).values(**due))
+
+
+def what_a_call_holds_makes_no_sense(conn: Connection) -> None:
+    r = t.reservations.c
+    conn.execute(update(t.reservations).where(r.call == one(conn, select(r.call))[0]).values(state="held"))
 
 
 ALL = (
@@ -321,6 +338,7 @@ ALL = (
     Sabotage(Law.MISPLACED, two_parts_have_changed_their_places),
     Sabotage(Law.MISPLACED, two_parts_have_changed_their_texts),
     Sabotage(Law.UNDELIVERED, a_part_was_never_sent, later_ms=400_000),
+    Sabotage(Law.OTHER_CHAT, a_part_stands_in_the_chat_of_others),
     Sabotage(Law.GIVEN_UP, a_part_failed_and_nobody_says_why),
     Sabotage(Law.LOST, a_part_is_of_a_turn_that_is_not_there),
     Sabotage(Law.EPOCH, a_part_was_written_in_an_epoch_to_come),
@@ -352,5 +370,7 @@ ALL = (
     Sabotage(Law.SPENT, a_budget_forgot_what_was_spent),
     Sabotage(Law.SPENT, a_budget_holds_something_for_nobody),
     Sabotage(Law.HELD, a_call_is_open_for_ever, later_ms=400_000),
+    Sabotage(Law.NOT_FIRED, something_active_has_no_time),
+    Sabotage(Law.UNREADABLE, what_a_call_holds_makes_no_sense),
     Sabotage(Law.NOT_FIRED, something_due_did_not_happen, "middle", later_ms=400_000),
 )

@@ -8,21 +8,23 @@ import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from agent_core.ports import SystemClock
+from agent_core.store.database.ownership import PulseLock, Serves
 from agent_core.store.evidence import EvidenceReads
 from agent_core.store.reading import open_reads
+from agent_core.store.store import open_store
 from gateway.config.limits import Audit
 from gateway.laws import words
 from gateway.laws.auditor import PAGE, Auditor, Watermark
-from gateway.laws.law import MENDS, Breach, Law, Viewpoint
+from gateway.laws.law import MENDS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.observe.lawwatch import LawWatch
 from gateway.version import program_version
-from tests.store.support import FakeClock, message, opened, started
+from tests.store.support import IDS, FakeClock, message, opened, started, turn_of
 
 LATER = 1_000_000
 
@@ -34,6 +36,26 @@ async def filled(where: str, count: int) -> None:
             accepted = await store.inbox.accept(message(f"m{number}", f"chat{number}"))
             epoch = accepted.epoch or await store.sessions.claim(accepted.session)
             await started(store, accepted, epoch)
+
+
+async def test_a_turn_of_any_gateway_that_lives_is_claimed_and_one_of_a_dead_one_is_not(postgres: str) -> None:
+    first = open_store(postgres, clock=FakeClock(), ids=IDS, version="1", serves=Serves.SHARED)
+    second = open_store(postgres, clock=FakeClock(), ids=IDS, version="1", serves=Serves.SHARED)
+    async with AsyncExitStack() as stack:
+        mine = await stack.enter_async_context(first)
+        await stack.enter_async_context(second)
+        await turn_of(mine)
+
+        async def broken() -> set[Law]:
+            async with open_reads(postgres) as reads:
+                evidence = EvidenceReads(reads.asks)
+                moment = Viewpoint(10 * UNCLAIMED_MS, tuple(await evidence.nodes()), 10**12, "1", runs=True)
+                return {one.law for one in (await Auditor(evidence, moment, again_seconds=0).run(Watermark())).breaches}
+
+        assert Law.UNCLAIMED not in await broken()
+        assert isinstance(mine.ownership, PulseLock)
+        await mine.ownership.disconnect()
+        assert Law.UNCLAIMED in await broken()
 
 
 async def test_only_what_is_broken_twice_is_told(tmp_path: Path) -> None:

@@ -111,6 +111,15 @@ def test_an_open_turn_is_unclaimed_exactly_when_its_owner_is_gone_for_too_long(
     assert (Law.UNCLAIMED in laws(seen, Viewpoint(NOW, (node,), runs=runs))) == (gone and ago > UNCLAIMED_MS)
 
 
+@given(st.integers(1, 5), st.frozensets(st.integers(1, 5)), st.integers(0, 10 * UNCLAIMED_MS))
+def test_of_several_gateways_whoever_lives_may_work(owner: int, living: frozenset[int], ago: int) -> None:
+    nodes = tuple(replace(NODE, node=number, started_at=NOW - ago) for number in (3, 2, 1))
+    seen = open_turn(session=replace(SESSION, owner=owner))
+    seen = replace(seen, turn=replace(seen.turn, opened_at=NOW - 3_600_000))
+    moment = Viewpoint(NOW, nodes, runs=True, living=living)
+    assert (Law.UNCLAIMED in laws(seen, moment)) == (owner not in living and ago > UNCLAIMED_MS)
+
+
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
 def test_epochs_of_a_journal_only_rise_and_never_beyond_the_conversations(epochs: list[int]) -> None:
     rows = tuple(
