@@ -8,29 +8,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adapters.contract.base import FromApi, FromChat, SessionKey
-from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, SessionSight
+from adapters.contract.sessions import Decision, DecisionFate, OpenApproval, SessionSight, SessionState
 from adapters.delivery.parts import call_mark
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import decode
+from agent_core.machine.turn import Turn
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
 from agent_core.store.store import Store
-from agent_core.store.turns.rows import TurnState
+from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.tools.asked import question, whole
 from agent_core.turn.events import ApprovalAnswered, ApprovalAsked, Verdict
 from agent_core.turn.state import Activity, ActivityState
 from gateway.conversations.sights import SessionSights
 from gateway.limits.whose import asker_words
-from gateway.queues.queue import Running
+from gateway.queues.inbox import UnreadableMessage
+from gateway.queues.queue import Running, Waiting, waiting_of
 from gateway.sessions.consents import approvers_words
+from gateway.sessions.recents import open_turn
 from gateway.sessions.stopping import TurnStopping
 
 STORED_SECONDS = 10.0
 """So long it is waited for an answer to be in the journal."""
 LOOK_SECONDS = 0.02
 API = "api"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that waits for somebody's word, here or at another gateway."""
+
+    session: str
+    turn: str
+    activity: Activity
+    messages: tuple[Waiting, ...]
+    """What the turn answers: whoever asked it may decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +58,45 @@ class Deciding:
 
     async def open(self, realm: str) -> list[OpenApproval]:
         """See `adapters.contract.sessions.SessionAccess.approvals`."""
-        return await self._open([one for one in self.stopping.queues.running() if _is_of(one, realm)])
+        return [found for _, found in await self._open([one for one in await self._asked() if _is_of(one, realm)])]
 
-    async def everybodys(self) -> list[OpenApproval]:
-        """All that wait in this process, for whoever runs the gateway."""
-        return await self._open(self.stopping.queues.running())
+    async def everybodys(self) -> list[tuple[Asked, OpenApproval]]:
+        """All that wait, at whichever gateway, for whoever runs it."""
+        return await self._open(await self._asked())
 
-    async def _open(self, runnings: Sequence[Running]) -> list[OpenApproval]:
-        found: list[OpenApproval] = []
-        for running in runnings:
-            if (activity := _asking(running)) is None:
-                continue
-            row = await self.store.sessions.one(running.driver.identity.session)
+    async def asked(self, turn: str) -> Asked | None:
+        """What a turn waits for, wherever it runs."""
+        return next((one for one in await self._asked() if one.turn == turn), None)
+
+    async def _asked(self) -> list[Asked]:
+        """What waits here; and what waits elsewhere, as far as it is stored: that it waits is, before anybody is asked."""
+        here = self.stopping.queues.running()
+        found = [one for running in here if (one := _asked_here(running)) is not None]
+        if self.stopping.portion.whole:
+            return found
+        ours = {running.driver.identity.turn for running in here}
+        there = [await self._asked_there(row) for row in await self.store.turns.asking() if row.turn not in ours]
+        return [*found, *(one for one in there if one is not None)]
+
+    async def _asked_there(self, row: TurnRow) -> Asked | None:
+        turn = open_turn(await self.store.turns.journal(row.turn))
+        activity = _waits(turn) if turn is not None else None
+        if activity is None:
+            return None
+        try:
+            messages = tuple(waiting_of(one) for one in await self.store.inbox.inputs(row.turn))
+        except UnreadableMessage:
+            messages = ()
+        return Asked(row.session, row.turn, activity, messages)
+
+    async def _open(self, askings: Sequence[Asked]) -> list[tuple[Asked, OpenApproval]]:
+        found: list[tuple[Asked, OpenApproval]] = []
+        for one in askings:
+            row = await self.store.sessions.one(one.session)
             if row is not None:
                 sight = (await self.sights.of([row]))[0]
-                found.append(_open(sight, running, activity))
-        return sorted(found, key=lambda one: (one.asked_at, one.turn))
+                found.append((one, _open(replace(sight, state=SessionState.WAITING_FOR_APPROVAL), one)))
+        return sorted(found, key=lambda one: (one[1].asked_at, one[1].turn))
 
     async def decide(self, realm: str, turn: str, mark: str, verdict: Verdict, by: str, lasts: Lasting) -> Decision:
         """See `adapters.contract.sessions.SessionAccess.decide`."""
@@ -131,13 +169,13 @@ def _decision(decided: ApprovalAnswered, verdict: Verdict) -> Decision:
     return Decision(fate, decided.verdict, decided.by, decided.at, decided.lasts)
 
 
-def _is_of(running: Running, realm: str) -> bool:
-    first = running.messages[0].inbound if running.messages else None
+def _is_of(asked: Asked, realm: str) -> bool:
+    first = asked.messages[0].inbound if asked.messages else None
     return isinstance(first, FromApi) and first.session.platform == API and first.session.person == realm
 
 
-def _place(running: Running) -> str:
-    first = running.messages[0].inbound if running.messages else None
+def _place(asked: Asked) -> str:
+    first = asked.messages[0].inbound if asked.messages else None
     if isinstance(first, FromChat):
         return first.chat.address.text().rstrip("/")
     if first is not None and first.task is not None:
@@ -146,18 +184,24 @@ def _place(running: Running) -> str:
     return f"{first.surface}/{first.session.chat}" if first is not None else ""
 
 
-def _asking(running: Running) -> Activity | None:
+def _asked_here(running: Running) -> Asked | None:
     """The call that waits for somebody, if it is stored that it does."""
-    if running.driver.over or running.driver.seen.committing:
+    driver = running.driver
+    if driver.over or driver.seen.committing or (activity := _waits(driver.turn)) is None:
         return None
-    calls = [one for one in running.driver.turn.timeline if isinstance(one, Activity)]
+    return Asked(driver.identity.session, driver.identity.turn, activity, tuple(running.messages))
+
+
+def _waits(turn: Turn) -> Activity | None:
+    calls = [one for one in turn.timeline if isinstance(one, Activity)]
     return next((one for one in calls if one.state is ActivityState.APPROVAL), None)
 
 
-def _open(sight: SessionSight, running: Running, activity: Activity) -> OpenApproval:
+def _open(sight: SessionSight, asked: Asked) -> OpenApproval:
+    activity = asked.activity
     return OpenApproval(
         session=sight,
-        turn=running.driver.identity.turn,
+        turn=asked.turn,
         call=activity.call,
         tool=activity.name,
         question=whole(activity.name, activity.arguments) or question(activity.name, activity.arguments),
@@ -166,6 +210,6 @@ def _open(sight: SessionSight, running: Running, activity: Activity) -> OpenAppr
         until=activity.approval_deadline,
         offers=activity.offers,
         diff=activity.change.diff if activity.change is not None else "",
-        place=_place(running),
-        asker=" and ".join(dict.fromkeys(asker_words(one.inbound) for one in running.messages)),
+        place=_place(asked),
+        asker=" and ".join(dict.fromkeys(asker_words(one.inbound) for one in asked.messages)),
     )

@@ -24,7 +24,7 @@ from gateway.http.admin import BY, json_response
 
 if TYPE_CHECKING:
     from adapters.contract.sessions import OpenApproval
-    from gateway.conversations.deciding import Deciding
+    from gateway.conversations.deciding import Asked, Deciding
 
 log = structlog.get_logger("gateway")
 
@@ -46,9 +46,9 @@ class ApprovalAdmin:
 
     async def _list(self, _: web.Request) -> web.Response:
         found = await self._deciding().everybodys()
-        return json_response({"approvals": [self._table(one) for one in found]})
+        return json_response({"approvals": [self._table(asked, one) for asked, one in found]})
 
-    def _table(self, one: OpenApproval) -> dict[str, Json]:
+    def _table(self, asked: Asked, one: OpenApproval) -> dict[str, Json]:
         from adapters.http.sessions.managed import approval_id
 
         return {
@@ -65,14 +65,12 @@ class ApprovalAdmin:
             "offers": [lasts.value or "once" for lasts in one.offers],
             "session": one.session.session,
             "turn": one.turn,
-            "only": self._refused(one.turn),
+            "only": self._refused(asked),
         }
 
-    def _refused(self, turn: str) -> str:
+    def _refused(self, asked: Asked) -> str:
         """Who may decide, if whoever runs the gateway may not."""
-        stopping = self._deciding().stopping
-        running = next((one for one in stopping.queues.running() if one.driver.identity.turn == turn), None)
-        return operator_refused(running, stopping.approvers) if running is not None else ""
+        return operator_refused(asked.messages, self._deciding().stopping.approvers)
 
     async def _decide(self, request: web.Request) -> web.Response:
         from adapters.http.sessions.managed import named_approval, refusal_of
@@ -89,7 +87,8 @@ class ApprovalAdmin:
         if (found := named_approval(name)) is None:
             return problem_response(Problem(404, "There is no such approval.", param="id"))
         deciding, (turn, mark) = self._deciding(), found
-        verdict, refused = Verdict.GIVEN if approve else Verdict.DENIED, self._refused(turn)
+        asked = await deciding.asked(turn)
+        verdict, refused = Verdict.GIVEN if approve else Verdict.DENIED, self._refused(asked) if asked else ""
         before = self._clock.now_ms()
         decision = await deciding.decide_as_operator(turn, mark, verdict, BY, lasts, refused)
         if (problem := refusal_of(decision)) is not None:

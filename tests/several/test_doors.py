@@ -15,6 +15,7 @@ import pytest
 
 from adapters.terminal.operator import status_lines
 from agent_core.store.slices.rows import slice_of
+from tests.chats.harness import answer
 from tests.databases import new_database
 from tests.several.support import OPERATOR, Cluster, Node, cluster
 
@@ -168,6 +169,45 @@ async def test_a_page_is_served_where_its_conversation_is_not_run_and_follows_it
         assert there.first == "snapshot"
         for task in watching:
             task.cancel()
+    all_.sound()
+
+
+async def operated(node: Node, body: dict[str, Any] | None = None) -> tuple[int, Any]:
+    """What whoever runs the gateway is told of what waits for a word; or of what they decide."""
+    headers = {"Authorization": f"Bearer {OPERATOR}"}
+    async with aiohttp.ClientSession(headers=headers) as http:
+        call = (
+            http.get(f"{node.url}/api/approvals") if body is None else http.post(f"{node.url}/api/approvals", json=body)
+        )
+        async with call as response:
+            return response.status, await response.json()
+
+
+async def test_what_waits_for_a_word_is_listed_and_decided_at_any_of_them(two: tuple[Cluster, Node, Node]) -> None:
+    all_, first, second = two
+    harness = all_.harness
+    for node in (first, second):
+        node.signal(signal.SIGTERM)
+    for node in (first, second):
+        await node.ended()
+    asks = {"OUTSPOKEN_TOOLS__APPROVAL": "write_file", "OUTSPOKEN_TOOLS__APPROVERS": "asker"}
+    nodes = [await all_.begin("third", **asks), await all_.begin("fourth", **asks)]
+    await all_.even(2)
+    await harness.ready()
+    ada = harness.person("Ada")
+    chat = harness.private(ada)
+    harness.say(chat, ada, "write a.txt: x")
+    asked = await answer(harness, chat, "May I write")
+    for node in nodes:
+        status, told = await operated(node)
+        assert status == 200
+        (one,) = told["approvals"]
+        assert (one["tool"], one["asker"][:3], bool(one["only"])) == ("write_file", "Ada", True), node.name
+        status, told = await operated(node, {"id": one["id"], "approve": True})
+        assert status == 403, (node.name, told)
+    harness.press(chat, ada, asked.id, "✅ Approve")
+    await answer(harness, chat, "Done: Wrote a.txt")
+    assert [(await operated(node))[1]["approvals"] for node in nodes] == [[], []]
     all_.sound()
 
 

@@ -32,7 +32,9 @@ from agent_core.store.turns.rows import (
 from agent_core.store.webhooks.rows import HookRow
 
 TURNS_A_QUERY = 100
-
+ASKING_MOST = 500
+ASKED = "ApprovalAsked"
+"""The kind of the row that says that somebody is asked."""
 
 _OPEN = TurnState.OPEN.value
 
@@ -92,6 +94,13 @@ class TurnReads(StoreReading):
     async def calls(self, turn: str) -> list[ToolCallRow]:
         query = t.CALL.query.where(t.tool_calls.c.turn == turn).order_by(t.tool_calls.c.call)
         return await self._asks.made(query, t.CALL.make)
+
+    async def asking(self) -> list[TurnRow]:
+        """Open turns that have asked somebody for an approval, whatever came of it; some hundreds at most."""
+        rows = t.journal.join(t.turns, t.rows_of_turn())
+        asked = select(t.turns.c.turn).select_from(rows).where(text("turns.state = 'open'"), t.journal.c.kind == ASKED)
+        query = t.TURN.query.where(t.turns.c.turn.in_(asked)).order_by(t.turns.c.opened_at).limit(ASKING_MOST)
+        return await self._asks.made(query, t.TURN.make)
 
     async def count_open(self) -> int:
         """How many turns are open, over all sessions."""
