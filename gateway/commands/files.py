@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import structlog
 from agent_core.failures.notices import say
 from agent_core.limits.quotas import QuotaKind, size_words
 from agent_core.text.tongue import sentence, speak
+from agent_core.tools.files.trees import below, empty_tree
 from agent_core.tools.files.workspace import PathRefused, folder, remove, remove_empty, split_file
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.limits.diskuse import count_folder
@@ -55,17 +54,17 @@ async def _room(quotas: Quotas, request: Request) -> tuple[str, ...]:
 
 def _listed(workspace: Path) -> str:
     found: list[tuple[int, str]] = []
-    for here, folders, names in os.walk(workspace):
-        empty = not folders and not names and Path(here) != workspace
-        links = [name for name in folders if Path(here, name).is_symlink()]
-        for path in [Path(here, name) for name in (*names, *links)] + ([Path(here)] if empty else []):
-            try:
-                size = 0 if empty else path.lstat().st_size
-                found.append((size, f"{path.relative_to(workspace)}{'/' if empty else ''}"))
-            except OSError:
-                continue  # it is gone meanwhile
-        if len(found) > MOST_LOOKED_AT:
+    empty: dict[str, None] = {}
+    """Folders in which nothing was seen: each comes before what is in it."""
+    for one in below(workspace):
+        empty.pop(one.above, None)
+        if one.is_folder:
+            empty[f"{one.path}/"] = None
+        else:
+            found.append((one.about.st_size, one.path))
+        if len(found) + len(empty) > MOST_LOOKED_AT:
             break
+    found += [(0, name) for name in empty]
     if not found:
         return speak(NOTHING)
     found.sort(key=lambda one: (-one[0], one[1]))
@@ -86,12 +85,7 @@ def _removed(workspace: Path, name: str) -> str:
         if not workspace.is_dir():
             return speak(NOTHING)
         with suppress(OSError):
-            for entry in list(workspace.iterdir()):
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry, ignore_errors=True)
-                else:
-                    with suppress(OSError):
-                        entry.unlink()
+            empty_tree(workspace)
         left = count_folder(workspace).files
         return (
             speak("All files here are deleted.")

@@ -6,10 +6,10 @@ Beginning anew is what ``/new`` does; deleting is forgetting, of one conversatio
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from adapters.contract.base import Ended, SessionKey, Showing
@@ -34,6 +34,7 @@ from agent_core.rules.consents import Lasting
 from agent_core.store.sessions.copies import SessionCopy
 from agent_core.store.sessions.rows import SessionChange, SessionRow
 from agent_core.store.store import Fenced, LeaseLost, OwnedElsewhere, Store
+from agent_core.tools.files.trees import below
 from agent_core.turn.events import Verdict
 from agent_core.turn.view import BubbleKind
 from gateway.conversations.deciding import Deciding
@@ -248,15 +249,5 @@ def access_of(
 
 
 def _files_in(root: Path) -> list[SessionFile]:
-    found: list[SessionFile] = []
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            if len(found) >= MOST_FILES:
-                return found
-            try:
-                found.append(SessionFile(path.relative_to(root).as_posix(), path.lstat().st_size))
-            except OSError:
-                continue  # it has just gone
-    return found
+    found = (SessionFile(one.path, one.about.st_size) for one in below(root) if not one.is_folder)
+    return sorted(islice(found, MOST_FILES), key=lambda one: one.path)

@@ -23,6 +23,7 @@ import orjson
 
 from agent_core.limits.quotas import blocks
 from agent_core.records import dataclass
+from agent_core.tools.files.trees import below
 
 OWNERS_FILE = "holders.jsonl"
 
@@ -80,27 +81,18 @@ def _count(folder: Path, stop: Stop, seen: set[tuple[int, int]]) -> DiskUse:
 
 def _walk(folder: Path, stop: Stop, seen: set[tuple[int, int]]) -> Iterator[int]:
     """The sizes of all that lies below."""
-    waiting = [str(folder)]
-    while waiting:
-        stop.look()
-        try:
-            entries = os.scandir(waiting.pop())
-        except OSError:
-            continue  # it is gone, or not ours to see
-        with entries:
-            for entry in entries:
-                with suppress(OSError):
-                    about = entry.stat(follow_symlinks=False)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                        yield blocks(max(about.st_size, 1))
-                        continue
-                    if about.st_nlink > 1:
-                        name = (about.st_dev, about.st_ino)
-                        if name in seen:
-                            continue
-                        seen.add(name)
-                    yield blocks(max(about.st_size, getattr(about, "st_blocks", 0) * 512))
+    stop.look()
+    for one in below(folder):
+        if one.is_folder:
+            stop.look()
+            yield blocks(max(one.about.st_size, 1))
+            continue
+        if one.about.st_nlink > 1:
+            name = (one.about.st_dev, one.about.st_ino)
+            if name in seen:
+                continue
+            seen.add(name)
+        yield blocks(max(one.about.st_size, getattr(one.about, "st_blocks", 0) * 512))
 
 
 def count_all(state: Path, roots: tuple[Path, ...], stop: Stop) -> Counted:

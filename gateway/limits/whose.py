@@ -13,7 +13,6 @@ import asyncio
 import hashlib
 import os
 import re
-import shutil
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +27,7 @@ from agent_core.remembered import EVERYBODY, MemoryScopes
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.builtin.notes import FOR_EVERYBODY, OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
+from agent_core.tools.files.trees import remove_tree
 from agent_core.tools.offer import ToolsFrom
 from agent_core.tools.registry import ToolRegistry
 from gateway.limits.standing import AS_CONFIGURED, TurnStanding
@@ -265,7 +265,7 @@ class Rooms:
             return  # the next upkeep looks again
         for name in over:
             try:
-                await asyncio.to_thread(shutil.rmtree, self._root / name)
+                await asyncio.to_thread(remove_tree, self._root / name)
             except FileNotFoundError:
                 pass
             except OSError as error:

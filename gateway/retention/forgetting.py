@@ -43,6 +43,7 @@ from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
 from agent_core.store.sessions.rows import ONCE
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.tools.files.trees import remove_tree
 from agent_core.turn.events import ReplyFinished, TurnOpened
 from gateway.config.tools.shell import COMMANDS
 from gateway.limits.whose import author_of, folder_name
@@ -309,8 +310,10 @@ class Forgetting:
             await asyncio.to_thread(shutil.rmtree, self.spool.parent / COMMANDS / name, True)
         if not path.is_dir():
             return 0
-        await asyncio.to_thread(shutil.rmtree, path, True)
-        return 1
+        with suppress(OSError):
+            await asyncio.to_thread(remove_tree, path)
+            return 1
+        return 0
 
     async def _blank(self, which: ColumnElement[bool]) -> int:
         messages = await self.store.forgotten.messages(which)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
+import stat
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
@@ -26,6 +26,7 @@ from agent_core.records import dataclass
 from agent_core.store.keeping import retaining
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.tools.files.trees import below, remove_tree
 from agent_core.tools.files.writing import LEFT_OVER
 
 log = structlog.get_logger("gateway")
@@ -322,7 +323,8 @@ def _sweep(root: Path, before: int | None, busy: Collection[str], kept: Collecti
         return 0, 0
     for one in found:
         if one.name.startswith(GOING):
-            shutil.rmtree(one, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(one)
             continue
         used, size = _looked_at(one)
         total += size
@@ -334,7 +336,7 @@ def _sweep(root: Path, before: int | None, busy: Collection[str], kept: Collecti
             else:  # under another name first: whoever looks for it finds all of it or nothing
                 going = one.with_name(f"{GOING}{one.name}")
                 one.rename(going)
-                shutil.rmtree(going)
+                remove_tree(going)
         except OSError as error:
             log.warning("workspace.not_removed", folder=one.name, error=str(error))
             continue
@@ -344,21 +346,19 @@ def _sweep(root: Path, before: int | None, busy: Collection[str], kept: Collecti
 
 def _looked_at(path: Path) -> tuple[int, int]:
     """When anything in a folder was changed last, ms, and how many bytes are in it. What killed processes left of files is removed."""
-    latest = size = 0.0
-    pending, stale = [path], time.time() - STALE_SECONDS
-    while pending:
-        one = pending.pop()
-        with suppress(OSError):
-            stat = one.lstat()
-            if stat.st_mtime < stale and LEFT_OVER.fullmatch(one.name):
-                folder = one.parent.stat()
-                one.unlink()
-                os.utime(one.parent, ns=(folder.st_atime_ns, folder.st_mtime_ns))  # nobody has used it
+    latest, size, stale = 0.0, 0, time.time() - STALE_SECONDS
+    with suppress(OSError):
+        about = path.lstat()
+        latest, size = about.st_mtime, 0 if stat.S_ISDIR(about.st_mode) else about.st_size
+    for one in below(path):
+        if one.about.st_mtime < stale and LEFT_OVER.fullmatch(one.name):
+            with suppress(OSError):
+                folder = os.fstat(one.folder)
+                os.unlink(one.name, dir_fd=one.folder)
+                os.utime(one.folder, ns=(folder.st_atime_ns, folder.st_mtime_ns))  # nobody has used it
                 continue
-            latest, size = max(latest, stat.st_mtime), size + (stat.st_size if one.is_file() else 0)
-            if one.is_dir() and not one.is_symlink():
-                pending += one.iterdir()
-    return round(latest * 1000), round(size)
+        latest, size = max(latest, one.about.st_mtime), size + (0 if one.is_folder else one.about.st_size)
+    return round(latest * 1000), size
 
 
 def used(workspace: Path) -> None:

@@ -13,6 +13,7 @@ from adapters.terminal.ask import GatewayRefused
 from adapters.terminal.operator import Remote, status_lines
 from tests.chats.harness import Harness, answer, process, quiet, running, status, texts
 from tests.chats.telegram_harness import telegram_harness
+from tests.deepfolders import dig
 from tests.fakes.telegram.objects import Media, MediaKind
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body")  # of aiohttp: what the model wrote is long here
@@ -115,6 +116,26 @@ async def test_folders_count_and_so_they_can_be_seen_and_deleted(platform: Harne
         await answer(platform, chat, "elsewhere is deleted.")
         assert platform.folder.is_dir()
         assert sorted(path.name for path in workspace.rglob("*")) == ["a.txt", "d2", "x"]
+
+
+async def test_folders_that_no_path_reaches_count_and_can_be_seen_and_deleted(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform) as up:
+        platform.say(chat, ada, "write a.txt: here")
+        await answer(platform, chat, "Done: Wrote a.txt")
+        workspace = next((platform.folder / "workspaces").rglob("a.txt")).parent
+        (workspace / "long").mkdir()
+        dig(workspace)
+        dig(workspace / "long", 40, "n" * 250)
+        await counted(up.url)
+        platform.command(chat, ada, "files")
+        listed = await answer(platform, chat, "a.txt – ")
+        assert listed.text.count(" – 3 bytes") == 2
+        platform.command(chat, ada, "files", "delete all")
+        gone = await answer(platform, chat, "All files here are deleted.")
+        assert "0 files of" in gone.text
+        assert list(workspace.iterdir()) == []
 
 
 async def test_a_full_memory_is_told(platform: Harness) -> None:

@@ -26,6 +26,7 @@ from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.tools.base import NoRoom, ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.builtin.writers import FILE_TOOLS
+from agent_core.tools.files.trees import remove_tree
 from agent_core.tools.registry import Runnable, ToolRegistry
 from gateway.limits.alerts import AlertLimits as AlertLimits
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
@@ -34,6 +35,7 @@ from gateway.limits.quotas import Quotas, ScopedSpace, scopes_of
 from gateway.limits.whose import ROOMS
 from gateway.observe.alerting import Sights, conditions
 from tests.chats.model import scripted_model
+from tests.deepfolders import DEEP, dig
 from tests.serving import served
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body")
@@ -255,6 +257,13 @@ def test_neither_holes_nor_links_nor_empty_files_are_for_nothing(tmp_path: Path)
     assert use.files == 13
     assert 1024 * KIB <= use.size <= 1024 * KIB + 2 * BLOCK
     assert count_folder(tmp_path / "nowhere").files == 0
+
+
+@pytest.mark.parametrize(("depth", "name"), [(DEEP, "d"), (40, "n" * 250)])
+def test_what_lies_where_no_path_reaches_counts(tmp_path: Path, depth: int, name: str) -> None:
+    dig(tmp_path, depth, name)
+    assert count_folder(tmp_path).files == depth + 1
+    remove_tree(tmp_path / name)
 
 
 def test_a_count_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:

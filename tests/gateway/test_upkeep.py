@@ -21,8 +21,10 @@ from agent_core.store import tables as t
 from agent_core.store.keeping import retaining
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
+from agent_core.tools.files.trees import below
 from gateway.explain.story import why
 from gateway.retention.upkeep import FilePlaces, Upkeep
+from tests.deepfolders import dig
 from tests.gateway.rig import Rig, chunk, gateway
 
 CANARY = "tangerine-lighthouse"
@@ -200,6 +202,19 @@ async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path)
         assert tally.workspaces == 1
         assert sorted(path.name for path in root.iterdir()) == [".nameless", "deep", "touched"]
         assert tally.workspaces_bytes == 2 * len(CANARY) + 3
+
+
+async def test_a_folder_that_nobody_uses_goes_however_deep_it_is(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        root = tmp_path / "workspaces"
+        (root / "old").mkdir(parents=True)
+        dig(root / "old")
+        past = SystemClock().now_ms() / 1000 - 200 * DAY
+        for one in below(root):
+            os.utime(one.name, (past, past), dir_fd=one.folder)
+        tally = await ended(rig, tmp_path, 0)
+        assert tally.workspaces == 1
+        assert list(root.iterdir()) == []
 
 
 async def test_what_a_killed_process_left_of_a_file_goes_and_the_folder_is_used_no_later(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from agent_core.tools.shell import commands as commands_module
 from agent_core.tools.shell.commands import ShellCommands, command_id
 from agent_core.tools.shell.record import BEGAN, OUTPUT, end_of
 from agent_core.tools.shell.tools import shell_tools
+from tests.deepfolders import dig
 from tests.shell.sandboxes import SMALL, needs_sandbox, put_down, watcher
 
 
@@ -246,3 +247,12 @@ def test_a_command_is_begun_at_most_once_by_however_many_watchers(tmp_path: Path
     with watcher(folder) as late:
         late.wait(20)
     assert (tmp_path / "workspace" / "ran").read_text() == "x\n"
+
+
+async def test_a_command_runs_though_one_before_it_left_folders_that_no_path_reaches(tmp_path: Path) -> None:
+    async with shell(tmp_path) as agent:
+        (tmp_path / "ws").mkdir()
+        dig(tmp_path / "ws")
+        outcome = await agent.call("run_command", script="rm -rf d && echo gone", wait_seconds=9)
+        assert "gone" in outcome.text
+        assert list((tmp_path / "ws").iterdir()) == []

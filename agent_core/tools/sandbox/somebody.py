@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from agent_core.tools.files.trees import below
+
 _NEW_MOUNTS = 0x00020000
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
 _FIRST, _MANY = 1_000_000_000, 1_000_000_000
@@ -71,10 +73,13 @@ def done_as(user: int, work: Callable[[], None]) -> None:
 
 def given_to(workspace: str, user: int) -> None:
     """Everything in the folder is the user's. Links are not followed, and nothing outside is touched, whatever is moved meanwhile."""
-    for _, folders, files, here in os.fwalk(workspace, follow_symlinks=False):
+    here = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
         if os.fstat(here).st_uid != user:
             os.fchown(here, user, user)
-        for name in (*folders, *files):
-            with suppress(FileNotFoundError):
-                if os.stat(name, dir_fd=here, follow_symlinks=False).st_uid != user:
-                    os.chown(name, user, user, dir_fd=here, follow_symlinks=False)
+    finally:
+        os.close(here)
+    for one in below(Path(workspace)):
+        with suppress(FileNotFoundError):
+            if one.about.st_uid != user:
+                os.chown(one.name, user, user, dir_fd=one.folder, follow_symlinks=False)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent_core.records import dataclass
+from agent_core.tools.files.trees import opened
 
 SCARCE_SHARE = 0.04
 """Of the machine's memory: with less than this free, what a command takes is taken back, even what counts for no process (pipes, sockets)."""
@@ -106,23 +107,9 @@ def _count(here: int, depth: int, most_files: int, use: FolderUse) -> None:
                     if depth >= DEEPEST:
                         use.size += HIDDEN
                         continue
-                    _count(_opened(entry.name, here), depth + 1, most_files, use)
+                    _count(opened(entry.name, here), depth + 1, most_files, use)
     finally:
         os.close(here)
-
-
-def _opened(name: str, here: int) -> int:
-    """A descriptor of a folder in a folder. Raises `OSError` if it is none any more."""
-    look = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(name, look, dir_fd=here)
-    except PermissionError:
-        closed = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-        try:
-            os.chmod(f"/proc/self/fd/{closed}", 0o700)  # noqa: PTH101 - of that very folder
-        finally:
-            os.close(closed)
-        return os.open(name, look, dir_fd=here)
 
 
 def open_again(folder: Path) -> None:
