@@ -44,6 +44,8 @@ class InputMessage:
     name: str = ""
     foreign: str = ""
     """Whose words stand in it that are not the person's: a forwarded message, a quotation; empty: none."""
+    told: tuple[str, ...] = ()
+    """What its person reads of what came with it, in the gateway's words, where they are shown the turn alone: on the page."""
 
     def to_message(self) -> Message:
         message: Message = {"role": self.role, "content": self.content}

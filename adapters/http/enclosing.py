@@ -44,10 +44,11 @@ def _part(one: Json) -> tuple[str, Json] | None:
     name, data = (one.get("name"), one.get("data")) if isinstance(one, dict) else (None, None)
     if not isinstance(name, str) or not isinstance(data, str) or not data.startswith("data:"):
         return None
-    encoded = data.partition(";base64,")[2]
+    _, marked, encoded = data.partition(";base64,")
+    if not marked:
+        return None
     try:
-        if not base64.b64decode(encoded, validate=True):
-            return None
+        base64.b64decode(encoded, validate=True)  # of a file that is empty, nothing: that is told with its turn
     except (binascii.Error, ValueError):
         return None
     called = "".join(c if c.isprintable() else " " for c in name).strip()[:NAME_CHARS] or "file"

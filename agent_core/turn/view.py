@@ -151,7 +151,7 @@ def view(turn: Standing, now: int) -> View:
 
 
 def _view(turn: Standing, now: int, language: str) -> View:
-    bubbles: list[Bubble] = []
+    bubbles = _came(turn)
     told: set[QuotaKind] = set()
     for entry in turn.timeline:
         match entry:
@@ -197,6 +197,14 @@ def _view(turn: Standing, now: int, language: str) -> View:
         return View(tuple(bubbles), open=turn.opened is not None, language=language)
     ending = exit_view(turn.exit)
     return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code, language=language)
+
+
+def _came(turn: Standing) -> list[Bubble]:
+    """What could not be taken of what the person sent."""
+    said = [words for one in turn.opened.input for words in one.told] if turn.opened is not None else []
+    return [
+        Bubble(f"came{number}", BubbleKind.NOTE, words, final=True) for number, words in enumerate(dict.fromkeys(said))
+    ]
 
 
 def _made(made: MadeFile) -> Bubble:

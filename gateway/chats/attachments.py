@@ -141,10 +141,7 @@ def _taken(one: Attachment, found: Readout, data: bytes, path: str, beside: str)
     about = ", ".join(filter(None, (f"{len(data)} bytes", found.about)))
     note = f"[The person attached {one.name} ({about}); it is in your workspace as {path}"
     if found.why:
-        words = speak(
-            "I have put {file} into the workspace, but I cannot tell what is in it: {why}.",
-            file=one.name, why=known_sentence(found.why),
-        )  # fmt: skip
+        words = unread_words(one.name, found)
         note = f"{note}. You cannot tell what is in it: {found.why}. They are told so.]"
         return TakenAttachment(note, complaint=words, deaf=found.deaf)
     if found.native:
@@ -154,6 +151,12 @@ def _taken(one: Attachment, found: Readout, data: bytes, path: str, beside: str)
         return TakenAttachment(f"{note}. {whose}.]", said=_said(found))
     where = "" if beside == path else f", its text as {beside}"
     return TakenAttachment(f"{note}{where}.]", name=one.name, text=found.text, beside=beside)
+
+
+def unread_words(name: str, found: Readout) -> str:
+    """What a person reads of a file that nobody here can read. Pure."""
+    why = known_sentence(found.why)
+    return speak("I have put {file} into the workspace, but I cannot tell what is in it: {why}.", file=name, why=why)
 
 
 def _said(found: Readout) -> str:

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from adapters.contract.base import FromApi
 from agent_core.jsonvalue import Json
-from agent_core.limits.quotas import QuotaKind, blocks
+from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, Message, text_of
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
 from agent_core.tools.base import UNLIMITED, NoRoom, Space
-from gateway.chats.attachments import NAME_CHARS, NO_WORDS, TakenAttachment, notes_of, save
+from gateway.chats.attachments import NAME_CHARS, NO_WORDS, TakenAttachment, notes_of, save, unread_words
 from gateway.chats.readout import FileReaders, Readout, part_of
 from gateway.limits.quotas import Quotas
 
@@ -47,24 +47,24 @@ def enclosed_in(part: Json) -> Enclosed | None:
             name = more.get("filename")
             mime, data = _decoded(text)
             called = plain(name)[:NAME_CHARS] if isinstance(name, str) and name else "file"
-            return Enclosed(called, mime, data) if data else None
+            return Enclosed(called, mime, data) if data is not None else None
         case {"type": "input_audio", "input_audio": {"data": str(text), **more}}:
             form = more.get("format")
             ending = form if isinstance(form, str) and form.isalnum() else "wav"
             _, data = _decoded(text)
-            return Enclosed(f"sound.{ending}", f"audio/{ending}", data) if data else None
+            return Enclosed(f"sound.{ending}", f"audio/{ending}", data) if data is not None else None
         case _:
             return None
 
 
-def _decoded(text: str) -> tuple[str, bytes]:
-    """A data URL, or bare base64: its type and bytes; nothing if it is neither."""
+def _decoded(text: str) -> tuple[str, bytes | None]:
+    """A data URL, or bare base64: its type and bytes, of which there may be none; None if it is neither."""
     head, comma, data = text.partition(",")
     mime = head.removeprefix("data:").partition(";")[0] if comma and head.startswith("data:") else ""
     try:
         return mime, base64.b64decode(data if comma else text, validate=True)
     except (binascii.Error, ValueError):
-        return mime, b""
+        return mime, None
 
 
 class EnclosedFiles:
@@ -99,7 +99,8 @@ class EnclosedFiles:
             rest += [kept.part] if kept.part is not None else []
         if not taken:
             return message
-        return replace(message, content=with_notes(rest, taken), foreign=message.foreign or ATTACHED)
+        told = tuple(dict.fromkeys(one.complaint for one in taken if one.complaint)) if page else ()
+        return replace(message, content=with_notes(rest, taken), foreign=message.foreign or ATTACHED, told=told)
 
     async def _remembered(self, message: Message) -> Message:
         content = message.get("content")
@@ -144,14 +145,18 @@ async def _kept(one: Enclosed, found: Readout, workspace: Path, space: Space) ->
         async with space.hold(adding):
             path = await asyncio.to_thread(save, workspace, one.name, one.data)
             beside = await asyncio.to_thread(save, workspace, f"{path}.txt", text) if text else path
-    except NoRoom:
-        note = f"[The person attached {one.name} ({about}); there was no room for it in your workspace."
-        path = beside = ""
+    except NoRoom as error:
+        note = (
+            f"[The person attached {one.name} ({about}); there was no room for it in your workspace. They are told why"
+        )
+        path, beside, complaint = "", "", for_person(error.full)
     else:
+        complaint = ""
         note = f"[The person attached {one.name} ({about}); it is in your workspace as {path}"
     if found.native:
-        return TakenAttachment(f"{note}.]", part=part_of(found, path or one.name, one.data))
+        return TakenAttachment(f"{note}.]", part=part_of(found, path or one.name, one.data), complaint=complaint)
     if found.why:
-        return TakenAttachment(f"{note}. You cannot tell what is in it: {found.why}. Tell them so.]")
+        note = f"{note}. You cannot tell what is in it: {found.why}. They are told so.]"
+        return TakenAttachment(note, complaint=complaint or unread_words(one.name, found))
     where = "" if beside == path else f", its text as {beside}"
-    return TakenAttachment(f"{note}{where}.]", name=one.name, text=found.text, beside=beside)
+    return TakenAttachment(f"{note}{where}.]", name=one.name, text=found.text, beside=beside, complaint=complaint)

@@ -69,7 +69,8 @@ class ChatVoice:
     async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
         if isinstance(inbound, FromApi):
             if has_parts(inbound):
-                return await self._files()[1].told(inbound, workspace)
+                with speaking(self._languages.at_once(inbound)):
+                    return await self._files()[1].told(inbound, workspace)
             return inbound
         if not inbound.chat.attachments:
             return inbound

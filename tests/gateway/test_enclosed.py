@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,39 @@ async def test_files_of_responses_are_read_likewise(tmp_path: Path) -> None:
         reply = await sdk.responses.create(model="m1", input=[{"role": "user", "content": content}])
         assert reply.output_text == "I have read it"
         assert WORDS in said_by_the_gateway(text_of(model.requests[0][-1]["content"]))
+
+
+async def test_who_sends_a_file_from_the_page_that_nobody_can_read_is_told_so_beside_the_answer(tmp_path: Path) -> None:
+    files: Parts = [
+        {"name": "locked.pdf", "data": encoded(encrypted_pdf("secret"))},
+        {"name": "nothing.csv", "data": "data:text/csv;base64,"},
+        {"name": "plan.pdf", "data": encoded(pdf([WORDS]))},
+    ]
+    async with scripted_model() as model, served(tmp_path, env(model)) as up, aiohttp.ClientSession() as http:
+        place = f"{up.url}/api/sessions/{'s' * 16}"
+        message = {"id": "m" * 16, "text": "say Nice.", "files": files}
+        headers = {"Accept-Language": "de"}
+        async with http.post(f"{place}/messages", json=message, headers=headers) as response:
+            assert response.status == 202, await response.text()
+        async with asyncio.timeout(20):
+            while (shown := await seen(http, place))["state"] != "closed":
+                await asyncio.sleep(0.05)
+        notes = [one["text"] for one in shown["bubbles"] if one["kind"] == "note"]
+        begins = "Ich habe {} in den Arbeitsordner gelegt, kann aber nicht sagen, was darin steht: "
+        assert len(notes) == 2
+        assert notes[0].startswith(begins.format("locked.pdf"))
+        assert notes[1].startswith(begins.format("nothing.csv"))
+        assert shown["bubbles"][-1]["kind"] == "answer"
+        assert "They are told so.]" in text_of(model.requests[0][-1]["content"])
+
+
+async def seen(http: aiohttp.ClientSession, place: str) -> dict[str, Any]:
+    """The page's one message, as it is now."""
+    async with http.get(f"{place}/events") as events:
+        async for line in events.content:
+            if line.startswith(b"data: "):
+                return json.loads(line[6:])[-1]
+    raise AssertionError
 
 
 async def test_the_page_sends_files_and_pictures(tmp_path: Path) -> None:
