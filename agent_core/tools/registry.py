@@ -99,7 +99,7 @@ class ToolRegistry:
         self._own = {tool.spec.name: tool for tool in tools}
         self._tools = self._own
         self._result_chars = result_chars
-        self._hide = hide
+        self.hide = hide
         self.missing: Callable[[str], str] = _unsaid
         """Why there is no tool of a name, as far as whoever brings tools knows."""
         self._validators: dict[str, Draft202012Validator] = {}
@@ -206,13 +206,13 @@ class ToolRegistry:
         """Run a checked call to its end or its deadline. What it says holds none of the gateway's secrets, and is as long as it may be."""
 
         def heartbeat(words: str) -> None:
-            context.heartbeat(self._hide(words))
+            context.heartbeat(self.hide(words))
 
         async def ask(question: ToolQuestion) -> ToolAnswer:
-            return await context.ask(without(question, self._hide))
+            return await context.ask(without(question, self.hide))
 
         outcome = cut(await self._ran(checked, replace(context, heartbeat=heartbeat, ask=ask)), self._result_chars)
-        hidden = self._hide(outcome.text)
+        hidden = self.hide(outcome.text)
         return outcome if hidden == outcome.text else replace(outcome, text=hidden)
 
     async def _ran(self, checked: Runnable, context: ToolContext) -> ToolOutcome:

@@ -21,6 +21,7 @@ from agent_core.tools.offer import Unusable
 from agent_core.tools.registry import ArgumentsUnreadable, Runnable, ToolRegistry
 from gateway.config.misfits import MCP_FIX, NO_MCP
 from gateway.config.paths import find_paths
+from gateway.config.reading import redactor_of
 from gateway.config.sections import Config
 from gateway.config.tools.mcp import McpEntry
 from gateway.operate.trying import ListedTool, NotTried
@@ -31,7 +32,7 @@ async def begun(config: Config, entries: Sequence[McpEntry]) -> AsyncGenerator[t
     """These servers, once each said what it can do or why it does not. Raises `NotTried`."""
     if find_spec("mcp") is None:
         raise NotTried(f"{NO_MCP} {MCP_FIX}")
-    registry = ToolRegistry([])
+    registry = ToolRegistry([], hide=redactor_of(config, os.environ).redact)
     with tempfile.TemporaryDirectory(prefix="outspoken-mcp-") as folder:
         servers = McpServers(
             [one.terms(_logins(entries)) for one in entries],

@@ -33,6 +33,18 @@ def raw(text: str) -> None:
     sys.stdout.flush()
 
 
+NOT_AS_AGREED: list[Any] = [
+    {"name": "untyped", "inputSchema": {"properties": {"a": {"type": "string"}}}},
+    {"name": "bare", "inputSchema": {}},
+    {"name": "hinted", "inputSchema": EMPTY, "annotations": "harmless", "title": 5, "icons": "none"},
+    {"name": "output", "inputSchema": EMPTY, "outputSchema": {"type": "array"}},
+    {"name": "words", "inputSchema": {"type": "string"}},
+    {"name": "always", "inputSchema": True},
+    {"inputSchema": EMPTY},
+    "nothing",
+]
+
+
 def tools() -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = [
         {"name": "act", "description": "does something", "inputSchema": EMPTY},
@@ -63,6 +75,8 @@ def tools() -> list[dict[str, Any]]:
             listed[1]["inputSchema"] = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema"}}}
         case "circular_schema":
             listed[1]["inputSchema"] = {"type": "object", "properties": {"a": {"$ref": "#/properties/a"}}}
+        case "some_are_not_as_agreed":
+            listed += NOT_AS_AGREED
         case "no_tools_but_words":
             return ["act", None, 5]  # type: ignore[list-item]
         case "becomes_an_effect" if CHANGED.exists():

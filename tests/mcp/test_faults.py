@@ -196,6 +196,17 @@ async def test_a_pattern_that_takes_for_ever_is_never_matched(tmp_path: Path):
         assert time.monotonic() - began < SECONDS
 
 
+async def test_tools_that_are_not_as_the_protocol_says_take_no_others_away(tmp_path: Path):
+    async with brought(tmp_path, faulty("some_are_not_as_agreed", tmp_path / "record")) as rig:
+        assert {f"faulty__{name}" for name in ("act", "untyped", "bare", "hinted", "output")} <= set(rig.registry.names)
+        assert rig.servers.servers["faulty"].listing.left_out == (
+            "words: its arguments are no object",
+            "always: its arguments are no object",
+            "a tool without a usable name",
+            "something that is no tool",
+        )
+
+
 @pytest.mark.parametrize("fault", ["remote_reference", "circular_schema"])
 async def test_a_reference_leads_nowhere(fault: str, tmp_path: Path):
     async with brought(tmp_path, faulty(fault, tmp_path / "record")) as rig:

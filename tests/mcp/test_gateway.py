@@ -12,6 +12,7 @@ from pathlib import Path
 import aiohttp
 import psutil
 import pytest
+from click.testing import CliRunner
 
 from adapters.contract.base import Ended, FromApi, SessionKey
 from agent_core.messages import InputMessage
@@ -19,6 +20,7 @@ from agent_core.tools.base import EffectClass
 from agent_core.tools.mcp.servers import McpServers
 from agent_core.tools.registry import ToolChanged, changed_words
 from agent_core.turn.view import View
+from gateway.cli.command import cli
 from gateway.config.paths import find_paths
 from gateway.config.reading import load, redacted, secret_values, survey
 from gateway.sessions.hub import Hub
@@ -179,6 +181,20 @@ def test_what_is_wrong_with_a_server_is_said(lines: str, words: str, tmp_path: P
     env = {"OUTSPOKEN_HOME": str(tmp_path)}
     problems = survey(find_paths(env, tmp_path).config_file, env, required=True).problems
     assert any(words in str(one) for one in problems), problems
+
+
+def test_what_a_server_wrote_is_shown_without_its_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    script = "import os, sys; sys.exit('no login with ' + os.environ['CELLAR_KEY'])"
+    config_file(tmp_path).write_text(
+        f"[mcp.cellar]\ncommand = '{sys.executable}'\nargs = ['-S', '-c', \"{script}\"]\ntoken_env = 'CELLAR_KEY'\n",
+        "utf-8",
+    )
+    monkeypatch.setenv("OUTSPOKEN_HOME", str(tmp_path))
+    monkeypatch.setenv("CELLAR_KEY", "s3cret-of-the-cellar")
+    found = CliRunner().invoke(cli, ["--config", str(config_file(tmp_path)), "mcp", "list"])
+    assert found.exit_code == 1
+    assert "it wrote: no login with ***" in found.stdout
+    assert "s3cret" not in found.stdout
 
 
 async def test_without_a_server_nothing_of_it_is_there(tmp_path: Path):

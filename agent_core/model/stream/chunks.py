@@ -28,6 +28,7 @@ from agent_core.text.wellformed import count, label
 from agent_core.turn.events import Event, RefusalBegan
 
 MAX_CHOICES = 16
+NO_CHOICE = -1
 REASON_CHARS = 64
 
 
@@ -36,7 +37,7 @@ class ChunkReader:
 
     # fmt: off
     __slots__ = (
-        "_calls", "_content", "_names", "_out", "_refused", "_text_once", "_thought_once",
+        "_caller", "_calls", "_choice_read", "_content", "_names", "_out", "_refused", "_text_once", "_thought_once",
         "bad_chunk", "belied", "cached_tokens", "done", "error", "finish_reason", "input_tokens", "keeper", "made", "output_tokens",
         "reasoning_tokens", "recognised",
     )
@@ -54,6 +55,8 @@ class ChunkReader:
     ) -> None:
         """`tools` are the schemas of what is `offered`; `inside_thought`: replies of this model begin with a thought, without its mark;
         None if nothing is known of how they begin."""
+        self._choice_read, self._caller = 0, NO_CHOICE
+        """Which choice is being read, and whose calls are taken."""
         self._out = Arriving()
         self._names = CallNames(number, taken_ids, offered)
         self.keeper = ThoughtKeeper()
@@ -205,6 +208,7 @@ class ChunkReader:
         for number, choice in enumerate(choices[:MAX_CHOICES]):
             if not isinstance(choice, dict):
                 continue
+            self._choice_read = count(choice.get("index"), number)
             if number == 0:
                 self._choice(choice)
             elif isinstance(said := choice.get("delta") or choice.get("message"), dict):
@@ -312,12 +316,15 @@ class ChunkReader:
         self._content.say(words)
 
     def _calls_of(self, delta: dict[str, Json]) -> None:
-        calls = delta.get("tool_calls")
+        calls, legacy = delta.get("tool_calls"), delta.get("function_call")
+        if self._caller not in (NO_CHOICE, self._choice_read):
+            return  # another reply to the same question, which nobody asked for: what both want would be done twice
+        if calls or legacy:
+            self._caller = self._choice_read
         if isinstance(calls, list):
             for entry in calls:
                 if isinstance(entry, dict):
                     self._calls.piece(entry)
-        legacy = delta.get("function_call")
         if isinstance(legacy, dict):
             self._calls.piece({"index": 0, "function": legacy})
 

@@ -51,6 +51,8 @@ class McpLink:
         """What the server's HTTP side said last against us."""
         self.failed = ""
         """The same, where what was asked may have been done all the same."""
+        self.left_out: list[str] = []
+        """What of its list of tools is not as the protocol says, in words for operators."""
         self._closing = False
 
     def broke(self, why: str) -> None:

@@ -29,6 +29,7 @@ OURS = "outspoken"
 """In a kept tool: it is not the server's."""
 SCHEMA_DEPTH = 24
 MOST_PROPERTIES = 200
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 
 
@@ -56,10 +57,10 @@ class Listing:
     """What of it cannot be offered, and why, in words for operators."""
 
 
-def read_listing(raw: Sequence[Json]) -> Listing:
-    """The tools of a list as it came."""
+def read_listing(raw: Sequence[Json], before: Sequence[str] = ()) -> Listing:
+    """The tools of a list as it came; `before`: why something of it was left out on its way here."""
     tools: dict[str, ServerTool] = {}
-    left_out: list[str] = []
+    left_out: list[str] = [*before[:MOST_TOOLS]]
     for one in raw[:MOST_TOOLS]:
         found = _read(one)
         if isinstance(found, str):
@@ -96,17 +97,33 @@ def kept_listing(raw: Sequence[Json]) -> Listing:
     return replace(found, tools=tuple(replace(one, resources=ours.get(one.name, "")) for one in found.tools))
 
 
-def _read(raw: Json) -> ServerTool | str:
+def as_agreed(raw: Json) -> dict[str, Json] | str:
+    """A tool as the protocol says it is listed, with what is used of it; in words why there is none."""
     if not isinstance(raw, dict):
         return "something that is no tool"
     name = raw.get("name")
     if not isinstance(name, str) or not name or len(name) > NAME_CHARS or storable(name) != name:
         return "a tool without a usable name"
-    shown = harmless(name)
     given = raw.get("inputSchema")
-    schema: Json = {"type": "object"} if given is None else given
+    schema: Json = {} if given is None else given
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
-        return f"{shown}: its arguments are no object"
+        return f"{harmless(name)}: its arguments are no object"
+    words: dict[str, Json] = {key: raw[key] for key in ("title", "description") if isinstance(raw.get(key), str)}
+    hints = raw.get("annotations")
+    said: dict[str, Json] = (
+        {key: hints[key] for key in HINTS if isinstance(hints.get(key), bool)} if isinstance(hints, dict) else {}
+    )
+    return {"name": name, **words, "inputSchema": {**schema, "type": "object"}, "annotations": said}
+
+
+def _read(raw: Json) -> ServerTool | str:
+    agreed = as_agreed(raw)
+    if isinstance(agreed, str):
+        return agreed
+    name, schema, said = str(agreed["name"]), agreed["inputSchema"], agreed["annotations"]
+    assert isinstance(schema, dict)
+    assert isinstance(said, dict)
+    shown = harmless(name)
     if not _within(schema, SCHEMA_DEPTH):
         return f"{shown}: the schema of its arguments is nested too deeply"
     try:
@@ -117,11 +134,9 @@ def _read(raw: Json) -> ServerTool | str:
         return f"{shown}: the schema of its arguments has {size} bytes, more than {SCHEMA_BYTES}"
     properties = schema.get("properties")
     whole = {**schema, "type": "object", "properties": properties if isinstance(properties, dict) else {}}
-    hints = raw.get("annotations")
-    said = hints if isinstance(hints, dict) else {}
     return ServerTool(
         name,
-        _words(raw),
+        _words(agreed),
         whole,
         read_only=said.get("readOnlyHint") is True,
         destructive=said.get("destructiveHint") is True,

@@ -338,7 +338,7 @@ class McpServer:
         self._look.set()
 
     async def _list(self, connected: Connected) -> None:
-        found = read_listing(await connected.tools(MOST_TOOLS + 1))
+        found = read_listing(await connected.tools(MOST_TOOLS + 1), connected.link.left_out)
         if connected.has_resources:
             found = with_resources(found, self.terms.name)
         if found == self.listing:

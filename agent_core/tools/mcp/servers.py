@@ -101,7 +101,7 @@ class McpServers:
         return [self._status(one) for one in self.servers.values()]
 
     def _status(self, one: McpServer) -> Json:
-        offered = self.names.get(one.terms.name, {})
+        offered, hide = self.names.get(one.terms.name, {}), self._registry.hide
         tools: list[Json] = [
             {
                 "name": offered.get(tool.name, ""),
@@ -117,13 +117,13 @@ class McpServers:
             "state": one.state.value,
             "about": one.about,
             "by": one.terms.url or one.terms.command[0],
-            "words": one.why,
+            "words": hide(one.why),
             "login": _login(one.terms),
             "begun": one.begun,
             "calls": one.calls,
             "tools": tools,
             "left_out": list(one.listing.left_out),
-            "stderr": list(one.lines[-5:]),
+            "stderr": [hide(line) for line in one.lines[-5:]],
         }
 
     # ------------------------------------------------------------------ what is offered

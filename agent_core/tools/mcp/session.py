@@ -10,7 +10,8 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TypeAlias, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 import httpx2
 from mcp import types
@@ -18,6 +19,8 @@ from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp.types.jsonrpc import JSONRPCResponse
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -30,9 +33,13 @@ from agent_core.tools.mcp.calling import Lost, ServerRefused, Unreadable
 from agent_core.tools.mcp.http import over_http
 from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.link import McpLink
+from agent_core.tools.mcp.listed import as_agreed
 from agent_core.tools.mcp.logins import LoginFile, login_words
 from agent_core.tools.mcp.stdio import over_stdio
 from agent_core.tools.mcp.terms import ServerTerms
+
+if TYPE_CHECKING:
+    from mcp.client._transport import ReadStream, Transport, TransportStreams
 
 WORDS_CHARS = 2_000
 PROGRESS_CHARS = 120
@@ -73,6 +80,7 @@ class Connected:
         """Its tools as they are listed, `most` at most. Raises `Lost`, `ServerRefused`, `Unreadable`."""
         found: list[Json] = []
         cursor: str | None = None
+        self.link.left_out.clear()
         for _ in range(MOST_PAGES):
             try:
                 params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
@@ -211,7 +219,9 @@ async def connection(
             login = auth or _login(terms, link)
             transport = over_stdio(terms, link, lifeline) if terms.command else over_http(terms, link, login)
             info = types.Implementation(name="outspoken", version="1")
-            client = Client(transport, client_info=info, message_handler=said, elicitation_callback=asked, cache=None)
+            client = Client(
+                _sifted(transport, link), client_info=info, message_handler=said, elicitation_callback=asked, cache=None
+            )
             try:
                 await stack.enter_async_context(client)
             except* ValidationError:
@@ -220,6 +230,60 @@ async def connection(
         about = f"{server.title or server.name} {server.version}" if server is not None else ""
         yield Connected(client, link, label(about, 100))
         link.closing()
+
+
+@asynccontextmanager
+async def _sifted(way: Transport, link: McpLink) -> AsyncGenerator[TransportStreams]:
+    """The same way to a server, with its list of tools sifted, tool by tool; what is left out is noted at the link.
+
+    The package takes a list as a whole or not at all: one tool whose schema says no type would take all others away with it.
+    """
+    async with way as (incoming, outgoing):
+        yield _Sifted(incoming, link), outgoing
+
+
+class _Sifted:
+    """Implements the package's `ReadStream`."""
+
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], link: McpLink) -> None:
+        self._inner, self._link = inner, link
+
+    @property
+    def last_context(self) -> object:
+        """In whose context the last message was sent, where the way there knows."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        return self._read(await self._inner.receive())
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return self._read(await self._inner.__anext__())
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+
+    def _read(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
+            result = cast("dict[str, Json]", item.message.result)
+            if isinstance(listed := result.get("tools"), list):
+                found = [as_agreed(one) for one in listed]
+                tools: list[Json] = [one for one in found if not isinstance(one, str)]
+                if tools:  # a list of nothing but something else is no list of tools, as the package says
+                    result["tools"] = tools
+                    self._link.left_out += [words for words in found if isinstance(words, str)]
+        return item
 
 
 def _login(terms: ServerTerms, link: McpLink) -> httpx2.Auth | None:

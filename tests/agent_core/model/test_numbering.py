@@ -73,3 +73,24 @@ def test_calls_are_read_as_they_were_made_however_they_are_numbered_named_and_cu
     payloads = [json.dumps({"choices": [{"delta": {"tool_calls": [entry]}}]}).encode() for entry in entries]
     events = [event for payload in payloads for event in reader.feed([payload], 0)] + reader.finish(0)
     assert calls(events) == made
+
+
+def test_of_several_replies_to_one_question_the_calls_of_one_are_taken() -> None:
+    reader = ChunkReader(1, (), parse_text_calls=False)
+    events: list[Event] = []
+    for index in (0, 1, 0, 1):
+        call = {"index": 0, "id": f"c{index}", "function": {"name": "write", "arguments": '{"n":'}}
+        more = {"index": 0, "function": {"arguments": "1}"}}
+        delta = {"tool_calls": [call if len(events) == 0 or index else more]}
+        chunk = {"choices": [{"index": index, "delta": delta, "finish_reason": None}]}
+        events += reader.feed([json.dumps(chunk).encode()], 0)
+    assert [one.name for one in events if isinstance(one, ToolCallNamed)] == ["write"]
+    assert "".join(one.text for one in events if isinstance(one, ToolArgumentsArrived)) == '{"n":1}'
+
+
+def test_calls_that_come_in_a_choice_beside_the_text_are_taken() -> None:
+    reader = ChunkReader(1, (), parse_text_calls=False)
+    call = {"index": 0, "id": "c1", "function": {"name": "write", "arguments": "{}"}}
+    choices = [{"index": 0, "delta": {"content": "Now."}}, {"index": 1, "delta": {"tool_calls": [call]}}]
+    events = reader.feed([json.dumps({"choices": choices}).encode()], 0)
+    assert [one.name for one in events if isinstance(one, ToolCallNamed)] == ["write"]
