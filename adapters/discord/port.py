@@ -214,7 +214,9 @@ _CODES = {
     50021: Cause.UNEDITABLE,  # a system message
     50007: Cause.BLOCKED,  # cannot send messages to this user
     50013: Cause.NO_RIGHTS,  # missing permissions
+    50278: Cause.BLOCKED,  # no server in common
     INVALID_FORM: Cause.FORM,
+    160002: Cause.FORM,  # no reply without the right to read the history
     50083: Cause.NO_THREAD,  # thread is archived
     160005: Cause.NO_THREAD,  # thread is locked
     40005: Cause.FILE,  # request entity too large
@@ -245,7 +247,7 @@ def failure(error: Exception, scope: str = "") -> CallFailed:
         case discord.HTTPException():
             if error.status == TOO_MANY:  # the library reads no time where the header `Via` is missing
                 return _too_fast(_told_seconds(error.response), whole_bot=scope == "global" if scope else None)
-            return _answered(error.status, error.code, error.text)
+            return _answered(error.status, error.code, error.text, page=_is_page(error.response))
         case aiohttp.ClientConnectorError():
             return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
         case aiohttp.ClientError() | OSError() | asyncio.TimeoutError():
@@ -266,14 +268,21 @@ def _told_seconds(answer: Any) -> float:
     return float(said) if re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", said) else CLOUDFLARE_SECONDS
 
 
-def _answered(status: int, code: int, text: str) -> CallFailed:
+def _is_page(answer: Any) -> bool:
+    """Whether an answer is not in Discord's form: all of its own is JSON."""
+    return not str(answer.headers.get("Content-Type") or "").startswith("application/json")
+
+
+def _answered(status: int, code: int, text: str, *, page: bool) -> CallFailed:
     words = " ".join(text.split())[:200] or f"status {status}"
     if status >= 500:
         return CallFailed(Fate.UNKNOWN, refusing.ANSWERED_WITH.format(platform=NAME, what=status))
-    if status == 401:
-        return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
     if status == 413:
         return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
+    if page:
+        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
+    if status == 401:
+        return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
     if code == INVALID_FORM and _TOO_LONG in words and "content" in words.lower():
         return CallFailed(Fate.REFUSED, words, cause=Cause.TOO_LONG)
     default = Cause.NO_RIGHTS if status == 403 else Cause.OTHER
