@@ -19,7 +19,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import aiohttp
 
@@ -165,8 +165,18 @@ class DiscordPort(ChatPort):
         """The private chat with a person, and the id of the last message there (0 if there is none)."""
         if self.client is None:
             raise CallFailed(Fate.NOT_SENT, refusing.NOT_CONNECTED.format(platform=NAME))
-        channel: Any = await self.asked(self.client.http.start_private_message(int(person)))
-        return str(channel["id"]), int(channel.get("last_message_id") or 0)
+        channel: object = await self.asked(self.client.http.start_private_message(int(person)))
+        if not isinstance(channel, dict):
+            raise _misread(channel)
+        told = cast("dict[str, Any]", channel)
+        return str(told["id"]), int(told.get("last_message_id") or 0)
+
+    async def history(self, client: discord.Client, channel: int, count: int, after: int) -> list[Any]:
+        """Messages of a channel behind one, as JSON."""
+        page: object = await self.asked(client.http.logs_from(channel, count, after=after))
+        if not isinstance(page, list):
+            raise _misread(page)
+        return cast("list[Any]", page)
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         return await self._files.fetched(ref, limit_bytes)
@@ -180,7 +190,7 @@ class DiscordPort(ChatPort):
         try:
             async with Limit(CALL_SECONDS):
                 return await call
-        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+        except (discord.DiscordException, aiohttp.ClientError, OSError, *refusing.MISREAD) as error:
             raise failure(error, SCOPE.get()) from error
 
 
@@ -255,6 +265,12 @@ def failure(error: Exception, scope: str = "") -> CallFailed:
         case _:
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=type(error).__name__)
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
+
+
+def _misread(answer: object) -> CallFailed:
+    """Of a portal's page with a 200 the library makes a text."""
+    what = type(answer).__name__
+    return CallFailed(Fate.UNKNOWN, refusing.NOT_UNDERSTOOD.format(platform=NAME, what=what), cause=Cause.UNREADABLE)
 
 
 def _too_fast(seconds: float, *, whole_bot: bool | None) -> CallFailed:

@@ -54,6 +54,13 @@ PASSING: Mapping[str, tuple[Answer, ...]] = {
 """Nothing was done, and it passes by itself."""
 
 
+def portal(platform: Harness, step: Answer | None) -> None:
+    """From now on the page of a portal answers whoever wants to be let in, with a 200; None takes it away."""
+    assert isinstance(platform, TelegramHarness | DiscordHarness | SlackHarness)
+    route = {"telegram": "getMe", "discord": str(Route.GET_ME), "slack": "auth.test"}[platform.name]
+    platform.fake.faults.always(route, step)
+
+
 def refuse_next(platform: Harness, *answers: Answer) -> None:
     """The next messages are answered like this. Nothing is shown before it is whole, so that a message is a part of an answer."""
     assert isinstance(platform, TelegramHarness | DiscordHarness | SlackHarness)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests import elsewhere
-from tests.chats.harness import Harness, answer, answers, quiet, running, texts
-from tests.chats.refused_oddly import FORMS, PASSING, refuse_next
+from tests.chats.harness import Harness, answer, answers, quiet, running, starting, status_until, texts
+from tests.chats.refused_oddly import FORMS, PAGE, PASSING, portal, refuse_next
+from tests.fakes.common import Answer
 from tests.laws.look import breaches
 
 NO_STREAMS = {"OUTSPOKEN_SLACK__STREAMS": "false"}
@@ -54,3 +55,17 @@ async def test_a_part_that_could_not_be_sent_is_told_and_breaks_no_law(platform:
         await answer(platform, place, "A part of the answer could not be sent", 20)
         await quiet(platform, place)
     assert await breaches(elsewhere.database_of(platform.folder)) == []
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+async def test_a_portal_that_answers_in_the_platforms_place_is_no_mistake_of_ours(platform: Harness, kind: str) -> None:
+    ada = platform.person("Ada")
+    place = platform.private(ada)
+    portal(platform, Answer(200, PAGE if kind == "text/html" else b"[]", kind))
+    async with starting(platform) as up:
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "down")
+        assert "mistake" not in told["adapters"][0]["words"], told["adapters"]
+        portal(platform, None)
+        await platform.ready()
+        platform.say(place, ada, "say hello")
+        await answer(platform, place, "hello", 30)
