@@ -165,7 +165,8 @@ class DiscordPort(ChatPort):
         """The private chat with a person, and the id of the last message there (0 if there is none)."""
         if self.client is None:
             raise CallFailed(Fate.NOT_SENT, refusing.NOT_CONNECTED.format(platform=NAME))
-        channel: object = await self.asked(self.client.http.start_private_message(int(person)))
+        opened: Any = self.client.http.start_private_message(int(person))  # what the library says of it is a hope
+        channel: object = await self.asked(opened)
         if not isinstance(channel, dict):
             raise _misread(channel)
         told = cast("dict[str, Any]", channel)
@@ -173,7 +174,8 @@ class DiscordPort(ChatPort):
 
     async def history(self, client: discord.Client, channel: int, count: int, after: int) -> list[Any]:
         """Messages of a channel behind one, as JSON."""
-        page: object = await self.asked(client.http.logs_from(channel, count, after=after))
+        asked: Any = client.http.logs_from(channel, count, after=after)
+        page: object = await self.asked(asked)
         if not isinstance(page, list):
             raise _misread(page)
         return cast("list[Any]", page)
