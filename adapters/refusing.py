@@ -8,10 +8,14 @@ NOT_UNDERSTOOD = clause("what {platform} answered could not be understood ({what
 FAILED = clause("the connection to {platform} failed ({what})")
 ASKS_TO_WAIT = clause("{platform} asks to wait {seconds} s")
 ANSWERED_WITH = clause("{platform} answered with {what}")
+NOT_ITSELF = clause("a proxy or firewall answered in the place of {platform} ({what})")
+"""What has no form of the platform's is no refusal of the platform's: the same may be taken a moment later."""
 SLOW = clause("{platform} did not answer in time")
 SLOWER = clause("{platform} did not answer within {seconds} s")
 TOKEN = clause("{platform} does not know this bot's token")
 TOO_LARGE = clause("the file is too large for {platform}")
 NOT_CONNECTED = clause("the bot is not connected to {platform} just now")
 SUPERGROUP = clause("the group has become a supergroup")
+MISREAD = (TypeError, KeyError, AttributeError, ValueError)
+"""What a platform's library raises when the answer has another form than it expects: a portal's page with a 200, or a proxy's own JSON."""
 WITHOUT_ID = clause("the platform answered without the id of what it made")

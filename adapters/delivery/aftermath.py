@@ -1,8 +1,9 @@
 """What becomes of a part by a call that failed: the remedies of a delivery, in one place. Pure.
 
 Theory. A failure has a fate and a cause (`adapters.contract.chat.CallFailed`). What did not happen is tried again; what may have happened is
-settled by the platform's means first (`adapters.delivery.reconcile`). What was refused goes in the next form: without its markup, in more
-parts, as text instead of a file, as another message. At the end of all forms stands a failed part with its cause.
+settled by the platform's means first (`adapters.delivery.reconcile`). What was refused goes in the next form: without its markup (also if
+nobody knows why it was refused), in more parts, as text instead of a file, as another message. At the end of all forms stands a failed part
+with its cause.
 
 Laws (tests/adapters/test_aftermath.py).
 1. A final part that is refused is there in another form, or has failed: its words are in the rows that come of it.
@@ -164,6 +165,9 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int, instead:
             return _replaced(part, contents, IN_PARTS.format(count=len(contents)), now)
         case Cause.FORM | Cause.TOO_LONG if not row.plain:
             made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
+        case Cause.OTHER if _may_go_barer(part):
+            # Nobody knows these words: without marks, buttons and reply it may still be taken.
+            made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
         case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:
             made = replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now)
             return [replace(part, row=made)]
@@ -184,6 +188,11 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int, instead:
         case _:
             made = replace(row, state=DeliveryState.FAILED, retry_at=None)
     return [replace(part, row=replace(made, cause=error.words, at=now))]
+
+
+def _may_go_barer(part: Part) -> bool:
+    row, words = part.row, part.content.kind is not ContentKind.FILE
+    return words and row.final and not row.gone and not row.plain and row.platform_id is None
 
 
 _ENDS_GROWING = (Cause.NOT_GROWING, Cause.FORM, Cause.TOO_LONG, Cause.OTHER, Cause.UNCHANGED, Cause.UNEDITABLE)

@@ -38,6 +38,7 @@ from adapters.discord.inbound import (
 from adapters.discord.missed import DiscordGaps
 from adapters.discord.port import NONCE, DiscordPort, failure
 from adapters.discord.section import DiscordSection
+from adapters.refusing import MISREAD
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class DiscordAdapter:
         from adapters.discord.library import discord
 
         try:
-            await client.login(revealed(self._settings.token))
+            await self._login(client)
             await self._send_with(client)
             if then is not None:
                 await then(client)
@@ -200,6 +201,12 @@ class DiscordAdapter:
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             words = f"Discord cannot be reached: {type(error).__name__}: {str(error)[:200]}"
             raise AdapterDown(words, wait_seconds=failure(error).retry_after) from error
+
+    async def _login(self, client: BotClient | ShardedClient) -> None:
+        try:
+            await client.login(revealed(self._settings.token))
+        except MISREAD as error:
+            raise AdapterDown(failure(error).words) from error
 
     async def _set_menu(self, client: discord.Client) -> None:
         """Register the commands, if they are others than the last time: Discord limits that."""

@@ -221,7 +221,7 @@ class DiscordGaps:
         after, count = behind.mark, 0
         while count < MOST_MESSAGES:
             # As JSON: the library would read all of them at once, and one that it cannot read would hide the others.
-            page: list[Any] = await self._port.asked(client.http.logs_from(int(channel), PAGE, after=after))
+            page = await self._port.history(client, int(channel), PAGE, after)
             for number, data in numbered(page, _id_of, _odd):
                 late = LATE if _said_ms(number) < behind.since_ms else ""
                 await self._take(client, place, {**data, "channel_id": channel}, late)

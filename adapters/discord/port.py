@@ -19,7 +19,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import aiohttp
 
@@ -165,8 +165,20 @@ class DiscordPort(ChatPort):
         """The private chat with a person, and the id of the last message there (0 if there is none)."""
         if self.client is None:
             raise CallFailed(Fate.NOT_SENT, refusing.NOT_CONNECTED.format(platform=NAME))
-        channel: Any = await self.asked(self.client.http.start_private_message(int(person)))
-        return str(channel["id"]), int(channel.get("last_message_id") or 0)
+        opened: Any = self.client.http.start_private_message(int(person))  # what the library says of it is a hope
+        channel: object = await self.asked(opened)
+        if not isinstance(channel, dict):
+            raise _misread(channel)
+        told = cast("dict[str, Any]", channel)
+        return str(told["id"]), int(told.get("last_message_id") or 0)
+
+    async def history(self, client: discord.Client, channel: int, count: int, after: int) -> list[Any]:
+        """Messages of a channel behind one, as JSON."""
+        asked: Any = client.http.logs_from(channel, count, after=after)
+        page: object = await self.asked(asked)
+        if not isinstance(page, list):
+            raise _misread(page)
+        return cast("list[Any]", page)
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         return await self._files.fetched(ref, limit_bytes)
@@ -180,7 +192,7 @@ class DiscordPort(ChatPort):
         try:
             async with Limit(CALL_SECONDS):
                 return await call
-        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+        except (discord.DiscordException, aiohttp.ClientError, OSError, *refusing.MISREAD) as error:
             raise failure(error, SCOPE.get()) from error
 
 
@@ -214,7 +226,9 @@ _CODES = {
     50021: Cause.UNEDITABLE,  # a system message
     50007: Cause.BLOCKED,  # cannot send messages to this user
     50013: Cause.NO_RIGHTS,  # missing permissions
+    50278: Cause.BLOCKED,  # no server in common
     INVALID_FORM: Cause.FORM,
+    160002: Cause.FORM,  # no reply without the right to read the history
     50083: Cause.NO_THREAD,  # thread is archived
     160005: Cause.NO_THREAD,  # thread is locked
     40005: Cause.FILE,  # request entity too large
@@ -245,7 +259,7 @@ def failure(error: Exception, scope: str = "") -> CallFailed:
         case discord.HTTPException():
             if error.status == TOO_MANY:  # the library reads no time where the header `Via` is missing
                 return _too_fast(_told_seconds(error.response), whole_bot=scope == "global" if scope else None)
-            return _answered(error.status, error.code, error.text)
+            return _answered(error.status, error.code, error.text, page=_is_page(error.response))
         case aiohttp.ClientConnectorError():
             return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
         case aiohttp.ClientError() | OSError() | asyncio.TimeoutError():
@@ -253,6 +267,12 @@ def failure(error: Exception, scope: str = "") -> CallFailed:
         case _:
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=type(error).__name__)
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
+
+
+def _misread(answer: object) -> CallFailed:
+    """Of a portal's page with a 200 the library makes a text."""
+    what = type(answer).__name__
+    return CallFailed(Fate.UNKNOWN, refusing.NOT_UNDERSTOOD.format(platform=NAME, what=what), cause=Cause.UNREADABLE)
 
 
 def _too_fast(seconds: float, *, whole_bot: bool | None) -> CallFailed:
@@ -266,14 +286,21 @@ def _told_seconds(answer: Any) -> float:
     return float(said) if re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", said) else CLOUDFLARE_SECONDS
 
 
-def _answered(status: int, code: int, text: str) -> CallFailed:
+def _is_page(answer: Any) -> bool:
+    """Whether an answer is not in Discord's form: all of its own is JSON."""
+    return not str(answer.headers.get("Content-Type") or "").startswith("application/json")
+
+
+def _answered(status: int, code: int, text: str, *, page: bool) -> CallFailed:
     words = " ".join(text.split())[:200] or f"status {status}"
     if status >= 500:
         return CallFailed(Fate.UNKNOWN, refusing.ANSWERED_WITH.format(platform=NAME, what=status))
-    if status == 401:
-        return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
     if status == 413:
         return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
+    if page:
+        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
+    if status == 401:
+        return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
     if code == INVALID_FORM and _TOO_LONG in words and "content" in words.lower():
         return CallFailed(Fate.REFUSED, words, cause=Cause.TOO_LONG)
     default = Cause.NO_RIGHTS if status == 403 else Cause.OTHER

@@ -58,6 +58,8 @@ _CAUSES = {
     "token_expired": Cause.NOT_LET_IN,
 }
 _UNKNOWN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+_TOO_FAST = frozenset({"ratelimited", "rate_limited"})
+"""Both words stand on the pages of the methods (https://docs.slack.dev/reference/methods/chat.postMessage#errors)."""
 DEFAULT_PAUSE_SECONDS = 30.0
 UNABLE = frozenset(
     word.replace("_", " ")
@@ -91,11 +93,11 @@ def failure(error: Exception) -> CallFailed:
 
 def _answered(error: Any) -> CallFailed:
     response = error.response
-    status = int(getattr(response, "status_code", 0) or 0)
-    given: Any = response.data
+    status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0) or 0)
+    given: Any = getattr(response, "data", None)  # of what is no JSON the library hands on the bare answer
     data = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     word = str(data.get("error", "")) or f"status {status}"
-    if status == 429 or word == "ratelimited":
+    if status == 429 or word in _TOO_FAST:
         after = str(response.headers.get("Retry-After", "") or "")
         seconds = float(after) if after.isdigit() else DEFAULT_PAUSE_SECONDS
         return CallFailed(
@@ -107,6 +109,8 @@ def _answered(error: Any) -> CallFailed:
         return CallFailed(
             Fate.UNKNOWN, refusing.NOT_UNDERSTOOD.format(platform=NAME, what=status), cause=Cause.UNREADABLE
         )
+    if not data.get("error"):
+        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
     cause = _CAUSES.get(word, Cause.OTHER)
     if cause is Cause.FORM and any(_TOO_LONG.search(line) for line in _explained(data)):
         cause = Cause.TOO_LONG

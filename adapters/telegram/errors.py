@@ -7,10 +7,14 @@ python-telegram-bot 22: a time limit is `TimedOut`, a lost connection `NetworkEr
 
 from __future__ import annotations
 
+import re
+
 from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Fate
 
 _WORDS: tuple[tuple[str, Cause], ...] = (
+    ("replied", Cause.FORM),
+    ("reply message", Cause.FORM),
     ("message is not modified", Cause.UNCHANGED),
     ("message_not_modified", Cause.UNCHANGED),
     ("message to edit not found", Cause.NO_MESSAGE),
@@ -32,6 +36,8 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     ("message thread not found", Cause.NO_THREAD),
     ("topic_closed", Cause.NO_THREAD),
     ("topic_deleted", Cause.NO_THREAD),
+    ("user_is_blocked", Cause.BLOCKED),
+    ("input_user_deactivated", Cause.BLOCKED),
     ("chat not found", Cause.NO_CHAT),
     ("peer_id_invalid", Cause.NO_CHAT),
     ("not enough rights", Cause.NO_RIGHTS),
@@ -77,6 +83,18 @@ def failure(error: Exception) -> CallFailed:
         case e.ChatMigrated():
             moved = str(error.new_chat_id)
             return CallFailed(Fate.REFUSED, refusing.SUPERGROUP, cause=Cause.MOVED, moved_to=moved)
+        case e.TelegramError() if _too_many(error, words):
+            told = _SECONDS.search(words)
+            seconds = float(told[1]) if told else DEFAULT_PAUSE_SECONDS
+            return CallFailed(
+                Fate.TOO_FAST,
+                refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}"),
+                retry_after=seconds,
+            )
+        case e.Forbidden() | e.BadRequest() | e.Conflict() if isinstance(error.__cause__, e.TelegramError):
+            # The library says so of what it could not parse: a page, with a status that means something else.
+            status = words.partition(".")[0]
+            return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
         case e.Forbidden():
             lowered = words.lower()
             blocked = "blocked" in lowered or "deactivated" in lowered or "initiate" in lowered
@@ -102,8 +120,22 @@ def _cause(words: str) -> Cause:
 
 
 def _plain(words: str) -> str:
-    """The description without the prefix that says the same as its code."""
-    return words.removeprefix("Bad Request: ").removeprefix("Forbidden: ")
+    """The description without the prefix that says the same as its code, and without the dress of a constant."""
+    said = words.removeprefix("Bad Request: ").removeprefix("Forbidden: ")
+    return said if " " in said else said.replace("_", " ")
+
+
+DEFAULT_PAUSE_SECONDS = 30.0
+"""For a 429 that says no time."""
+_SECONDS = re.compile(r"retry after (\d{1,5})\b")
+
+
+def _too_many(error: Exception, words: str) -> bool:
+    """A 429 without `ResponseParameters`, which the library takes for a lost connection."""
+    from telegram import error as e
+
+    lost = isinstance(error, e.NetworkError) and not isinstance(error, e.BadRequest | e.TimedOut)
+    return lost and words.lower().startswith("too many requests")
 
 
 _BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError", "LocalProtocolError")

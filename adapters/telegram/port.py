@@ -21,6 +21,7 @@ from adapters.contract.chat import (
 )
 from adapters.contract.files import bytes_of, is_voice
 from adapters.contract.pacing import Rate
+from adapters.refusing import MISREAD
 from adapters.telegram.errors import failure
 from adapters.telegram.pieces import entities, pieces, shorter
 from adapters.text.styled import Styled
@@ -175,7 +176,7 @@ class TelegramPort(ChatPort):
 
         try:
             return await call
-        except TelegramError as error:
+        except (TelegramError, *MISREAD) as error:
             raise failure(error) from error
 
 

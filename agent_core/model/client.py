@@ -625,7 +625,7 @@ class _Call:
             return self._finished("length")
         if reader.finish_reason:
             return self._finished(reader.finish_reason)
-        if not reader.recognised and stray.strip():
+        if not reader.recognised and (reader.foreign or stray.strip()):
             return self._stray(status, stray)
         if not reader.recognised and reader.done:
             return self.broke(BreakCause.ENDED_EARLY)  # the address is right: nothing else ends a stream so
@@ -702,7 +702,7 @@ class _Call:
         )
 
     def _stray(self, status: int, stray: bytes) -> CallBroke:
-        what = "event stream" if decoded(stray) is None else "chat completion"
+        what = "chat completion" if self._reader.foreign or decoded(stray) is not None else "event stream"
         return self.broke(BreakCause.GARBAGE, status=status, detail=f"the answer is no {what}")
 
     def _rejected(self, status: int, body: Json, headers: Mapping[str, str]) -> CallBroke:

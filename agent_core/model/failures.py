@@ -155,11 +155,15 @@ def says_no(body: Mapping[str, Json]) -> bool:
     base = body.get("base_resp")
     if isinstance(base, dict):
         return _tells(base.get("status_code"))
-    if body.get("success") is False or body.get("object") == "error" or body.get("type") == "error":
+    kind = body.get("type")
+    if body.get("success") is False or body.get("object") == "error" or kind == "error":
         return True
     words = any(isinstance(body.get(key), str) and body[key] for key in _MESSAGE_KEYS)
+    named = isinstance(kind, str) and kind.lower().endswith(
+        "error"
+    )  # a bare error object, as the data of an event of that name
     return bool(body.get("detail")) or (
-        words and any(_tells(body.get(key)) for key in ("code", "status_code", "error_code"))
+        words and (named or any(_tells(body.get(key)) for key in ("code", "status_code", "error_code")))
     )
 
 

@@ -25,8 +25,9 @@ _ORDINARY = 12
 _TIP = 3
 """So many characters of a secret's beginning or end are a piece where the rest is left out."""
 
-_PUBLIC_ID = re.compile(r"^\d{5,20}:")
-"""A Telegram token begins with the bot's id, which is no secret and stands in every address of its chats."""
+_PUBLIC_ID = re.compile(r"^(?:\d{5,20}:|xox[a-z]-\d{6,20}-\d{6,20}-)")
+"""A Telegram token begins with the bot's id, one of Slack's with the numbers of workspace and app: they are no secret, and stand in every address
+of their chats."""
 _GAPS = ("**", "...", "…", "••", "xxxx", "###", "[..", "<red", "<hid", "<mas", "[red", "[hid", "[mas")
 """In lower case; where the rest of a key is left out, one of these stands."""
 _GAP = re.compile(r"(?i)\*{2,}|\.{3,}|…+|•{2,}|x{4,}|#{3,}|[\[<](?:\.{2,}|…|redacted|hidden|masked)[\]>]")

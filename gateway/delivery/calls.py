@@ -46,7 +46,7 @@ UPLOAD_SECONDS = 180.0
 COSMETIC_SECONDS = 10.0
 """For what nobody misses: typing, drafts, what the agent does."""
 LABEL = sentence("(Sent again after an interruption; you may see this twice.)")
-ASTRAY = sentence("(This belongs to a topic that is not there any more.)")
+ASTRAY = sentence("(This belongs to a topic that is closed or no longer there.)")
 
 
 async def called(call: Awaitable[T], platform: str, seconds: float = CALL_SECONDS) -> T:

@@ -17,8 +17,8 @@ from gateway.delivery.ledger import Ledger
 
 log = structlog.get_logger("delivery")
 
-BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
-"""They are of the whole chat."""
+BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT, Cause.NO_THREAD)
+"""They are of the whole chat, or of a thread after which the chat itself would not take it either."""
 MOST = 50
 """How many surfaces with trouble are remembered for `status`."""
 STILL_THERE = sentence(

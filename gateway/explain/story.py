@@ -34,6 +34,7 @@ from agent_core.journal.rows import decode
 from agent_core.limits.retention import DAY_MS
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.deliveries.rows import behind as behind_origin
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.keeping.keeping import KEEP
 from agent_core.store.reads import Reads
@@ -348,7 +349,7 @@ class Explainer:
         if not rows:
             return None
         row = rows[0]
-        origin = row.origin.partition("!")[0]  # what follows says what was made of it elsewhere
+        origin = behind_origin(row.origin)
         kind, _, number = origin.partition(":")
         behind = None
         if kind in OF_MESSAGES and number.isdigit():

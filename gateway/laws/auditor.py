@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent_core.records import dataclass
+from agent_core.store.deliveries.rows import behind
 from agent_core.store.errors import Damaged
 from agent_core.store.evidence import Cursor, EvidenceReads, KeptPart
 from agent_core.store.inbox.rows import InboxRow
@@ -178,12 +179,14 @@ class Auditor:
 
     async def _page_of_parts(self, page: list[KeptPart]) -> list[Breach]:
         others = await self.reads.same_receipts(page)
-        known = await self.reads.known([one.row.origin for one in page if one.row.origin.startswith(TURNS)])
+        of_turns = [turn for one in page if (turn := behind(one.row.origin)).startswith(TURNS)]
+        known = await self.reads.known(of_turns)
         beside = [one for one in page if one.row.origin not in known]  # those of turns are looked at with their turns
         found = [*doubled(page, others), *of_files(beside, _on_disk)]
         for one in beside:
             found += [*of_part(one), *waits(one, one.row.at, self.moment)]
-            found += orphan(one) if one.row.origin.startswith(TURNS) else ()
+            turn = behind(one.row.origin)  # what is said beside a turn belongs to it
+            found += orphan(one) if turn.startswith(TURNS) and turn not in known else ()
         return found
 
     async def _others(self) -> list[Breach]:

@@ -277,6 +277,13 @@ def test_a_bot_s_id_and_the_words_of_a_key_made_of_words_stay_readable() -> None
     redactor = Redactor.of(["my-outspoken-gateway-key-2026", "7000000001:AAFqweRTYuiopASDfgh12345678901234"])
     kept = "outspoken asks the gateway for telegram/7000000001/1003"
     assert redactor.redact(kept) == kept
+    slack = Redactor.of(["xoxb-" + "2718281828459-3141592653589-kQ8vZ2mXw4RtYp6LbNc9HdJs"])
+    assert slack.redact("slack/2718281828459-3141592653589/D1/") == "slack/2718281828459-3141592653589/D1/"
+    assert (
+        slack.redact("2718281828459-3141592653589-kQ8vZ2mXw4RtYp6LbNc9HdJs ends in NC9HDJS-RtYp6LbNc9").count("***")
+        >= 1
+    )
+    assert "Lb" not in slack.redact("the key ends in RtYp6LbNc9HdJs")
     for told in ("my-outspoken-gateway", "the key begins AAFqweRTYui", "7000000001:AAFqweRTYuiopASDfgh12345678901234"):
         assert "AAFqwe" not in redactor.redact(told)
         assert "outspoken" not in redactor.redact(told)

@@ -14,7 +14,8 @@ from adapters.discord.library import discord as discord_library
 from tests.chats.discord_harness import DiscordHarness, discord_harness
 from tests.chats.harness import answer, quiet, running, status, texts
 from tests.chats.model import scripted_model
-from tests.fakes.common import LoseAnswer
+from tests.chats.refused_oddly import PAGE
+from tests.fakes.common import Answer, LoseAnswer
 from tests.fakes.discord import LIKE_THE_SERVER, Channel, Close, DiscordFake, Op, Route, User, flood, server_error
 from tests.fakes.discord.ids import shard_of
 
@@ -65,11 +66,12 @@ async def test_what_comes_at_once_after_a_gap_does_not_hide_the_gap(discord: Dis
         assert MARK not in last_words(discord, "say four")
 
 
-@pytest.mark.parametrize("trouble", ["too fast", "server error", "lost"])
+@pytest.mark.parametrize("trouble", ["too fast", "server error", "lost", "portal"])
 async def test_a_history_that_cannot_be_read_is_read_later(discord: DiscordHarness, trouble: str) -> None:
     ada = discord.person("Ada")
     chat = discord.private(ada)
-    fault = {"too fast": flood(1), "server error": server_error(501), "lost": LoseAnswer()}[trouble]
+    page = Answer(200, PAGE, "text/html")
+    fault = {"too fast": flood(1), "server error": server_error(501), "lost": LoseAnswer(), "portal": page}[trouble]
     async with running(discord):
         discord.say(chat, ada, "say one")
         await answer(discord, chat, "one")

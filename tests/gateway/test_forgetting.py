@@ -69,6 +69,7 @@ async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Pat
     for number in range(4):
         await said(rig, from_chat(rig, f"{word} {number}", person, chat))
     await said(rig, from_chat(rig, f"{word} in the group", person, "-500", ChatKind.GROUP))
+    await shown_elsewhere(rig, "telegram/99/-500//", word)
     await said(rig, from_chat(rig, f"{word} " * 3000, person, chat))
     key = SessionKey("telegram", "99", chat).text()
     session = await rig.store.sessions.by_key(key)
@@ -96,6 +97,16 @@ async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Pat
     workspace = folder / "workspaces" / folder_name(key)
     workspace.mkdir(parents=True)
     (workspace / "notes.txt").write_text(word)
+
+
+async def shown_elsewhere(rig: Rig, key: str, word: str) -> None:
+    """An operator has an answer shown in another chat; what is made of it there has a name of its own."""
+    session = await rig.store.sessions.by_key(key)
+    assert session is not None
+    [*_, last] = await rig.store.turns.latest(session.session, 10)
+    origin = f"{last.turn}!to.text0.0.1"
+    part = DeliveryRow("telegram/99/77/", origin, "text0", 0, 1, word.encode(), "h", origin, DeliveryState.SENT)
+    await rig.store.deliveries.put(session.session, session.epoch, [part])
 
 
 async def forget(rig: Rig, person: str) -> Any:

@@ -30,6 +30,8 @@ from agent_core.turn.events import Event, RefusalBegan
 MAX_CHOICES = 16
 NO_CHOICE = -1
 REASON_CHARS = 64
+_SAYS_NOTHING = frozenset({"id", "object", "created", "model", "choices", "usage", "x_groq"})
+"""What an object may hold without choices and still be a chunk."""
 
 
 class ChunkReader:
@@ -38,7 +40,8 @@ class ChunkReader:
     # fmt: off
     __slots__ = (
         "_caller", "_calls", "_choice_read", "_content", "_names", "_out", "_refused", "_text_once", "_thought_once",
-        "bad_chunk", "belied", "cached_tokens", "done", "error", "finish_reason", "input_tokens", "keeper", "made", "output_tokens",
+        "bad_chunk", "belied", "cached_tokens", "done", "error", "finish_reason", "foreign", "input_tokens", "keeper", "made",
+        "output_tokens",
         "reasoning_tokens", "recognised",
     )
     # fmt: on
@@ -90,6 +93,8 @@ class ChunkReader:
         """A payload was no JSON object."""
         self.recognised = False
         """At least one payload was a chat completion (chunk)."""
+        self.foreign = False
+        """At least one payload was an object of another kind: of another API, most likely."""
 
     def feed(self, payloads: Iterable[bytes], at: int) -> list[Event]:
         """Events of some payloads that came together at `at` (ms), in order. Stops at ``[DONE]``, an error or bad JSON."""
@@ -202,6 +207,7 @@ class ChunkReader:
         if not isinstance(choices, list):
             if says_no(chunk):
                 self.error = chunk
+            self.foreign = self.foreign or not (chunk.keys() <= _SAYS_NOTHING or chunk.get("type") == "ping")
             return
         self.recognised = True
         before, finished = self._out.chars, bool(self.finish_reason)

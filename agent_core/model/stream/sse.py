@@ -1,6 +1,6 @@
 """Server-sent events of a model stream, read from bytes as they arrive. No I/O.
 
-The rules are those of the event-stream format in the HTML standard (section 9.2.6), with four decisions for model servers:
+The rules are those of the event-stream format in the HTML standard (section 9.2.6), with five decisions for model servers:
 
 - Some servers put one JSON object on each ``data:`` line and only one line end between them. A line that begins with ``{``
   (or is ``[DONE]``) after data that ends with ``}`` begins a new event: inside one JSON text a ``}`` is never followed by
@@ -8,6 +8,7 @@ The rules are those of the event-stream format in the HTML standard (section 9.2
 - ``[DONE]`` is an event at its line end already: a server that keeps the connection open may send nothing after it.
 - An event without its blank line at the end of the stream is given by `finish`, where the standard drops it. Only a JSON
   object that stops in the middle of a line is dropped: that is a stream that broke, not one that says something wrong.
+- A line ``error: {…}`` (llama.cpp's server) is an event that holds that error.
 - Lines that are no event stream (a page of HTML, a plain JSON error in a 200 answer) are kept in `stray`, for diagnosis.
 
 Laws (tests hold them): every way of cutting the bytes gives the same events, the same stray lines and the same counts;
@@ -200,6 +201,9 @@ class SseReader:
             self._read_data(value.removeprefix(b" "), events)
         elif name == b"event":
             self._event = value.removeprefix(b" ").decode("utf-8", "replace")
+        elif name == b"error" and value.lstrip().startswith(b"{"):
+            self._dispatch(events)
+            events.append(SseEvent(b'{"error":' + value + b"}", "error"))
         elif not name:
             self.comments += 1
         elif name not in _IGNORED_FIELDS:

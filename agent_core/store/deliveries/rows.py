@@ -28,6 +28,11 @@ INSTEAD = "instead: "
 """The cause of a part in whose place others were sent begins with this; it goes on with how, and why."""
 
 
+def behind(origin: str) -> str:
+    """The turn or message that an origin comes from. What was said of it beside it, or shown elsewhere, has a name of its own after a ``!``."""
+    return origin.partition("!")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
     """One visible part on its surface: as it should be, and how far that got."""

@@ -243,8 +243,10 @@ def remove_turns(turns: Sequence[str], why: str = FORGOTTEN) -> Callable[[Connec
         drop_journals(conn, found)
         for keys in padded(found):
             conn.execute(delete(t.troubles).where(t.troubles.c.turn.in_(keys)))
-            conn.execute(delete(t.deliveries).where(_d.origin.in_(keys)))
             of_them = select(_u.session).where(_u.turn.in_(keys))
+            # What was said beside a turn, or shown elsewhere, has the turn's id before a ``!`` (`deliveries.rows.behind`).
+            beside = or_(*(_d.origin.startswith(f"{key}!", autoescape=True) for key in keys))
+            conn.execute(delete(t.deliveries).where(or_(_d.origin.in_(keys), and_(_d.session.in_(of_them), beside))))
             conn.execute(delete(t.hooks).where(_h.session.in_(of_them), _h.turn.in_(keys)))
             conn.execute(update(t.turns).where(_u.turn.in_(keys)).values(removed=why, undone=1))
         return len(found)

@@ -204,3 +204,10 @@ def test_one_long_line_in_small_pieces_takes_linear_time() -> None:
         return best
 
     assert seconds(1_600_000) < 8 * seconds(400_000) + 0.05
+
+
+def test_an_error_line_holds_an_error() -> None:
+    reader = SseReader()
+    events = reader.feed(b'data: {"choices": []}\nerror: {"code": 500, "message": "no room"}\n\nerror: in words\n')
+    assert [one.data for one in events] == [b'{"choices": []}', b'{"error": {"code": 500, "message": "no room"}}']
+    assert reader.stray == b"error: in words"
