@@ -21,7 +21,8 @@ from typing import TextIO
 import aiohttp
 import orjson
 
-from adapters.terminal.screen import draw
+from adapters.terminal.screen import draw, width
+from adapters.text.clusters import cut
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -339,7 +340,7 @@ def capable(stream: TextIO) -> bool:
 
 
 class StatusLine:
-    """One line on the terminal that is replaced, and gone once text comes."""
+    """One line on the terminal that is replaced, and gone once text comes. What is wider than the terminal is cut: of two rows only one is replaced."""
 
     def __init__(self, err: TextIO, *, enabled: bool) -> None:
         self._err = err
@@ -351,7 +352,7 @@ class StatusLine:
             words = speak("Working …")
         if self._enabled and words and words != "keep-alive":
             draw(self._err, "\r\x1b[2K\x1b[2m")
-            self._err.write(plain(known_sentence(words)[:100]))
+            self._err.write(cut(plain(known_sentence(words)), width(self._err) - 1))
             draw(self._err, "\x1b[0m")
             self._err.flush()
             self._shown = True

@@ -21,7 +21,7 @@ from adapters.contract.base import REHEARSAL_WORDS
 from adapters.terminal import deciding
 from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, Shown, StatusLine, capable, footer, stream, take
 from adapters.terminal.operator import Remote, Table, tables
-from adapters.terminal.screen import draw
+from adapters.terminal.screen import draw, typed
 from agent_core.jsonvalue import Json
 from agent_core.text.tongue import sentence, speak, spelled, spoken_now
 
@@ -49,12 +49,12 @@ class Lines:
     async def next(self, *, beside: bool = False) -> str:
         """The next line; or `beside` an answer that comes. Raises `EOFError`, and `KeyboardInterrupt` where somebody types."""
         if self._beside is not None:  # the prompt is taken off the screen when nobody waits any more
-            return await (self._beside() if beside else self._read())
+            return typed(await (self._beside() if beside else self._read()))
         if self._coming is None:
             self._coming = asyncio.ensure_future(self._read())
         line = await asyncio.shield(self._coming)
         self._coming = None
-        return line
+        return typed(line)
 
 
 class Decider:

@@ -8,6 +8,7 @@ terminal as well. Lines of the log have been cleaned before (`gateway.observe.lo
 from __future__ import annotations
 
 import codecs
+import os
 import sys
 from io import TextIOWrapper
 from typing import TextIO, cast
@@ -15,6 +16,9 @@ from typing import TextIO, cast
 from typing_extensions import override
 
 from agent_core.text.shown import harmless
+
+WIDTH = 80
+"""Columns, where nobody says how many there are."""
 
 
 class Screen(TextIOWrapper):
@@ -59,3 +63,16 @@ def _over(stream: TextIO) -> TextIO:
         return stream
     stream.flush()
     return Screen(cast("TextIOWrapper", stream))
+
+
+def typed(words: str) -> str:
+    """What somebody typed, as text that can be sent. Bytes that the terminal's encoding did not know are read as UTF-8."""
+    return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def width(stream: TextIO) -> int:
+    """How many columns a terminal has now."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or WIDTH
+    except (OSError, ValueError):
+        return WIDTH

@@ -59,6 +59,19 @@ def columns(text: str) -> int:
     return sum(map(_of_cluster, clusters(text)))
 
 
+def cut(text: str, width: int) -> str:
+    """The text, with … in the place of what does not fit into a width."""
+    if columns(text) <= width:
+        return text
+    kept, room = "", width - 1
+    for cluster in clusters(text):
+        room -= _of_cluster(cluster)
+        if room < 0:
+            break
+        kept += cluster
+    return f"{kept.rstrip()}…"
+
+
 def _of_cluster(cluster: str) -> int:
     if len(cluster) > 1 and (not _JOINERS.isdisjoint(cluster) or "\U0001f1e6" <= cluster[0] <= "\U0001f1ff"):
         return 2

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from adapters.terminal.screen import put_up
+from adapters.terminal.screen import put_up, typed
 from agent_core.text.tongue import begin_speaking, of_environment
 from gateway.cli.elsewhere import Commands
 from gateway.cli.examples import with_examples
 from gateway.cli.guarded import CONFIGURATION, PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.ids import IdCommand
-from gateway.cli.start import completion, say_next, typed
+from gateway.cli.start import completion, say_next
 from gateway.memory import loading
 from gateway.version import program_version
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Callable, Coroutine
@@ -21,11 +22,11 @@ def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             status = runner.run(work())
+            sys.stdout.flush()
     except KeyboardInterrupt:
         status = 130
     except Exception as error:  # noqa: BLE001 - known problems become words, others are raised again
         status = _problem(error)
-    sys.stdout.flush()
     sys.exit(status)
 
 
@@ -61,6 +62,11 @@ def _alone(error: Exception) -> Exception:
     return _alone(inner[0]) if len(inner) == 1 else cast("Exception", error)
 
 
+def _print_no_more() -> None:
+    """What is left for standard output has no place to go, and is not tried again at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _problem(error: Exception) -> int:
     """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
     from adapters.terminal.ask import GatewayLost, GatewayRefused
@@ -90,7 +96,11 @@ def _problem(error: Exception) -> int:
         case GatewayLost():
             status = TRY_AGAIN
         case BrokenPipeError():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _print_no_more()
+            return PROBLEM
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):
+            _print_no_more()
+            click.echo(f"There is no room to write it all: {error.strerror}.", err=True)
             return PROBLEM
         case _:
             raise error

@@ -109,8 +109,3 @@ def completion(context: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(context.find_root().command, {}, "outspoken", "_OUTSPOKEN_COMPLETE").source())
-
-
-def typed(words: str) -> str:
-    """What somebody typed, as text that can be sent. Bytes that the terminal's encoding did not know are read as UTF-8."""
-    return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

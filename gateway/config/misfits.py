@@ -114,3 +114,21 @@ def _extras(config: Config, installed: Callable[[str], bool]) -> Iterator[Misfit
     if config.storage.url and "postgres" in config.storage.url.partition(":")[0] and not installed("asyncpg"):
         what = "[storage] url names a PostgreSQL server, and the package for it is not there."
         yield Misfit("storage", "url", (), what, "Install it: pip install 'outspoken[postgres]'.")
+
+
+def idle(config: Config, program: Callable[[str], object]) -> Iterator[Misfit]:
+    """What is set and has no effect as things are: a gateway starts with it, and its operator is told. `program` finds one by its name."""
+    server = config.server
+    if server.identity_header and not server.trusted_proxies:
+        what = "[server] identity_header is believed of nobody, for trusted_proxies is empty."
+        yield Misfit("server", "identity_header", (), what, "Name the proxy's own address there.")
+    chat = config.operators.chat
+    platform, slash, _ = chat.partition("/")
+    if chat and (not slash or platform not in {found.name for found, _ in config.chats()}):
+        what = f"[operators] chat is {chat}, and there is no such account here: no incident and no alert is told."
+        fix = f"Set its token in [{platform}], or name another chat." if slash else "Write PLATFORM/CHAT."
+        yield Misfit("operators", "chat", (), what, fix)
+    for section, command in (("hearing", config.hearing.command), ("speaking", config.speaking.command)):
+        if command and program(command[0]) is None:
+            what = f"[{section}] command names a program that is not installed: {command[0]}."
+            yield Misfit(section, "command", (), what, "Install it, or write its whole path.")

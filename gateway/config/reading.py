@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
 
@@ -34,7 +35,7 @@ from agent_core.records import dataclass
 from agent_core.text.nearest import nearest
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
-from gateway.config.misfits import misfits
+from gateway.config.misfits import idle, misfits
 from gateway.config.sections import Config, schema
 from gateway.config.sources import (
     ConfigProblem,
@@ -146,6 +147,9 @@ class _Reading:
             layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
         for one in misfits(found, _installed):
             self._problems.append(ConfigProblem(self._where(one.section, one.key, one.inner), one.what, one.fix))
+        for one in idle(found, which):
+            where = self._where(one.section, one.key, one.inner)
+            self._warnings.append(f"{where}: {one.what} {one.fix}")
         for platform, section in found.chats():
             if (amiss := section.amiss) is not None:
                 where = self._where(platform.name, amiss.key, ())
@@ -389,6 +393,8 @@ class _Reading:
             return ConfigProblem(where, what, str(context.get("fix", "")))
         if doc is None or len(rest) > 1:
             return ConfigProblem(where, *_inner_words(name, inner, doc, detail))
+        if detail["type"] == "string_too_short" and context.get("min_length") == 1:
+            return ConfigProblem(where, f"{doc.name} must not be empty.", f"{doc.description}")
         article = "" if doc.type.startswith(("one of", "true", "text")) else "a "
         default = f" The default is {doc.default}." if doc.default not in {"", '""', "[]", "{}"} else ""
         return ConfigProblem(where, f"{doc.name} must be {article}{doc.type}.", f"{doc.description}{default}")

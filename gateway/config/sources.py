@@ -56,7 +56,7 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise UnreadableSource(str(path), "there is no such file.", "Create it, or correct the name.") from None
+        raise UnreadableSource(str(path), "does not exist.", "Create it, or correct the name.") from None
     except ValueError:
         raise UnreadableSource(repr(str(path)), "cannot be the name of a file.", "Correct the name.") from None
     except OSError as error:
@@ -116,7 +116,7 @@ class Variables:
 
     def where(self, name: str) -> str:
         """The variable in words: its name, and ``file:line`` if it comes from a file."""
-        return self._places.get(name, f"environment variable {name}")
+        return self._places.get(name, f"{name} (environment)")
 
     def at(self, *path: str | int) -> str:
         """The variable that sets a key, or what is in it, in words."""

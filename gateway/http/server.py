@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
@@ -232,10 +233,13 @@ async def _listening(config: Config, app: web.Application, ids: SystemIds, tell:
             partial(keeper.door, runner.server), server.host, server.port, backlog=BACKLOG
         )
     except OSError as error:
-        raise CannotServe(
-            f"Cannot listen at {server.host}:{server.port}: {error.strerror}. If another program uses this port, stop it or "
-            "choose another one: OUTSPOKEN_SERVER__PORT=8788 outspoken run"
-        ) from error
+        known = not isinstance(error, socket.gaierror)
+        fix = (
+            "If another program uses this port, stop it or choose another one: OUTSPOKEN_SERVER__PORT=8788 outspoken run"
+            if known
+            else "Correct [server] host: an address of this machine, or 0.0.0.0 for all of them."
+        )
+        raise CannotServe(f"Cannot listen at {server.host}:{server.port}: {error.strerror}. {fix}") from error
     stack.callback(listening.close)
     host, port = listening.sockets[0].getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

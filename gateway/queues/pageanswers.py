@@ -4,12 +4,12 @@ the turns of its conversation. Nothing is sent: whoever has the page open sees i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 from adapters.contract.base import MessageState, TurnSight
 from adapters.contract.chat import Content
 from adapters.contract.contents import decode, encode
+from adapters.delivery.reconcile import want_hash
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.store import Store
@@ -21,8 +21,6 @@ from gateway.queues.queue import RECENT_TURNS, person_words
 
 OWN = frozenset({"/happen", "/post", "/hold", "/control"})
 """Commands that the gateway gives itself."""
-THERE = "page"
-"""Stands for the platform's id of a part."""
 
 
 def page_parts(surface: str, origin: str, contents: Sequence[Content], first_place: int, now: int) -> list[DeliveryRow]:
@@ -30,11 +28,10 @@ def page_parts(surface: str, origin: str, contents: Sequence[Content], first_pla
     rows: list[DeliveryRow] = []
     for number, content in enumerate(contents):
         want = encode(content)
-        digest = hashlib.blake2b(want, digest_size=12).hexdigest()
         rows.append(
             DeliveryRow(
-                surface, origin, f"aside{number}", 0, first_place + number, want, digest, f"{surface}/{origin}/{number}",
-                state=DeliveryState.SENT, platform_id=THERE, at=now,
+                surface, origin, f"aside{number}", 0, first_place + number, want, want_hash(want), f"{surface}/{origin}/{number}",
+                state=DeliveryState.SENT, platform_id=f"{origin}/{number}", at=now,
             )
         )  # fmt: skip
     return rows

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
 from agent_core.settings import GuardCounts, LadderCounts
+from agent_core.text.redaction import Redactor
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.model import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Model, PatienceKeys
-from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values
+from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values, survey
 from gateway.config.sections import Config, schema
 from gateway.config.types import Disconnect, LogLevel, SessionPolicy, is_loopback
 
@@ -122,7 +123,7 @@ def test_the_environment_wins_over_dotenv_and_dotenv_over_the_file(write: Write)
     )
     loaded = load(file, {"OUTSPOKEN_MODEL__NAME": "set"})
     assert (loaded.config.model.name, loaded.config.model.max_steps, loaded.config.model.attempts) == ("set", 2, 1)
-    assert loaded.origins["model", "name"] == "environment variable OUTSPOKEN_MODEL__NAME"
+    assert loaded.origins["model", "name"] == "OUTSPOKEN_MODEL__NAME (environment)"
     assert loaded.origins["model", "max_steps"] == f"OUTSPOKEN_MODEL__MAX_STEPS ({file.parent}/.env:2)"
     assert loaded.environment["HTTPS_PROXY"] == "http://p"
     assert loaded.environment["OUTSPOKEN_MODEL__NAME"] == "set"
@@ -162,7 +163,7 @@ def test_lists_and_tables_come_from_the_environment_as_commas_or_json() -> None:
 def test_a_missing_file_is_a_problem_only_where_it_was_named(tmp_path: Path) -> None:
     file = tmp_path / "outspoken.toml"
     assert load(file, {}).file is None
-    with pytest.raises(ConfigError, match="there is no such file"):
+    with pytest.raises(ConfigError, match="does not exist"):
         load(file, {}, required=True)
 
 
@@ -219,8 +220,19 @@ def test_a_key_in_the_environment_wins_over_a_file_that_is_not_even_there(write:
     file = write('[model]\napi_key_file = "gone.key"\n')
     assert load(file, {"OPENAI_API_KEY": KEY}).config.model.api_key == SecretStr(KEY)
     assert problems(file) == [
-        f"{file}:2: [model] api_key_file: {file.parent}/gone.key there is no such file. Create it, or correct the name."
+        f"{file}:2: [model] api_key_file: {file.parent}/gone.key does not exist. Create it, or correct the name."
     ]
+
+
+def test_an_empty_text_is_said_to_be_empty(write: Write) -> None:
+    (told,) = problems(write('[server]\nhost = ""\n'))
+    assert ": [server] host must not be empty. " in told
+
+
+def test_a_problem_in_a_variable_is_shown_whole_where_secrets_are_masked() -> None:
+    (told,) = [str(one) for one in survey(None, {"OPENAI_API_KEY": "two words"}).problems]
+    assert "[model] api_key must be one word" in told
+    assert Redactor().redact(told) == told
 
 
 def test_a_key_that_is_set_twice_in_one_place_is_warned_of(write: Write) -> None:
@@ -287,7 +299,7 @@ def test_the_refusal_of_a_key_says_where_it_belongs(write: Write) -> None:
 def test_a_key_that_no_server_can_accept_is_refused_without_repeating_it(value: str) -> None:
     (problem,) = problems(None, {"OPENAI_API_KEY": value})
     assert KEY not in problem
-    assert problem.startswith("environment variable OPENAI_API_KEY: [model] api_key must be")
+    assert problem.startswith("OPENAI_API_KEY (environment): [model] api_key must be")
 
 
 @given(value=st.text(st.characters(codec="utf-8"), min_size=8), doc=st.sampled_from(describe()))
@@ -356,8 +368,8 @@ def test_an_unknown_variable_is_refused_with_the_nearest_one(write: Write) -> No
         "OUTSPOKEN_CONFIG": "/y",
     }
     assert problems(file, env) == [
-        "environment variable OUTSPOKEN_MODLE__NAME: there is no such setting. Did you mean OUTSPOKEN_MODEL__NAME?",
-        "environment variable outspoken_log__level: there is no such setting. Did you mean OUTSPOKEN_LOG__LEVEL?",
+        "OUTSPOKEN_MODLE__NAME (environment): there is no such setting. Did you mean OUTSPOKEN_MODEL__NAME?",
+        "outspoken_log__level (environment): there is no such setting. Did you mean OUTSPOKEN_LOG__LEVEL?",
         f"OUTSPOKEN_SERVER__PROT ({file.parent}/.env:1): there is no such setting. Did you mean OUTSPOKEN_SERVER__PORT?",
     ]
 
@@ -440,7 +452,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
 def test_a_value_that_does_not_fit_is_told_in_words_with_its_variable(env: dict[str, str], words: str) -> None:
     told = problems(None, env)
     assert any(words in problem for problem in told), told
-    assert any(problem.startswith(tuple(f"environment variable {name}" for name in env)) for problem in told), told
+    assert any(problem.startswith(tuple(f"{name} (environment)" for name in env)) for problem in told), told
 
 
 def test_all_problems_are_told_at_once(write: Write) -> None:
@@ -573,7 +585,7 @@ def test_every_table_with_a_name_of_its_own_is_complained_of_by_its_name_and_lin
 def test_where_the_environment_says_the_tables_the_names_in_the_file_are_not_theirs(write: Write) -> None:
     file = write('[agents.coder]\nprompt = "You write code."\n')
     (problem,) = problems(file, {"OUTSPOKEN_AGENTS__EACH": '{"writer": {"tools": 5}}'})
-    assert problem.startswith("environment variable OUTSPOKEN_AGENTS__EACH: [agents] each, number 1 tools: must be")
+    assert problem.startswith("OUTSPOKEN_AGENTS__EACH (environment): [agents] each, number 1 tools: must be")
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.terminal.screen import typed
 from gateway.cli.command import cli
 from gateway.cli.examples import EXAMPLES
-from gateway.cli.start import MachineStanding, next_steps, typed
+from gateway.cli.start import MachineStanding, next_steps
 from tests.gateway.test_process import environment, outspoken
 from tests.ports import free_port
 

@@ -57,3 +57,38 @@ def test_check_refuses_what_run_refuses_and_with_the_same_words(tmp_path: Path) 
     assert "a tool that does not exist: great" in ran.stderr
     file.write_text('[tools]\npath = "tools"\napproval = ["greet"]\n')
     assert run(tmp_path, "config", "check").returncode == 0
+
+
+IDLE = {
+    "identity_header is believed of nobody": '[server]\nidentity_header = "X-Forwarded-User"\n',
+    "[operators] chat is nonsense": '[operators]\nchat = "nonsense"\n',
+    "[operators] chat is discord/1": '[operators]\nchat = "discord/1"\n',
+    "[hearing] command names a program that is not installed: no-such-program": (
+        '[hearing]\ncommand = ["no-such-program", "{wav}"]\n'
+    ),
+    "[speaking] command names a program that is not installed: no-such-program": (
+        '[speaking]\ncommand = ["no-such-program"]\n'
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), IDLE.items())
+def test_what_is_set_and_has_no_effect_is_warned_of_and_refuses_no_start(tmp_path: Path, words: str, text: str) -> None:
+    file = tmp_path / "outspoken.toml"
+    file.write_text(text)
+    seen = survey(file, {})
+    assert not seen.problems
+    (told,) = seen.warnings
+    assert told.startswith(f"{file}:2: ")
+    assert words in told
+
+
+def test_what_has_its_effect_is_not_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "outspoken.toml"
+    file.write_text(
+        '[server]\nidentity_header = "X-User"\ntrusted_proxies = ["127.0.0.1"]\n[operators]\nchat = "telegram/1"\n'
+        f'[hearing]\ncommand = ["{sys.executable}", "{{wav}}"]\n'
+    )
+    seen = survey(file, {"TELEGRAM_BOT_TOKEN": "123456789:" + "a" * 35})
+    assert not seen.problems
+    assert not seen.warnings

@@ -18,6 +18,7 @@ from gateway.commands.conversation import in_other_words
 from gateway.commands.registry import COMMANDS
 from gateway.daemon import Serving
 from gateway.queues.pageanswers import OWN
+from tests.laws.look import breaches
 from tests.serving import served
 
 BROWSER = {"X-Outspoken-Browser": "browser-number-one"}
@@ -27,6 +28,7 @@ BROWSER = {"X-Outspoken-Browser": "browser-number-one"}
 async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
     async with served(tmp_path) as serving:
         yield serving
+    assert await breaches(tmp_path / "outspoken.db") == []
 
 
 class Tab:

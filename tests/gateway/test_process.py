@@ -125,6 +125,9 @@ def test_a_port_in_use_and_a_wrong_key_are_told_with_what_to_do(tmp_path: Path):
         refused = outspoken(environment(tmp_path, port), "run")
     assert refused.returncode == 78
     assert f"Cannot listen at 127.0.0.1:{port}" in refused.stderr
+    unknown = outspoken(environment(tmp_path, 0, OUTSPOKEN_SERVER__HOST="no.such.host.invalid"), "run")
+    assert unknown.returncode == 78
+    assert "Correct [server] host" in unknown.stderr
     wrong = outspoken(environment(tmp_path, 0, OUTSPOKEN_MODEL__STAL_SECONDS="3"), "config", "check")
     assert wrong.returncode == 78
     assert "stall_seconds" in wrong.stderr.lower()

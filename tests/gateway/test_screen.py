@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
+import os
+import pty
 import re
 import sqlite3
+import struct
+import subprocess
+import sys
+import termios
 from contextlib import closing
 from pathlib import Path
 
@@ -93,3 +100,49 @@ def test_neither_does_a_conversation(home: dict[str, str]):
     assert "owned" in got.stdout
     assert not STEERS.search(got.stdout)
     assert not STEERS.search(got.stderr)
+
+
+def test_a_full_disk_is_said_in_words_and_with_an_exit_status(home: dict[str, str]):
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [sys.executable, "-m", "gateway", "ask", "list files"],
+            env=home, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert told.returncode == 1
+    assert "There is no room to write it all: No space left on device." in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def on_a_terminal(command: list[str], env: dict[str, str], keys: list[tuple[str, bytes]], columns: int = 80) -> str:
+    """All that a terminal of this width was given by a command, to which somebody typed these keys, each when words stand there."""
+    child, terminal = pty.fork()
+    if child == 0:  # pragma: no cover - another process
+        os.execve(sys.executable, [sys.executable, "-m", "gateway", *command], env)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    seen, left = b"", list(keys)
+    try:
+        while True:
+            try:
+                seen += os.read(terminal, 65536)
+            except OSError:
+                return seen.decode("utf-8", "replace")
+            while left and left[0][0].encode() in seen:
+                os.write(terminal, left.pop(0)[1])
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+
+
+def test_what_a_terminal_without_a_locale_types_is_read_as_utf_8(home: dict[str, str]):
+    plain = home | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    said = on_a_terminal(["chat"], plain, [("\u203a", "gr\u00fc\u00dfe\r".encode()), ("tool calls]", b"/quit\r")])
+    assert "You wrote" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("columns", [30, 80])
+def test_a_status_never_takes_two_rows_of_a_terminal(home: dict[str, str], columns: int):
+    said = on_a_terminal(["ask", "rehearse stall in tool call"], home, [], columns)
+    statuses = re.findall(r"\x1b\[2K\x1b\[2m([^\x1b]*)\x1b\[0m", said)
+    assert any("write_file" in one for one in statuses) or columns == 30
+    assert all(len(one) < columns for one in statuses), statuses

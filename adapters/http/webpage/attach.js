@@ -12,6 +12,9 @@ const made = (name, className, text = "") => {
   return node;
 };
 
+const LONG = 50_000; // characters: what is pasted in such a length goes along as a file
+const TURNS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // a name with one of these would be shown as another
+
 const size = (bytes) => (bytes < 1024 ? `${number(bytes)} B` : bytes < MB ? `${number(bytes / 1024)} KB` : `${number(bytes / MB, 1)} MB`);
 
 const encoded = (file) => new Promise((resolve, reject) => {
@@ -20,6 +23,9 @@ const encoded = (file) => new Promise((resolve, reject) => {
   reader.onload = () => resolve({ name: file.name, data: reader.result.replace(/^data:(;base64)?,/, "data:application/octet-stream;base64,") });
   reader.readAsDataURL(file);
 });
+
+/** When it may be tried again, as the answer says. */
+const retryOf = (request) => { const after = request.getResponseHeader("Retry-After"); return after ? { "Retry-After": after } : {}; };
 
 /** A paper clip, drawn: not every machine has a font with one. */
 function clip() {
@@ -40,7 +46,9 @@ export function attaching(form, box, changed) {
   const shown = made("ul", "files");
   const trouble = made("div", "trouble");
   trouble.setAttribute("role", "alert");
-  shown.setAttribute("aria-label", say("attach.label"));
+  const above = made("section");
+  above.setAttribute("aria-label", say("attach.label"));
+  above.append(trouble, shown);
   shown.hidden = true;
   const input = made("input");
   input.type = "file";
@@ -52,11 +60,12 @@ export function attaching(form, box, changed) {
   const told = () => { button.title = say("attach", { size: size(most) }); button.setAttribute("aria-label", button.title); };
   told();
   form.prepend(button, input);
-  form.before(trouble, shown);
+  form.before(above);
 
   function render() {
     shown.replaceChildren(...pending.map((file) => {
-      const item = made("li", "", `${file.name} (${size(file.size)}) `);
+      const item = made("li");
+      item.append(made("bdi", "", file.name.replace(TURNS, "")), ` (${size(file.size)}) `);
       const remove = made("button", "", "×");
       remove.type = "button";
       remove.setAttribute("aria-label", say("attach.remove", { name: file.name }));
@@ -83,8 +92,9 @@ export function attaching(form, box, changed) {
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => { add(input.files); input.value = ""; box.focus(); });
   box.addEventListener("paste", (event) => {
-    const files = event.clipboardData?.files;
-    if (!files?.length) return;
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    const files = event.clipboardData?.files.length ? event.clipboardData.files : text.length > LONG ? [new File([text], "pasted.txt")] : [];
+    if (!files.length) return;
     event.preventDefault();
     add(files);
   });
@@ -114,6 +124,8 @@ export function attaching(form, box, changed) {
     /** How much of a message's files has been sent, in words. */
     progress: (id) => progress.get(id) ?? "",
     forget(id) { sent.delete(id); progress.delete(id); },
+    /** The message is not sent: its files go along with the next one. */
+    back(id) { const kept = sent.get(id) ?? []; this.forget(id); add(kept); },
     /** Like `fetch`; raises if the connection breaks. */
     async post(path, message, headers, id) {
       const files = sent.get(id);
@@ -124,7 +136,7 @@ export function attaching(form, box, changed) {
         request.open("POST", path);
         for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
         request.upload.onprogress = (event) => { progress.set(id, `${Math.round((100 * event.loaded) / event.total)} %`); changed(); };
-        request.onload = () => { progress.delete(id); resolve(new Response(request.responseText, { status: request.status })); };
+        request.onload = () => { progress.delete(id); resolve(new Response(request.responseText, { status: request.status, headers: retryOf(request) })); };
         request.onerror = () => { progress.delete(id); reject(new Error(say("attach.broke"))); };
         request.send(body);
       });

@@ -7,11 +7,12 @@ import * as menu from "./menu.js";
 import { NoKey, ask, askKey, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
 import { lingers, merged, sayNews, text, turnNode } from "./turns.js";
+import { drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
 import { speaking } from "./voice.js";
 import { fill, say } from "./words.js";
 
 /** @typedef {import("./turns.js").Turn} Turn */
-/** @typedef {{id: string, session: string, text: string, at: number, accepted: boolean, refused?: string, model?: string, files?: string[], shown?: string}} Unsent */
+/** @typedef {import("./unsent.js").Unsent} Unsent */
 
 const SILENCE_MS = 25_000;
 const NAME = /^[A-Za-z0-9_-]{8,64}$/;
@@ -23,6 +24,7 @@ let turns = new Map();
 /** @type {AbortController | null} */
 let connection = null;
 let sending = false;
+let holding = 0;
 let failures = 0;
 let lostSince = 0;
 let lostSaid = false;
@@ -39,19 +41,6 @@ const files = attaching($("composer"), $("text"), () => { fit(); renderSoon(); }
 speaking((recorded) => files.add(recorded));
 
 // ---------------------------------------------------------------- what is not sent yet
-
-const UNSENT = "unsent.";
-
-/** @returns {Unsent[]} */
-function unsent() {
-  const kept = store.names(UNSENT).map((name) => store.get(name, null)).filter((one) => one?.id && one.session);
-  return kept.sort((a, b) => a.at - b.at);
-}
-
-/** @param {Unsent} message */
-const keep = (message) => store.set(UNSENT + message.id, message);
-/** @param {string} id */
-const drop = (id) => store.set(UNSENT + id, null);
 
 /** What an older page kept in one list. */
 function moveOld() {
@@ -79,7 +68,7 @@ async function deliver() {
   sending = true;
   try {
     for (;;) {
-      const message = unsent().find((m) => !m.accepted);
+      const message = next(Date.now());
       if (!message) return;
       const body = { id: message.id, text: message.text, browser, ...(message.model ? { model: message.model } : {}) };
       const path = `/api/sessions/${message.session}/messages`;
@@ -93,23 +82,30 @@ async function deliver() {
         if (command || message.session !== session || turns.has(message.id)) drop(message.id);
         else keep(message);
         list.load();
+        files.forget(message.id);
       } else if (response.status < 500) {
-        message.refused = await problem(response);
-        message.accepted = true;
+        message.until = holdUntil(response, Date.now());
+        message.accepted = !message.until;
+        message.refused = message.accepted ? await problem(response) : undefined;
         keep(message);
-        announce(message.refused ?? "");
+        announce(message.refused ?? heldWords(message));
       } else {
         throw new Error(`HTTP ${response.status}`);
       }
-      files.forget(message.id);
       render();
     }
   } catch (error) {
     if (!(error instanceof NoKey)) setTimeout(deliver, 2000);
   } finally {
     sending = false;
+    const until = heldUntil();
+    clearTimeout(holding);
+    if (until < Infinity) holding = setTimeout(deliver, Math.max(0, until - Date.now()));
   }
 }
+
+/** @param {Unsent} message */
+const heldWords = (message) => say("held", { seconds: Math.max(1, Math.ceil(((message.until ?? 0) - Date.now()) / 1000)) });
 
 // ---------------------------------------------------------------- following
 
@@ -247,13 +243,16 @@ function notify(turn) {
 
 // ---------------------------------------------------------------- showing
 
+/** Where nothing was said yet, the beginning is what is to be seen. */
+const empty = () => !$("welcome").hidden;
+
 function atEnd() {
   const box = $("scroll");
-  return box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  return empty() || box.scrollHeight - box.scrollTop - box.clientHeight < 80;
 }
 
 function toEnd() {
-  $("scroll").scrollTop = $("scroll").scrollHeight;
+  $("scroll").scrollTop = empty() ? 0 : $("scroll").scrollHeight;
   $("jump").hidden = true;
 }
 
@@ -350,7 +349,8 @@ function render() {
     if (item) rows.push({ key: id, state: "", make: () => item });
   }
   for (const id of items.keys()) if (!turns.has(id)) items.delete(id);
-  reconcile($("turns"), [...rows, ...mine.map((m) => ({ key: m.id, state: JSON.stringify(m) + files.progress(m.id), make: () => unsentNode(m) }))]);
+  const held = mine.find((m) => !m.accepted && m.until);
+  reconcile($("turns"), [...rows, ...mine.map((m) => ({ key: m.id, state: JSON.stringify(m) + unsentWords(m, held), make: () => unsentNode(m, unsentWords(m, held)) }))]);
   arrive();
   following = follows && late;
   if (late) renderSoon();
@@ -364,12 +364,16 @@ function render() {
   notBefore = performance.now() + REST * (performance.now() - began);
 }
 
-/** @param {Unsent} message */
-function unsentNode(message) {
-  const hint = node("div", "hint", message.refused ?? `${say(message.accepted ? "accepted" : "sending")} ${files.progress(message.id)}`.trim());
-  if (message.refused) {
-    hint.append(" ", button(say("edit"), () => { drop(message.id); doing.edit(message.text); render(); }),
-      " ", button(say("remove"), () => { drop(message.id); render(); }));
+/** How it is with it, and what changes with the time. @param {Unsent} message @param {Unsent} [held] One of its conversation. */
+const unsentWords = (message, held) => message.refused ?? (held && !message.accepted && message.at >= held.at ? heldWords(held) : `${say(message.accepted ? "accepted" : "sending")} ${files.progress(message.id)}`.trim());
+
+/** @param {Unsent} message @param {string} words */
+function unsentNode(message, words) {
+  const hint = node("div", "hint", words);
+  if (message.refused) hint.append(" ", button(say("send"), () => { keep({ ...message, accepted: false, refused: undefined }); deliver(); render(); }));
+  if (message.refused || message.until) {
+    hint.append(" ", button(say("edit"), () => { drop(message.id); doing.edit(message.text); files.back(message.id); render(); }),
+      " ", button(say("remove"), () => { drop(message.id); files.forget(message.id); render(); }));
   }
   const shown = [message.shown ?? message.text, ...(message.files ?? []).map((name) => `📎 ${name}`)].filter(Boolean).join("\n");
   return node("li", "turn unsent", node("div", "person", ...text(shown)), hint);
@@ -377,8 +381,11 @@ function unsentNode(message) {
 
 // ---------------------------------------------------------------- the person
 
+const LARGE = 20_000; // characters: from here on a browser needs seconds to find each line's direction
+
 function fit() {
   const box = $("text");
+  box.dir = box.value.length > LARGE ? "" : "auto";
   box.style.height = "auto";
   box.style.height = `${box.scrollHeight + 2}px`;
   $("send").hidden = !$("stop").hidden && !box.value.trim() && !files.any();
@@ -528,9 +535,14 @@ new ResizeObserver(() => { if (followed) toEnd(); }).observe($("scroll"));
 for (const name of ["online", "visibilitychange"]) {
   (name === "online" ? window : document).addEventListener(name, () => { if (lostSince && !document.hidden) { follow(); deliver(); } });
 }
-setInterval(showLink, 1000);
+setInterval(() => { showLink(); if (heldUntil() < Infinity) renderSoon(); }, 1000);
 
 const bell = $("bell");
+const narrow = matchMedia("(max-width: 800px)");
+/** On a phone the header has no room for it. */
+const placeBell = () => { if (narrow.matches) $("side").append(bell); else $("new").before(bell); };
+narrow.addEventListener("change", placeBell);
+placeBell();
 bell.hidden = !("Notification" in window && "serviceWorker" in navigator) || Notification.permission === "granted";
 bell.addEventListener("click", async () => {
   const answer = await Notification.requestPermission();

@@ -81,6 +81,7 @@ const WORDS = {
   "link.back": "Connected again.",
   "link.lost": "Connection lost {seconds} s ago; reconnecting …",
   "link.lost.said": "The connection to the gateway is lost. What you send is kept and delivered later.",
+  "held": "There is no room for it just now. It is kept, and sent in {seconds} s.",
   "list.empty": "Conversations appear here.",
   "list.failed": "The list cannot be loaded: {why}",
   "list.label": "Conversations",
