@@ -46,6 +46,7 @@ from gateway.queues.queue import SessionQueue
 from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
+from gateway.sharing.portion import Change, Changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,8 @@ class GatewaySessions:
         return found
 
     async def describe(self, sight: SessionSight, metadata: Mapping[str, str]) -> SessionSight:
+        if await self._there(sight, Change.DESCRIBE, {**metadata}) is not None:
+            return replace(sight, metadata=metadata)
         async with self._owned(sight) as queue:
             row = await self.store.sessions.one(sight.session)
             prefs = replace(Prefs.decode(row.policy if row is not None else None), metadata=metadata)
@@ -159,14 +162,17 @@ class GatewaySessions:
 
     async def reset(self, sight: SessionSight) -> SessionSight:
         key = sight.key
-        await self.stopping.stop(key)
-        async with self._owned(sight) as queue:
-            await self.store.sessions.change(sight.session, queue.epoch, SessionChange(forget=True))
-            self.stopping.queues.forget_memory(key.text())
+        if await self._there(sight, Change.RESET) is None:
+            await self.stopping.stop(key)
+            async with self._owned(sight) as queue:
+                await self.store.sessions.change(sight.session, queue.epoch, SessionChange(forget=True))
+                self.stopping.queues.forget_memory(key.text())
         row = await self.store.sessions.one(sight.session)
         return (await self.sights.of([row]))[0] if row is not None else sight
 
     async def show(self, sight: SessionSight, turn: str) -> bool:
+        if (shown := await self._there(sight, Change.SHOW, turn)) is not None:
+            return shown
         async with self._owned(sight) as queue:
             if not queue.quiet:
                 raise StillRunning
@@ -192,6 +198,8 @@ class GatewaySessions:
         return True
 
     async def delete(self, sight: SessionSight) -> None:
+        if await self._there(sight, Change.DELETE) is not None:
+            return
         async with self._owned(sight) as queue:
             for message in [*queue.waiting]:  # before the running one: the next would begin when that ends
                 await self.stopping.stop_message(queue.ticket_of(message))
@@ -202,6 +210,22 @@ class GatewaySessions:
             job = await self.forgetting.begin_conversation(sight.session, key, gone)
             self.stopping.queues.let_go(queue)
             await self.forgetting.finish(job)
+
+    async def _there(self, sight: SessionSight, change: Change, *words: Json) -> bool | None:
+        """Have the gateway do it that runs the conversation, if that is another one: whether there was something to change. None: it is this
+        one. Raises `BusyElsewhere` if it does not answer, `StillRunning`."""
+        key, portion = sight.key.text(), self.stopping.portion
+        if portion.mine(key) or portion.far is None:
+            return None
+        match await portion.far.change(key, sight.session, change, *words):
+            case Changed.DONE:
+                return True
+            case Changed.NOTHING:
+                return False
+            case Changed.RUNNING:
+                raise StillRunning
+            case None:
+                raise BusyElsewhere
 
     @asynccontextmanager
     async def _owned(self, sight: SessionSight) -> AsyncGenerator[SessionQueue]:

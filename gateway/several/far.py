@@ -23,7 +23,8 @@ from agent_core.turn.events import Verdict
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
 from gateway.sessions.accepting import Accepting
-from gateway.sessions.stopping import TurnStopping
+from gateway.sessions.hub import Hub
+from gateway.sharing.portion import Change, Changed
 
 log = structlog.get_logger("gateway")
 
@@ -42,6 +43,7 @@ class FarWish(StrEnum):
     APPROVE = "approve"
     ANSWER = "answer"
     REWORDED = "reworded"
+    CHANGE = "change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,10 @@ class FarControl:
 
     async def reworded(self, key: str, inbox_id: int) -> None:
         await self._put(key, FarWish.REWORDED, inbox_id)
+
+    async def change(self, key: str, session: str, change: Change, *words: Json) -> Changed | None:
+        found = await self._ask(key, FarWish.CHANGE, session, change.value, *words)
+        return Changed(found) if isinstance(found, str) else None
 
     async def _put(self, key: str, wish: FarWish, *words: Json) -> int:
         said = orjson.dumps([wish.value, *words]).decode()
@@ -109,8 +115,7 @@ class FarControl:
 
 
 async def carry_out(
-    stopping: TurnStopping,
-    accepting: Accepting,
+    hub: Hub,
     tell: Callable[[str], None],
     key: SessionKey,
     inbox_id: int,
@@ -118,12 +123,13 @@ async def carry_out(
 ) -> None:
     """Do what somebody wants at another node, and answer."""
     wish, *more = orjson.loads(words)
-    said = orjson.dumps(await _done(stopping, accepting, key, FarWish(wish), more)).decode()
+    said = orjson.dumps(await _done(hub, key, FarWish(wish), more)).decode()
     if len(said) < LONGEST_WORD:
         tell(f"{CONTROL}:{inbox_id}:{said}")
 
 
-async def _done(stopping: TurnStopping, accepting: Accepting, key: SessionKey, wish: FarWish, words: list[str]) -> Json:
+async def _done(hub: Hub, key: SessionKey, wish: FarWish, words: list[str]) -> Json:
+    stopping = hub.stopping
     match wish:
         case FarWish.STOP:
             return _told(await stopping.stop(key))
@@ -137,7 +143,12 @@ async def _done(stopping: TurnStopping, accepting: Accepting, key: SessionKey, w
         case FarWish.ANSWER:
             return await stopping.answer(key, *words)
         case FarWish.REWORDED:
-            return await _reword(accepting, key, int(words[0]))
+            return await _reword(hub.accepting, key, int(words[0]))
+        case FarWish.CHANGE:
+            from gateway.several.changing import changed  # few ask for it
+
+            session, change, *more = words
+            return await changed(hub, key, session, Change(change), more)
 
 
 async def _reword(accepting: Accepting, key: SessionKey, inbox_id: int) -> bool:

@@ -136,7 +136,7 @@ async def together(
     calls = NodeCalls(place, heard)
     signals.listen(told, TurnClosed)
     portion.tell, portion.far = calls.call, far
-    portion.asked = partial(carry_out, hub.stopping, hub.accepting, calls.call)
+    portion.asked = partial(carry_out, hub, calls.call)
 
     def gained() -> None:
         keeper.look_at_once()

@@ -6,9 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
+from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
+from agent_core.jsonvalue import Json
 from agent_core.rules.consents import Lasting
 from agent_core.store.slices.rows import PeerNode, single, slice_of
 from agent_core.turn.events import Verdict
@@ -20,6 +22,25 @@ QUIET_SECONDS = 5.0
 """So long a slice that is given away waits for what is done in it."""
 
 
+class Change(StrEnum):
+    """What a program, or the page, wants of a whole conversation."""
+
+    DESCRIBE = "describe"
+    RESET = "reset"
+    SHOW = "show"
+    DELETE = "delete"
+
+
+class Changed(StrEnum):
+    """What came of it."""
+
+    DONE = "done"
+    NOTHING = "nothing"
+    """There was nothing to change."""
+    RUNNING = "running"
+    """A turn has not ended yet."""
+
+
 class Far(Protocol):
     """Passes on to its owner what is wanted of a conversation, by its key. As `gateway.sessions.stopping.TurnStopping`."""
 
@@ -29,6 +50,7 @@ class Far(Protocol):
     async def approve(self, key: str, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting) -> bool: ...
     async def answer(self, key: str, turn: str, call: str, words: str, by: str) -> str | None: ...
     async def reworded(self, key: str, inbox_id: int) -> None: ...
+    async def change(self, key: str, session: str, change: Change, *words: Json) -> Changed | None: ...
 
 
 class Portion:

@@ -172,6 +172,42 @@ async def test_a_page_is_served_where_its_conversation_is_not_run_and_follows_it
     all_.sound()
 
 
+async def changed(node: Node, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    async with aiohttp.ClientSession() as http, http.request(method, f"{node.url}{path}", json=body) as response:
+        assert response.status < 300, (method, path, await response.text())
+        return await response.json()
+
+
+async def test_a_conversation_is_changed_begun_anew_and_deleted_at_any_of_them(two: tuple[Cluster, Node, Node]) -> None:
+    all_, first, second = two
+    for owner in (1, 2):
+        (name,) = await named(all_, owner, 1)
+        path = f"/v1/conversations/{name}"
+        for number, node in enumerate((first, second)):
+            await asked(node, name, "say hello")
+            await changed(node, "POST", path, {"metadata": {"about": f"#{number}"}})
+            for other in (first, second):
+                assert (await changed(other, "GET", path))["metadata"] == {"about": f"#{number}"}
+            await changed(node, "POST", f"/v1/outspoken/sessions/{name}/reset", {})
+            assert (await changed(node, "GET", f"{path}/items"))["data"] == []
+            await asked(second if node is first else first, name, "recall")
+            assert "hello" not in json.dumps(all_.harness.model.requests[-1])
+            await changed(node, "DELETE", path)
+            async with aiohttp.ClientSession() as http:
+                for other in (first, second):
+                    async with http.get(f"{other.url}{path}") as response:
+                        assert response.status == 404
+            await asked(node, name, "say hello again")
+        for node, name in zip((first, second), await named(all_, owner, 2, "web/page"), strict=True):
+            page = Page(node, name)
+            await page.say("say something")
+            async with asyncio.timeout(20):
+                while await all_.ask("SELECT count(*) FROM turns WHERE state = 'open'") != [(0,)]:
+                    await asyncio.sleep(0.05)
+            await changed(node, "DELETE", f"/api/conversations/{name}")
+    all_.sound()
+
+
 async def operated(node: Node, body: dict[str, Any] | None = None) -> tuple[int, Any]:
     """What whoever runs the gateway is told of what waits for a word; or of what they decide."""
     headers = {"Authorization": f"Bearer {OPERATOR}"}

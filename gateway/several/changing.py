@@ -1,0 +1,43 @@
+"""What a program, or the page, wants of a whole conversation that is run here, and asked for at another gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import structlog
+
+from adapters.contract.base import SessionKey
+from adapters.contract.sessions import BusyElsewhere, StillRunning
+from agent_core.jsonvalue import Json
+from gateway.conversations.access import OF_API, OF_PAGE, access_of
+from gateway.sessions.hub import Hub
+from gateway.sharing.portion import Change, Changed
+
+log = structlog.get_logger("gateway")
+
+
+async def changed(hub: Hub, key: SessionKey, session: str, change: Change, words: Sequence[Json]) -> Json:
+    """Do it, and say what came of it; None if that is somebody else's by now."""
+    shelf = OF_PAGE if key.platform == OF_PAGE.platform else OF_API
+    access = access_of(hub.accepting, hub.stopping, hub.forgetting, shelf)
+    row = await access.store.sessions.one(session)
+    if row is None or row.key != key.text() or not hub.portion.mine(row.key):
+        return None
+    (sight,) = await access.sights.of([row])
+    there = True
+    try:
+        match change:
+            case Change.DESCRIBE:
+                await access.describe(sight, cast("Mapping[str, str]", words[0]))
+            case Change.RESET:
+                await access.reset(sight)
+            case Change.SHOW:
+                there = await access.show(sight, str(words[0]))
+            case Change.DELETE:
+                await access.delete(sight)
+    except StillRunning:
+        return Changed.RUNNING.value
+    except BusyElsewhere:
+        return None
+    return (Changed.DONE if there else Changed.NOTHING).value
