@@ -34,7 +34,7 @@ from agent_core.rules.consents import Kind
 from agent_core.settings import Route, TurnSettings
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
-from agent_core.store.store import Conflict, Damaged, StorageUnavailable, Store
+from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpeningTurn
 from agent_core.tools.base import UNLIMITED, Space, ToolContext, ToolSpec
 from agent_core.turn.events import TurnOpened
@@ -279,6 +279,13 @@ class TurnOpener:
             if isinstance(error, Damaged) and await self.aside.put(queue.session, error):
                 return None
             raise
+        except (Fenced, LeaseLost) as error:
+            # It is another gateway's now, which has what waits from the store. Nothing of it is ours to give up.
+            log.warning("turn.not_opened", session=queue.session, inbox=messages[0].inbox_id, error=str(error))
+            queue.waiting.clear()
+            queue.epoch = 0
+            queue.wake()
+            return None
         except Exception as error:
             if isinstance(error, Conflict) and await self.store.left.turns(queue.session):
                 queue.blocked = True  # what an earlier process left open comes first, then this is tried again

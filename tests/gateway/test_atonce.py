@@ -217,3 +217,23 @@ async def test_a_stop_while_a_turn_is_being_stored_leaves_it_to_the_next_process
         assert row.state is TurnState.OPEN
     async with gateway(tmp_path, echo) as rig:
         assert (await rig.say("again", key="K")).exit.code is ExitCode.ANSWERED
+
+
+async def test_what_waits_in_a_conversation_that_another_gateway_has_taken_is_left_to_that(tmp_path: Path) -> None:
+    goes_on = asyncio.Event()
+
+    async def held(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+        await goes_on.wait()
+        await echo(messages, response, request)
+
+    async with gateway(tmp_path, held) as rig:
+        first_ticket = await rig.hub.accept(rig.inbound("one"))
+        waiting = await rig.hub.accept(rig.inbound("two"))
+        taken = "UPDATE sessions SET epoch = epoch + 1 WHERE session = ?"
+        await rig.store.writer.alone(lambda conn: conn.exec_driver_sql(taken, (first_ticket.session,)))
+        goes_on.set()
+        await idle(rig)
+        row = await rig.store.inbox.one(waiting.inbox_id)
+        assert row is not None
+        assert (row.state, row.reason) == (InboxState.NEW, None)
+        assert not any(queue.waiting for queue in rig.hub.queues)
