@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-import structlog
-
 from adapters.contract.base import SessionKey
 from adapters.contract.sessions import BusyElsewhere, StillRunning
 from agent_core.jsonvalue import Json
@@ -14,11 +12,13 @@ from gateway.conversations.access import OF_API, OF_PAGE, access_of
 from gateway.sessions.hub import Hub
 from gateway.sharing.portion import Change, Changed
 
-log = structlog.get_logger("gateway")
+CARRIED_OUT = "the conversation is deleted, as it says"
 
 
-async def changed(hub: Hub, key: SessionKey, session: str, change: Change, words: Sequence[Json]) -> Json:
-    """Do it, and say what came of it; None if that is somebody else's by now."""
+async def changed(
+    hub: Hub, key: SessionKey, inbox_id: int, session: str, change: Change, words: Sequence[Json]
+) -> Json:
+    """Do what the message with this number asks for, and say what came of it; None if that is somebody else's by now."""
     shelf = OF_PAGE if key.platform == OF_PAGE.platform else OF_API
     access = access_of(hub.accepting, hub.stopping, hub.forgetting, shelf)
     row = await access.store.sessions.one(session)
@@ -35,6 +35,8 @@ async def changed(hub: Hub, key: SessionKey, session: str, change: Change, words
             case Change.SHOW:
                 there = await access.show(sight, str(words[0]))
             case Change.DELETE:
+                # The wish is in the conversation, and would be without words in it when that is gone.
+                await access.store.inbox.drop(inbox_id, CARRIED_OUT)
                 await access.delete(sight)
     except StillRunning:
         return Changed.RUNNING.value

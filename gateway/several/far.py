@@ -123,12 +123,12 @@ async def carry_out(
 ) -> None:
     """Do what somebody wants at another node, and answer."""
     wish, *more = orjson.loads(words)
-    said = orjson.dumps(await _done(hub, key, FarWish(wish), more)).decode()
+    said = orjson.dumps(await _done(hub, key, inbox_id, FarWish(wish), more)).decode()
     if len(said) < LONGEST_WORD:
         tell(f"{CONTROL}:{inbox_id}:{said}")
 
 
-async def _done(hub: Hub, key: SessionKey, wish: FarWish, words: list[str]) -> Json:
+async def _done(hub: Hub, key: SessionKey, inbox_id: int, wish: FarWish, words: list[str]) -> Json:
     stopping = hub.stopping
     match wish:
         case FarWish.STOP:
@@ -148,7 +148,7 @@ async def _done(hub: Hub, key: SessionKey, wish: FarWish, words: list[str]) -> J
             from gateway.several.changing import changed  # few ask for it
 
             session, change, *more = words
-            return await changed(hub, key, session, Change(change), more)
+            return await changed(hub, key, inbox_id, session, Change(change), more)
 
 
 async def _reword(accepting: Accepting, key: SessionKey, inbox_id: int) -> bool:
