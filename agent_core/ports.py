@@ -5,7 +5,8 @@ Everything that decides receives these as arguments (usually inside an event), s
 
 from __future__ import annotations
 
-import secrets
+import os
+import struct
 import time
 from typing import Protocol
 
@@ -65,14 +66,28 @@ def time_mark(at_ms: int) -> str:
     return _base32(max(0, at_ms))
 
 
+_AT_ONCE = struct.Struct("128Q")
+"""The kernel's random numbers come so many at once: a turn has six of them, and each was a call of the kernel."""
+
+
 class SystemIds:
-    """Ids of 10 time characters (milliseconds) and 10 random ones (50 bits): unique, and sortable by creation."""
+    """Ids of 10 time characters (milliseconds) and 10 random ones (50 bits): unique, and sortable by creation. Of one process: two that came
+    of one would have the same numbers left."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._numbers: list[int] = []
 
     def new(self, prefix: str) -> str:
-        return f"{prefix}_{time_mark(self._clock.now_ms())}{_base32(secrets.randbits(50))}"
+        return f"{prefix}_{time_mark(self._clock.now_ms())}{_base32(self._number())}"
 
     def seed(self) -> int:
-        return secrets.randbits(63)
+        return self._number() >> 1
+
+    def _number(self) -> int:
+        """64 random bits. Any thread may ask."""
+        try:
+            return self._numbers.pop()
+        except IndexError:
+            self._numbers = [*_AT_ONCE.unpack(os.urandom(_AT_ONCE.size))]
+            return self._numbers.pop()

@@ -25,7 +25,7 @@ else:
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, eq=True, kw_only=False):
         """`dataclasses.dataclass`, late."""
-        asked = _Asked(frozen, slots, eq, kw_only)
+        asked = _asked(frozen, slots, eq, kw_only)
         return (lambda each: _made(each, asked)) if cls is None else _made(cls, asked)
 
 
@@ -70,20 +70,86 @@ class _Asked:
         self.kw_only = kw_only
 
 
+@cache
+def _asked(frozen: bool, slots: bool, eq: bool, kw_only: bool) -> _Asked:
+    return _Asked(frozen, slots, eq, kw_only)
+
+
 class _Late:
-    """What is made, and takes its own place, when somebody asks for it."""
+    """What is made, and takes its own place, when somebody asks for it. A start has four thousand of them: each holds what it needs, and is no
+    function with what it encloses."""
 
-    __slots__ = ("_cls", "_make", "_name")
+    __slots__ = ("_cls", "_name")
 
-    def __init__(self, cls: type, name: str, make: Callable[[type, str], Any]) -> None:
+    def __init__(self, cls: type, name: str) -> None:
         self._cls = cls
         self._name = name
-        self._make = make
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        made = self._make(self._cls, self._name)
+        made = self.make()
         setattr(self._cls, self._name, made)
         return made.__get__(instance, owner) if callable(made) else made
+
+    def make(self) -> Any:
+        raise NotImplementedError
+
+
+class _LateMethod(_Late):
+    __slots__ = ("_asked",)
+
+    def __init__(self, cls: type, name: str, asked: _Asked) -> None:
+        self._cls = cls
+        self._name = name
+        self._asked = asked
+
+    def make(self) -> Any:
+        return _method(self._cls, self._name, self._asked)
+
+
+class _LateFields(_Late):
+    __slots__ = ("_given", "_kw_only", "_types")
+
+    def __init__(self, cls: type, types: Mapping[str, Any], given: dict[str, Any], kw_only: bool) -> None:
+        self._cls = cls
+        self._name = _FIELDS
+        self._types = types
+        self._given = given or _NOTHING
+        self._kw_only = kw_only
+
+    def make(self) -> Mapping[str, Any]:
+        cls = self._cls
+        above: dict[str, Any] = {}
+        for base in cls.__mro__[-1:0:-1]:
+            above |= getattr(base, _FIELDS, {})
+        types = self._types
+        body = {
+            "__module__": cls.__module__,
+            "__doc__": "None, or one would be written.",
+            "__annotations__": {name: object if _is_plain(kind) else kind for name, kind in types.items()},
+        }
+        alike = type(cls.__name__, (), body | self._given)
+        theirs: type = _THEIRS(init=False, repr=False, eq=False, kw_only=self._kw_only)(alike)
+        found: dict[str, Any] = vars(theirs)[_FIELDS]
+        for name, field in found.items():
+            field.type = types[name]
+        return above | found
+
+
+class _LateMatched(_Late):
+    __slots__ = ()
+
+    def make(self) -> tuple[str, ...]:
+        return tuple(field.name for field in dataclasses.fields(self._cls) if field.init and not field.kw_only)
+
+
+def _is_plain(kind: object) -> bool:
+    """Whether a field of this type is one like any other. The standard decorator takes thirty calls to find that out of a type that is text."""
+    return isinstance(kind, str) and not any(mark in kind for mark in _MARKS)
+
+
+_MARKS = ("ClassVar", "InitVar", "KW_ONLY")
+_NOTHING: dict[str, Any] = {}
+"""The defaults of a record that has none."""
 
 
 class _Factory:
@@ -107,11 +173,8 @@ def _made(cls: type, asked: _Asked) -> type:
     late = [name for name in names if name == "__hash__" or name not in own]
     made = _fields_of(cls, asked)
 
-    def method(cls: type, name: str) -> Any:
-        return _method(cls, name, asked)
-
     for name in late:
-        setattr(made, name, _Late(made, name, method) if name != "__hash__" or asked.frozen else None)
+        setattr(made, name, _LateMethod(made, name, asked) if name != "__hash__" or asked.frozen else None)
     if asked.frozen:
         for name, refuses in (("__setattr__", _no_setattr), ("__delattr__", _no_delattr)):
             if name in own:
@@ -141,20 +204,10 @@ def _fields_of(cls: type, asked: _Asked) -> type:
             else:
                 setattr(cls, name, given[name].default)
     made = _slotted(cls, names) if asked.slots else cls
-
-    def fields(cls: type, _name: str) -> Mapping[str, Any]:
-        above: dict[str, Any] = {}
-        for base in cls.__mro__[-1:0:-1]:
-            above |= getattr(base, _FIELDS, {})
-        body = {"__module__": cls.__module__, "__doc__": "None, or one would be written.", "__annotations__": types}
-        alike = type(cls.__name__, (), body | given)
-        theirs: type = _THEIRS(init=False, repr=False, eq=False, kw_only=asked.kw_only)(alike)
-        return above | vars(theirs)[_FIELDS]
-
     setattr(made, _PARAMS, _params(asked.eq, asked.frozen, asked.slots, asked.kw_only))
-    setattr(made, _FIELDS, _Late(made, _FIELDS, fields))
+    setattr(made, _FIELDS, _LateFields(made, types, given, asked.kw_only))
     if _MATCHED not in vars(cls):
-        setattr(made, _MATCHED, _Late(made, _MATCHED, _matched))
+        setattr(made, _MATCHED, _LateMatched(made, _MATCHED))
     return made
 
 
@@ -184,10 +237,6 @@ def _slotted(cls: type, names: Sequence[str]) -> type:
     made = type(cls)(cls.__name__, cls.__bases__, body)
     made.__qualname__ = cls.__qualname__
     return made
-
-
-def _matched(cls: type, _name: str) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls) if field.init and not field.kw_only)
 
 
 def _method(cls: type, name: str, asked: _Asked) -> Callable[..., object]:

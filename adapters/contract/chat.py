@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapters import refusing
 from adapters.contract.redacted import redacted
-from adapters.text.files import CodeFile
+from adapters.text.codefile import CodeFile
 from adapters.text.styled import Styled
 from agent_core.failures.notices import Action
 from agent_core.records import dataclass

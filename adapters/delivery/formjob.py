@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from adapters.text.files import CodeFile
+from adapters.text.codefile import CodeFile
 from adapters.text.styled import Span, Style, Styled
 from agent_core.jsonvalue import Json
 

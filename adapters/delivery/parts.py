@@ -24,7 +24,7 @@ from adapters.contract.chat import (
     TaskState,
     Traits,
 )
-from adapters.text.files import CodeFile
+from adapters.text.codefile import CodeFile
 from adapters.text.styled import Span, Style, Styled, in_order
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting

@@ -9,7 +9,6 @@ from dataclasses import replace
 from adapters.contract.chat import Cause, ChatAddress, Content, ContentKind, Piece
 from adapters.delivery.parts import content_of
 from adapters.platforms import platform_of
-from adapters.text.markup import DISCORD, render
 from adapters.text.styled import Styled, units
 from agent_core.text.tongue import speak, speaking
 
@@ -84,6 +83,8 @@ _PLAIN = (ContentKind.ASIDE, ContentKind.STATUS, ContentKind.APPROVAL, ContentKi
 
 def markdown_of(content: Content, platform: str) -> str:
     """The words of a content that was made for `platform`, as Markdown."""
+    from adapters.text.markup import DISCORD, render  # few texts become a file
+
     if content.kind in _PLAIN:
         return DISCORD.escape(content.body.text)
     known = platform_of(platform)

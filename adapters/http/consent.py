@@ -29,6 +29,7 @@ from adapters.http.common import Problem
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
 from agent_core.records import changed, dataclass
+from agent_core.text.patterns import late
 from agent_core.tools.offer import ToolsFrom
 
 TOOLS_HEADER = "X-Outspoken-Tools"
@@ -38,11 +39,11 @@ TASK_HEADERS = ("X-Outspoken-Task", "X-OpenWebUI-Task")
 NO_TOOLS = "none"
 _ERRANDS = (
     # Open WebUI. What it asks with documents begins alike ("Respond to the user query"), and is somebody's question.
-    re.compile(r"\A### Task:\s+(?!Respond to the user).*(?:<chat_history>|autocompletion system)", re.DOTALL),
-    re.compile(r"\AProvide a concise, 5-word-or-less title for the conversation"),  # LibreChat
-    re.compile(r"\AWrite a concise title for this conversation"),
+    late(r"\A### Task:\s+(?!Respond to the user).*(?:<chat_history>|autocompletion system)", re.DOTALL),
+    late(r"\AProvide a concise, 5-word-or-less title for the conversation"),  # LibreChat
+    late(r"\AWrite a concise title for this conversation"),
 )
-_ERRANDS_OF_THE_SYSTEM = re.compile(  # LobeChat
+_ERRANDS_OF_THE_SYSTEM = late(  # LobeChat
     r"\AYou are (?:a professional conversation summarizer|an assistant skilled in conversation who needs to summarize)"
 )
 

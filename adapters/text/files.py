@@ -15,6 +15,7 @@ from dataclasses import field, replace
 from typing import assert_never
 
 from adapters.text import document as doc
+from adapters.text.codefile import CodeFile
 from agent_core.records import dataclass
 from agent_core.text.patterns import late
 
@@ -41,15 +42,6 @@ _EXTENSIONS = {
 _COMMENT = late(r"(?:#|//|--|;|%|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S{1,200})\s*(?:\*/|-->)?\s*", re.IGNORECASE)
 _SAFE_PATH = late(r"(?:[\w-][\w.-]{0,63}/){0,8}([A-Za-z0-9_][\w.-]{0,63}\.[A-Za-z0-9]{1,10})", re.ASCII)
 _RESERVED = late(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeFile:
-    """A code block that became a file."""
-
-    name: str
-    language: str
-    text: str
 
 
 @dataclass(slots=True)

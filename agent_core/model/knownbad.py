@@ -13,7 +13,6 @@ that was set keeps its value; filling in twice is filling in once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 ROUTING = frozenset({"provider", "models", "route"})
 """Fields by which a request says itself where it goes (https://openrouter.ai/docs/features/provider-routing)."""
@@ -28,7 +28,7 @@ _RANKING = frozenset({"order", "sort", "only"})
 """Keys of ``provider`` that say in which order providers are taken: whoever sets one of them has decided it, and none of the others is filled in."""
 _SORTING = frozenset({"nitro", "floor"})
 """Variants of a name that are a sort order (https://openrouter.ai/docs/faq)."""
-_DATED = re.compile(r"-(?:20\d{2}-?[01]\d-?[0-3]\d|[01]\d[0-3]\d|2[3-9][01]\d)$")
+_DATED = late(r"-(?:20\d{2}-?[01]\d-?[0-3]\d|[01]\d[0-3]\d|2[3-9][01]\d)$")
 """A release's date at the end of a name: 20251027, 2025-10-27, 0905, 2509."""
 
 
@@ -95,7 +95,7 @@ def avoiding(base_url: str, model: str, given: Mapping[str, Json], rows: Iterabl
     return {field: value for field, value in filled.items() if value != given.get(field)}
 
 
-_NOBODY_LEFT = re.compile(r"no allowed providers|all providers have been ignored")
+_NOBODY_LEFT = late(r"no allowed providers|all providers have been ignored")
 
 
 def nobody_left(words: str) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import re
 import socket
 import ssl
 from collections.abc import Generator, Iterator
@@ -20,10 +19,11 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from agent_core.causes import BreakCause
+from agent_core.text.patterns import late
 
 TLS_LOOK_SECONDS = 2.0
-_NO_TLS = re.compile(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
-_REFUSED = re.compile(rf"\[Errno {errno.ECONNREFUSED}\]|Connection refused")
+_NO_TLS = late(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
+_REFUSED = late(rf"\[Errno {errno.ECONNREFUSED}\]|Connection refused")
 _NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 
 

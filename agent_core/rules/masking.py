@@ -78,7 +78,7 @@ MASKS: tuple[Mask, ...] = (
     Mask("long duration", r"\b(?:\d{1,6}(?:\.\d{1,9})?(?:d|h|m|min|ms|s) ?){2,5}(?![\w<])", "<duration> "),
     Mask("duration", rf"(?<![\w.,])\d{{1,12}}(?:[.,]\d{{1,9}})?[ -]?(?:(?:{_SHORT_UNITS})(?!\w)|(?i:{_LONG_UNITS})\w{{0,9}})", "<duration>"),
 )  # fmt: skip
-MAYBE = re.compile(r"[\d\x1b@]|(?i:tmp|temp|shm|folders|id)", re.ASCII)
+MAYBE = late(r"[\d\x1b@]|(?i:tmp|temp|shm|folders|id)", re.ASCII)
 """No mask finds anything in a text in which this finds nothing. JSON has many such."""
 COMPILED = tuple((late(mask.pattern, re.ASCII), mask.word) for mask in MASKS)
 
@@ -164,8 +164,8 @@ def _members(value: Json, label: str = "") -> str:
     return _without_order(f"{label}{value}")
 
 
-_INDENT = re.compile(r"[ \t]*")
-_LABEL = re.compile(r"[^\W\d][\w ]{0,40}: ")
+_INDENT = late(r"[ \t]*")
+_LABEL = late(r"[^\W\d][\w ]{0,40}: ")
 _BRACKETS = " \t[](){},;"
 
 

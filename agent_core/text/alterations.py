@@ -10,11 +10,11 @@ Laws (tests/agent_core/test_redaction.py): no alteration of those named there le
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 SHORTEST_ALTERED = 12
 """Letters and digits. What is shorter is looked for in whole only: its pieces are found in ordinary words."""
@@ -25,13 +25,13 @@ _ORDINARY = 12
 _TIP = 3
 """So many characters of a secret's beginning or end are a piece where the rest is left out."""
 
-_PUBLIC_ID = re.compile(r"^(?:\d{5,20}:|xox[a-z]-\d{6,20}-\d{6,20}-)")
+_PUBLIC_ID = late(r"^(?:\d{5,20}:|xox[a-z]-\d{6,20}-\d{6,20}-)")
 """A Telegram token begins with the bot's id, one of Slack's with the numbers of workspace and app: they are no secret, and stand in every address
 of their chats."""
 _GAPS = ("**", "...", "…", "••", "xxxx", "###", "[..", "<red", "<hid", "<mas", "[red", "[hid", "[mas")
 """In lower case; where the rest of a key is left out, one of these stands."""
-_GAP = re.compile(r"(?i)\*{2,}|\.{3,}|…+|•{2,}|x{4,}|#{3,}|[\[<](?:\.{2,}|…|redacted|hidden|masked)[\]>]")
-_TAIL = re.compile(r"[\w+/=-]{1,200}")
+_GAP = late(r"(?i)\*{2,}|\.{3,}|…+|•{2,}|x{4,}|#{3,}|[\[<](?:\.{2,}|…|redacted|hidden|masked)[\]>]")
+_TAIL = late(r"[\w+/=-]{1,200}")
 _HEAD_CHARS = 200
 _ASCII_SIGNS = {code: None for code in range(128) if not chr(code).isalnum()}
 

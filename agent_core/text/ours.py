@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 
 from agent_core.messages import GATEWAY_PREFIX
+from agent_core.text.patterns import late
 
 MARK = GATEWAY_PREFIX
 CHAT_MARKS = ("⚠", "🔐", "⏳", "\u2139")
@@ -24,8 +25,8 @@ THEIRS = "\u203a"
 """Stands before a message of the model's that begins like one of ours."""
 
 _DRESS = r"[^\w\n]{0,24}"
-_LINE = re.compile(rf"^({_DRESS}){re.escape(MARK)}", re.IGNORECASE | re.MULTILINE)
-_UNDECIDED = re.compile(
+_LINE = late(rf"^({_DRESS}){re.escape(MARK)}", re.IGNORECASE | re.MULTILINE)
+_UNDECIDED = late(
     rf"{_DRESS}(?:" + "|".join(re.escape(MARK[:length]) for length in range(len(MARK) - 1, 0, -1)) + r")?\Z",
     re.IGNORECASE,
 )

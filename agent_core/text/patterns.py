@@ -8,6 +8,8 @@ A wrong expression is found by the first use instead of by the import, so `tests
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, cast
 from weakref import WeakSet
 
@@ -15,13 +17,17 @@ from weakref import WeakSet
 class LatePattern:
     """Stands for a pattern. What is asked of it is kept, so that it costs nothing from the second time on."""
 
-    def __init__(self, pattern: str, flags: int) -> None:
-        self.pattern = pattern
-        self.given = flags
+    def __init__(self, given: str | Callable[[], str], flags: int) -> None:
+        self._given = given
+        self._flags = flags
         self._real: re.Pattern[str] | None = None
 
+    @cached_property
+    def pattern(self) -> str:
+        return self._given if isinstance(self._given, str) else self._given()
+
     def __getattr__(self, name: str) -> Any:
-        self._real = self._real or re.compile(self.pattern, self.given)
+        self._real = self._real or re.compile(self.pattern, self._flags)
         found = getattr(self._real, name)
         setattr(self, name, found)
         return found
@@ -30,8 +36,8 @@ class LatePattern:
 _made = WeakSet[LatePattern]()
 
 
-def late(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """What `re.compile` would give, some time later."""
+def late(pattern: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
+    """What `re.compile` would give, some time later; the pattern itself may be made then."""
     made = LatePattern(pattern, flags)
     _made.add(made)
     return cast("re.Pattern[str]", made)

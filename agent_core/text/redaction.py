@@ -34,7 +34,7 @@ NOTHING_ALTERED = Alterations()
 SHORTEST_SECRET = 6
 """Characters. Shorter values would be found inside ordinary words, and a mask there misleads more than it protects."""
 
-_SECRET_NAME = re.compile(
+_SECRET_NAME = late(
     r"(?:api[_-]?key|access[_-]?key|private[_-]?key|authorization|password|passwd|passphrase|secret|cookie|credential)s?\Z"
     r"|token\Z",  # not "tokens": those are counted, not kept secret
     re.IGNORECASE,
@@ -65,8 +65,8 @@ _SHAPES = late(
     re.VERBOSE | re.IGNORECASE,
 )
 
-_WEB_TOKEN_RUN = re.compile(r"[\w.-]{20,}")
-_WEB_TOKEN_START = re.compile(r"\beyJ[\w-]{8}")
+_WEB_TOKEN_RUN = late(r"[\w.-]{20,}")
+_WEB_TOKEN_START = late(r"\beyJ[\w-]{8}")
 """A JSON web token is found part by part in one run of its characters: a pattern for all of it tries each beginning anew, to the end."""
 
 _TRIGGERS = (

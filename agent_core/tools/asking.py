@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 from agent_core.text.redaction import is_secret_name
 from agent_core.text.shown import middle, plain
 from agent_core.text.tongue import sentence, speak
@@ -35,9 +36,9 @@ MOST_SECONDS = 3_600
 DECLINE, CANCEL, SKIP, DONE = "decline", "cancel", "skip", "done"
 YES = frozenset({"yes", "y", "true", "1", "on", "ja", "oui", "si", "sí"})
 NO = frozenset({"no", "n", "false", "0", "off", "nein", "non"})
-_EMAIL = re.compile(r"[^@\s]{1,200}@[^@\s]{1,200}")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?")
+_EMAIL = late(r"[^@\s]{1,200}@[^@\s]{1,200}")
+_DATE = late(r"\d{4}-\d{2}-\d{2}")
+_TIME = late(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?")
 
 
 class FieldKind(StrEnum):

@@ -302,6 +302,8 @@ with_examples(cli)
 
 def main() -> None:
     """Entry point of the ``outspoken`` command."""
+    # Pydantic would look through all packages for plugins, which would see the configuration's secrets.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     put_up()
     cli(prog_name="outspoken")
 

@@ -17,7 +17,6 @@ own environment but what the caller hands over.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
@@ -33,6 +32,7 @@ from pydantic_core import ErrorDetails
 from adapters.contract.settings import listed
 from agent_core.records import dataclass
 from agent_core.text.nearest import nearest
+from agent_core.text.patterns import late
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.misfits import idle, misfits
@@ -117,7 +117,7 @@ class _Place:
 
 
 # Kubernetes and Docker links set these in every container beside a service that is called "outspoken".
-_SERVICE_LINK = re.compile(
+_SERVICE_LINK = late(
     r"OUTSPOKEN_(?:[A-Z0-9]+_)*?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9]+)*|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 import stat
-import tomllib
 from collections.abc import Container, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import cast
 
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 from gateway.config.keys import describe
 from gateway.config.sections import schema
 from gateway.config.types import NamedTables, named_tables
@@ -161,6 +161,8 @@ class TomlFile:
         self._values = self._read()
 
     def _read(self) -> dict[str, object]:
+        import tomllib
+
         text = read_text(self.path)
         try:
             values: dict[str, object] = tomllib.loads(text)
@@ -223,11 +225,11 @@ def _put_in_list(section: str, key: str, values: dict[str, object]) -> Mapping[s
     return {name: len(every) + number for number, name in enumerate(named)}
 
 
-_POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")
+_POSITION = late(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
-_BEGINNING = re.compile(rf"\s*(?:(\[\[?)\s*({_DOTTED})\s*\]|({_DOTTED})\s*=)")
-_TEXT = re.compile(r'''""".*?(?<!\\)(?:\\\\)*"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL)
+_BEGINNING = late(rf"\s*(?:(\[\[?)\s*({_DOTTED})\s*\]|({_DOTTED})\s*=)")
+_TEXT = late(r'''""".*?(?<!\\)(?:\\\\)*"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL)
 
 
 def toml_lines(text: str) -> dict[TomlPath, int]:

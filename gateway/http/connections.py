@@ -154,7 +154,7 @@ class Doorkeeper:
 class Door(asyncio.Protocol):
     """One connection."""
 
-    __slots__ = ("_keeper", "_request", "_transport", "counted", "inner", "make", "peer", "standing")
+    __slots__ = ("_keeper", "_now", "_request", "_transport", "counted", "inner", "make", "peer", "standing")
 
     def __init__(self, keeper: Doorkeeper, make: Callable[[], asyncio.Protocol]) -> None:
         self._keeper = keeper
@@ -165,7 +165,8 @@ class Door(asyncio.Protocol):
         self.peer = ""
         self.counted = False
         """Its peer has a bound."""
-        now = asyncio.get_running_loop().time()
+        self._now = asyncio.get_running_loop().time
+        now = self._now()
         self.standing = ConnectionStanding(ConnectionStage.IDLE, now, now)
 
     # ------------------------------------------------------------------ from the transport
@@ -188,7 +189,7 @@ class Door(asyncio.Protocol):
         if self.inner is None or self.standing.stage is ConnectionStage.REFUSED:
             return
         standing = self.standing
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         if standing.stage is ConnectionStage.IDLE:
             standing.stage, standing.since = ConnectionStage.HEADERS, now
         standing.moved = now
@@ -206,7 +207,7 @@ class Door(asyncio.Protocol):
     def pause_writing(self) -> None:
         if self._transport is not None:
             self.standing.unread = self._transport.get_write_buffer_size()
-            self.standing.unread_since = asyncio.get_running_loop().time()
+            self.standing.unread_since = self._now()
         if self.inner is not None:
             self.inner.pause_writing()
 
@@ -228,7 +229,7 @@ class Door(asyncio.Protocol):
         self._be(ConnectionStage.IDLE)
 
     def _be(self, stage: ConnectionStage) -> None:
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         self.standing.stage, self.standing.since, self.standing.moved = stage, now, now
         self._keeper.quiet(self, yes=stage is ConnectionStage.IDLE)
 
@@ -264,7 +265,7 @@ class Door(asyncio.Protocol):
 
     def _turn_away(self, cut: CutOff) -> None:
         """Say why, as far as that can be done; what still comes is not looked at."""
-        self.standing.stage, self.standing.since = ConnectionStage.REFUSED, asyncio.get_running_loop().time()
+        self.standing.stage, self.standing.since = ConnectionStage.REFUSED, self._now()
         self._keeper.quiet(self, yes=False)
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(REPLIES[cut])

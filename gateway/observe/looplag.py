@@ -30,6 +30,7 @@ import structlog
 
 from agent_core.beside import beside
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 log = structlog.get_logger("loop")
 
@@ -38,8 +39,8 @@ HELD_SECONDS = 1.0
 FRAMES = 30
 """How many of the innermost calls are told."""
 MOST_CHARS = 100_000
-_CAUSE = re.compile(r"^Fatal Python error: (.{1,100})$", re.MULTILINE)
-_PLACE = re.compile(r'^  File "([^"\n]{1,500})", line (\d{1,9}) in (.{1,200})$')
+_CAUSE = late(r"^Fatal Python error: (.{1,100})$", re.MULTILINE)
+_PLACE = late(r'^  File "([^"\n]{1,500})", line (\d{1,9}) in (.{1,200})$')
 
 
 @dataclass(frozen=True, slots=True)

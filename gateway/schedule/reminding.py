@@ -99,11 +99,11 @@ _ISO = late(
     re.IGNORECASE,
 )
 _PLAINER = (
-    (re.compile(r"(?<=\d)T(?=\d\d:)"), " "),
-    (re.compile(r"(?<= \d\d:\d\d):\d\d$"), ""),
-    (re.compile(r"\bhalf an hour\b", re.IGNORECASE), "30 minutes"),
-    (re.compile(r"\bnoon\b", re.IGNORECASE), "12:00"),
-    (re.compile(r"\bmidnight\b", re.IGNORECASE), "0:00"),
+    (late(r"(?<=\d)T(?=\d\d:)"), " "),
+    (late(r"(?<= \d\d:\d\d):\d\d$"), ""),
+    (late(r"\bhalf an hour\b", re.IGNORECASE), "30 minutes"),
+    (late(r"\bnoon\b", re.IGNORECASE), "12:00"),
+    (late(r"\bmidnight\b", re.IGNORECASE), "0:00"),
 )
 """What models write, as people do."""
 

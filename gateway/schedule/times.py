@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 from agent_core.text.tongue import moment_form, speak, speak_many
 
 SHORTEST_SECONDS = 60
@@ -221,7 +222,7 @@ _NUMBER = r"(?:\d{1,6}|an?|one)"
 _UNIT = r"(?:seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)"
 DURATION = rf"{_NUMBER}\s*{_UNIT}(?![a-z])(?:(?:\s*,)?(?:\s+and)?\s*\d{{1,6}}\s*{_UNIT}(?![a-z]))*"
 """A regular expression for a duration in words, in small letters: ``20 minutes``, ``1 hour and 30 min``, ``2h 15m``."""
-_PAIR = re.compile(rf"((?<!\d)\d{{1,6}}|(?<![a-z])(?:an?|one))\s*({_UNIT})(?![a-z])")
+_PAIR = late(rf"((?<!\d)\d{{1,6}}|(?<![a-z])(?:an?|one))\s*({_UNIT})(?![a-z])")
 
 
 def duration_seconds(words: str) -> int:

@@ -46,7 +46,16 @@ from gateway.limits.admission import Bounds
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.standing import AS_CONFIGURED, Standings, TurnStanding
-from gateway.limits.whose import Offers, asker_of, memories_of, memory_of, tools_from, withheld_from, workspace_of
+from gateway.limits.whose import (
+    Offers,
+    asker_of,
+    memories_of,
+    memory_of,
+    nameless,
+    tools_from,
+    withheld_from,
+    workspace_of,
+)
 from gateway.queues.inbox import NOT_OPENED
 from gateway.queues.languages import LanguageRules, language_for
 from gateway.queues.loglines import log_started
@@ -386,7 +395,8 @@ class TurnOpener:
         first = messages[0].inbound
         standing = self.standings.named(first, agent)
         workspace = self._workspace(first)
-        upkeep.used(workspace)
+        if not nameless(first):  # what has a folder of its own for its turn finds none
+            upkeep.used(workspace)
         clock, tell = self.world.clock, self.world.tell
         date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
         if isinstance(first, FromApi) and first.trace:

@@ -207,3 +207,22 @@ def test_nothing_is_made_for_a_class_that_nobody_uses() -> None:
     assert late == {"__init__", "__repr__", "__eq__", "__hash__", "__dataclass_fields__", "__match_args__"}
     assert Unused(1) == Unused(1)
     assert not isinstance(vars(Unused)["__init__"], LATE)
+
+
+def test_a_field_says_its_type_as_the_standard_library_does() -> None:
+    def made(decorate: Any) -> Any:
+        types = {
+            "a": "list[int] | None",
+            "b": "dataclasses.InitVar[int]",
+            "c": "dict[str, Callable[..., object]]",
+            "d": "Unknown",
+        }
+        body = {"b": 1, "c": dataclasses.field(default_factory=dict[str, Any]), "d": 2}
+        return decorate(
+            type("One", (), {"__annotations__": types, "__doc__": "A class.", "__module__": __name__, **body})
+        )
+
+    ours, theirs = made(OURS), made(THEIRS)
+    assert [(one.name, one.type) for one in dataclasses.fields(ours)] == [
+        (one.name, one.type) for one in dataclasses.fields(theirs)
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -25,6 +24,7 @@ from adapters.http.theirs import asked_by
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 GLANCE_SECONDS = 0.05
 """How long a look at a response waits for something to see."""
@@ -32,8 +32,8 @@ CANCEL_TRIES = 20
 MOST_ITEMS = 100
 MOST_REFERRED = 1_000
 """A request refers to items of so many responses."""
-_ITEM = re.compile(r"(msg|rs|fc|ctc|mcp|ig|in)_(s_[0-9a-z]+)_([0-9]{1,18})_.{1,200}")
-_COMPLETION = re.compile(r"chatcmpl-(s_[0-9a-z]+)-([0-9]{1,18})")
+_ITEM = late(r"(msg|rs|fc|ctc|mcp|ig|in)_(s_[0-9a-z]+)_([0-9]{1,18})_.{1,200}")
+_COMPLETION = late(r"chatcmpl-(s_[0-9a-z]+)-([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,20 @@ Sources: OpenAI's API reference; design notes in docs/architecture.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, cached_property
 from math import inf
+from typing import TYPE_CHECKING
 
 import orjson
 import structlog
 from aiohttp import web
 
 from adapters.contract.base import Gateway, RefusedRequest, Ticket
-from adapters.contract.callers import Callers, may_ask
+from adapters.contract.callers import Caller, Callers, may_ask
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
 from adapters.http.api.completions import COMPLETIONS
-from adapters.http.api.keptresponses import KeptResponses
-from adapters.http.api.responses import RESPONSES
 from adapters.http.api.retries import Served
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.taking import KEYED, Taking, request_id_of
@@ -39,12 +39,15 @@ from adapters.http.common import (
     problem_response,
 )
 from adapters.http.errorsas import ErrorsAs
-from adapters.http.routes import Handler, HttpRoute
+from adapters.http.routes import Handler, HttpRoute, later
 from adapters.http.sealing import Seals
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.store.errors import StorageUnavailable
+
+if TYPE_CHECKING:
+    from adapters.http.api.keptresponses import KeptResponses
 
 log = structlog.get_logger("api")
 
@@ -71,6 +74,16 @@ class ApiSettings:
     """A name under which the gateway is reached, beside those of this machine."""
 
 
+COMING_BACK = (
+    HttpRoute.CANCEL_COMPLETION,
+    HttpRoute.GET_RESPONSE,
+    HttpRoute.DELETE_RESPONSE,
+    HttpRoute.CANCEL_RESPONSE,
+    HttpRoute.LIST_INPUT_ITEMS,
+)
+"""For answers that there are."""
+
+
 class OpenAiApi:
     """Serves the routes; decides nothing about turns."""
 
@@ -89,19 +102,38 @@ class OpenAiApi:
         self._clock = clock
         self._ids = ids
         self._answering = ApiAnswering(clock, ids, settings.keep_alive_seconds)
-        self._kept = KeptResponses(gateway, self._answering, self._dressed, settings.seals)
-        self._taking = Taking(gateway, ids, clock, settings.max_body_bytes, self._kept.named, settings.seals)
+        self._taking = Taking(gateway, ids, clock, settings.max_body_bytes, self._named, settings.seals)
+
+    @cached_property
+    def _kept(self) -> KeptResponses:
+        """Loaded by the first who comes back to an answer, or calls the Responses API."""
+        from adapters.http.api.keptresponses import KeptResponses
+
+        return KeptResponses(self._gateway, self._answering, self._dressed, self._settings.seals)
+
+    async def _named(self, names: Sequence[str], caller: Caller) -> Mapping[str, Json]:
+        return await self._kept.named(names, caller)
+
+    def _coming_back(self) -> Mapping[HttpRoute, Handler]:
+        return {
+            HttpRoute.CANCEL_COMPLETION: self._kept.cancel_completion,
+            HttpRoute.GET_RESPONSE: self._kept.get,
+            HttpRoute.DELETE_RESPONSE: self._kept.delete,
+            HttpRoute.CANCEL_RESPONSE: self._kept.cancel,
+            HttpRoute.LIST_INPUT_ITEMS: self._kept.items,
+        }
+
+    def _responding(self) -> Mapping[HttpRoute, Handler]:
+        from adapters.http.api.responses import RESPONSES
+
+        return {HttpRoute.RESPOND: self._asked(RESPONSES)}
 
     def routes(self, beside: Mapping[HttpRoute, Handler] | None = None) -> list[web.RouteDef]:
         """`beside` is what others serve below the same root, for the same callers."""
         served: dict[HttpRoute, Handler] = {
             HttpRoute.COMPLETE: self._asked(COMPLETIONS),
-            HttpRoute.CANCEL_COMPLETION: self._kept.cancel_completion,
-            HttpRoute.RESPOND: self._asked(RESPONSES),
-            HttpRoute.GET_RESPONSE: self._kept.get,
-            HttpRoute.DELETE_RESPONSE: self._kept.delete,
-            HttpRoute.CANCEL_RESPONSE: self._kept.cancel,
-            HttpRoute.LIST_INPUT_ITEMS: self._kept.items,
+            **later(cache(self._responding), (HttpRoute.RESPOND,)),
+            **later(self._coming_back, COMING_BACK),
             HttpRoute.LIST_MODELS: self._models,
             HttpRoute.GET_MODEL: self._model,
             **(beside or {}),

@@ -11,6 +11,7 @@ from agent_core.model.rehearsal.conversation import RehearsalRequest
 from agent_core.model.rehearsal.faults import FAULTS, FINISHED, fault_named, listed
 from agent_core.model.rehearsal.programs import for_programs
 from agent_core.model.rehearsal.wire import EndReply, PlayedCall, Say, Script, Step
+from agent_core.text.patterns import late
 
 PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
 CAN = """\
@@ -113,17 +114,17 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
 )  # fmt: skip
 
 
-_ABOUT_FILES = re.compile(
+_ABOUT_FILES = late(
     r"^(?:please )?(?:transcribe (?:this|it)|what (?:is|does it say) in (?:this|the|that|my) (?:pdf|file|document|sheet|recording|sound))\W*",
     re.IGNORECASE,
 )
-_HEAD = re.compile(r"^\[[^\]]*\]\s+")
+_HEAD = late(r"^\[[^\]]*\]\s+")
 """What the gateway says before a prompt of which nobody wrote anything just now."""
 
 
 _HELP = ("help", "what can you do", "?")
 _ON = ("continue", "go on", "retry")
-_SPEAKER = re.compile(r"[^\n:]{1,64}: +(?=\S)")
+_SPEAKER = late(r"[^\n:]{1,64}: +(?=\S)")
 """In a group the words begin with whose they are."""
 
 

@@ -20,7 +20,6 @@ To add a language: a row, and endings in tests/corpora.
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from functools import cache
 from pathlib import Path
@@ -30,9 +29,9 @@ from agent_core.records import dataclass
 from agent_core.text.patterns import late
 
 _CLAUSE = r"(?:^|[,;:.!…–—(،؛。，、：；·]\s*|\s-\s)"
-_NAMED = re.compile(r"%(any|but|lead)?\{(\w+)\}")
+_NAMED = late(r"%(any|but|lead)?\{(\w+)\}")
 _FAMILIES = ("germanic", "romance", "slavic", "further", "eastern")
-_NEXT_LINE = re.compile(r"\n *")
+_NEXT_LINE = late(r"\n *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,14 @@ class Language:
 
 
 def _read(file: str) -> dict[str, Any]:
+    import tomllib  # behind the open port
+
     return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
 
 
-_PHRASES = cast("dict[str, str]", _read("phrases.toml"))
+@cache
+def _phrases() -> dict[str, str]:
+    return cast("dict[str, str]", _read("phrases.toml"))
 
 
 def _any_of(words: str) -> str:
@@ -65,7 +68,7 @@ def _any_of(words: str) -> str:
 
 def phrases(name: str) -> re.Pattern[str]:
     """What `phrases.toml` has of this name."""
-    return late(unicodedata.normalize("NFC", _NEXT_LINE.sub("", _PHRASES[name])))
+    return late(lambda: unicodedata.normalize("NFC", _NEXT_LINE.sub("", _phrases()[name])))
 
 
 def _family(file: str) -> tuple[Language, ...]:

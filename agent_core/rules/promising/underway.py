@@ -12,7 +12,7 @@ from agent_core.text.patterns import late
 
 LATER = phrases("later")
 IS_SET = phrases("is_set")
-_TOOL = re.compile(r"remind|schedul|alarm|timer|calendar|cron|event|notif|task|todo|appointment|later", re.IGNORECASE)
+_TOOL = late(r"remind|schedul|alarm|timer|calendar|cron|event|notif|task|todo|appointment|later", re.IGNORECASE)
 _SETS_NONE = frozenset({"list", "show", "get", "read", "find", "search", "cancel", "delete", "remove"})
 _HIDDEN = phrases("hidden")
 _BEGUN = phrases("begun")
@@ -51,7 +51,7 @@ def is_under_way(plain: str, before: str, *, announced: bool) -> bool:
     )
 
 
-_TAIL = re.compile(r"(?:\W++\w++)?\W*+(?:(?:please|just|bitte|einen|one|a|un|por|s'il) [^.!?]{0,30}+)?\W*+")
+_TAIL = late(r"(?:\W++\w++)?\W*+(?:(?:please|just|bitte|einen|one|a|un|por|s'il) [^.!?]{0,30}+)?\W*+")
 """What may still come behind that: that anything comes of it is said nowhere."""
 
 

@@ -117,15 +117,16 @@ class Writer:
         """Another node was quicker: the next attempt locks before it reads."""
         self._away = False
         """The last batch failed for the storage: until one gets through, a batch gets one try and does not wait."""
+        self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to write. `close` must follow."""
-        self._task = asyncio.create_task(self._run(), name="store-writer")
+        self._task = self._loop.create_task(self._run(), name="store-writer")
 
     async def submit(self, op: Op[T]) -> T:
         """Queue `op`, wait for its commit, return its answer. Raises StoreError."""
-        item = _Queued(op, asyncio.get_running_loop().create_future())
+        item = _Queued(op, self._loop.create_future())
         await self._wait(item)
         return cast("T", item.answer.result())
 
@@ -140,7 +141,7 @@ class Writer:
         def run(conn: Connection) -> None:
             got[:] = [body(conn)]
 
-        item = _Alone(run, asyncio.get_running_loop().create_future())
+        item = _Alone(run, self._loop.create_future())
         await self._wait(item)
         return got[0], item.answer.result()
 
@@ -150,7 +151,7 @@ class Writer:
         if self._task is None:
             return
         if self._in_flight:
-            self._idle = asyncio.get_running_loop().create_future()
+            self._idle = self._loop.create_future()
             await self._idle
         if not self._task.done():
             await self._queue.put(None)

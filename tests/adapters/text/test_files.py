@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.text.codefile import CodeFile
 from adapters.text.document import BulletList, CodeBlock, Item, Paragraph, Quote, Text
-from adapters.text.files import CodeFile, extension, lift_long_code
+from adapters.text.files import extension, lift_long_code
 from adapters.text.parse import parse
 from tests.adapters.text.strategies import markdowns
 

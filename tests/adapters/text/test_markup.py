@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapters.discord.pieces import pieces as discord
 from adapters.slack.pieces import pieces as slack
 from adapters.telegram.pieces import pieces as telegram
-from adapters.text.files import CodeFile
+from adapters.text.codefile import CodeFile
 from adapters.text.flatten import flatten
 from adapters.text.growing import without_open_link
 from adapters.text.markup import DISCORD, SLACK, SLACK_MARKDOWN, StyleMarks, render, styled_parts
