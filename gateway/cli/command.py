@@ -19,7 +19,7 @@ import click
 
 from adapters.terminal.screen import put_up, typed
 from agent_core.text.tongue import begin_speaking, of_environment
-from gateway.cli.elsewhere import Commands
+from gateway.cli.elsewhere import LateCommands
 from gateway.cli.examples import with_examples
 from gateway.cli.guarded import CONFIGURATION, PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.ids import IdCommand
@@ -48,7 +48,7 @@ HELP = """One LLM agent, many chats, never silent.
 
 
 @click.group(
-    cls=Commands, invoke_without_command=True, help=HELP, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LateCommands, invoke_without_command=True, help=HELP, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(program_version(), "--version", "-V", prog_name="outspoken")
 @click.option(

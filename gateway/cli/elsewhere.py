@@ -11,7 +11,7 @@ from typing_extensions import override
 from gateway.cli.examples import with_examples
 
 
-class Commands(click.Group):
+class LateCommands(click.Group):
     """A group with commands of its own, and with some of other modules."""
 
     elsewhere: Mapping[str, str] = {}

@@ -46,7 +46,7 @@ from gateway.queues.queue import SessionQueue
 from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
-from gateway.sharing.portion import Change, Changed
+from gateway.sharing.portion import Changed, FarChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class GatewaySessions:
         return found
 
     async def describe(self, sight: SessionSight, metadata: Mapping[str, str]) -> SessionSight:
-        if await self._there(sight, Change.DESCRIBE, {**metadata}) is not None:
+        if await self._there(sight, FarChange.DESCRIBE, {**metadata}) is not None:
             return replace(sight, metadata=metadata)
         async with self._owned(sight) as queue:
             row = await self.store.sessions.one(sight.session)
@@ -162,7 +162,7 @@ class GatewaySessions:
 
     async def reset(self, sight: SessionSight) -> SessionSight:
         key = sight.key
-        if await self._there(sight, Change.RESET) is None:
+        if await self._there(sight, FarChange.RESET) is None:
             await self.stopping.stop(key)
             async with self._owned(sight) as queue:
                 await self.store.sessions.change(sight.session, queue.epoch, SessionChange(forget=True))
@@ -171,7 +171,7 @@ class GatewaySessions:
         return (await self.sights.of([row]))[0] if row is not None else sight
 
     async def show(self, sight: SessionSight, turn: str) -> bool:
-        if (shown := await self._there(sight, Change.SHOW, turn)) is not None:
+        if (shown := await self._there(sight, FarChange.SHOW, turn)) is not None:
             return shown
         async with self._owned(sight) as queue:
             if not queue.quiet:
@@ -198,7 +198,7 @@ class GatewaySessions:
         return True
 
     async def delete(self, sight: SessionSight) -> None:
-        if await self._there(sight, Change.DELETE) is not None:
+        if await self._there(sight, FarChange.DELETE) is not None:
             return
         async with self._owned(sight) as queue:
             for message in [*queue.waiting]:  # before the running one: the next would begin when that ends
@@ -211,7 +211,7 @@ class GatewaySessions:
             self.stopping.queues.let_go(queue)
             await self.forgetting.finish(job)
 
-    async def _there(self, sight: SessionSight, change: Change, *words: Json) -> bool | None:
+    async def _there(self, sight: SessionSight, change: FarChange, *words: Json) -> bool | None:
         """Have the gateway do it that runs the conversation, if that is another one: whether there was something to change. None: it is this
         one. Raises `BusyElsewhere` if it does not answer, `StillRunning`."""
         key, portion = sight.key.text(), self.stopping.portion

@@ -38,7 +38,7 @@ API = "api"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedHere:
     """A call that waits for somebody's word, here or at another gateway."""
 
     session: str
@@ -60,15 +60,15 @@ class Deciding:
         """See `adapters.contract.sessions.SessionAccess.approvals`."""
         return [found for _, found in await self._open([one for one in await self._asked() if _is_of(one, realm)])]
 
-    async def everybodys(self) -> list[tuple[Asked, OpenApproval]]:
+    async def everybodys(self) -> list[tuple[AskedHere, OpenApproval]]:
         """All that wait, at whichever gateway, for whoever runs it."""
         return await self._open(await self._asked())
 
-    async def asked(self, turn: str) -> Asked | None:
+    async def asked(self, turn: str) -> AskedHere | None:
         """What a turn waits for, wherever it runs."""
         return next((one for one in await self._asked() if one.turn == turn), None)
 
-    async def _asked(self) -> list[Asked]:
+    async def _asked(self) -> list[AskedHere]:
         """What waits here; and what waits elsewhere, as far as it is stored: that it waits is, before anybody is asked."""
         here = self.stopping.queues.running()
         found = [one for running in here if (one := _asked_here(running)) is not None]
@@ -78,7 +78,7 @@ class Deciding:
         there = [await self._asked_there(row) for row in await self.store.turns.asking() if row.turn not in ours]
         return [*found, *(one for one in there if one is not None)]
 
-    async def _asked_there(self, row: TurnRow) -> Asked | None:
+    async def _asked_there(self, row: TurnRow) -> AskedHere | None:
         turn = open_turn(await self.store.turns.journal(row.turn))
         activity = _waits(turn) if turn is not None else None
         if activity is None:
@@ -87,10 +87,10 @@ class Deciding:
             messages = tuple(waiting_of(one) for one in await self.store.inbox.inputs(row.turn))
         except UnreadableMessage:
             messages = ()
-        return Asked(row.session, row.turn, activity, messages)
+        return AskedHere(row.session, row.turn, activity, messages)
 
-    async def _open(self, askings: Sequence[Asked]) -> list[tuple[Asked, OpenApproval]]:
-        found: list[tuple[Asked, OpenApproval]] = []
+    async def _open(self, askings: Sequence[AskedHere]) -> list[tuple[AskedHere, OpenApproval]]:
+        found: list[tuple[AskedHere, OpenApproval]] = []
         for one in askings:
             row = await self.store.sessions.one(one.session)
             if row is not None:
@@ -169,12 +169,12 @@ def _decision(decided: ApprovalAnswered, verdict: Verdict) -> Decision:
     return Decision(fate, decided.verdict, decided.by, decided.at, decided.lasts)
 
 
-def _is_of(asked: Asked, realm: str) -> bool:
+def _is_of(asked: AskedHere, realm: str) -> bool:
     first = asked.messages[0].inbound if asked.messages else None
     return isinstance(first, FromApi) and first.session.platform == API and first.session.person == realm
 
 
-def _place(asked: Asked) -> str:
+def _place(asked: AskedHere) -> str:
     first = asked.messages[0].inbound if asked.messages else None
     if isinstance(first, FromChat):
         return first.chat.address.text().rstrip("/")
@@ -184,12 +184,12 @@ def _place(asked: Asked) -> str:
     return f"{first.surface}/{first.session.chat}" if first is not None else ""
 
 
-def _asked_here(running: Running) -> Asked | None:
+def _asked_here(running: Running) -> AskedHere | None:
     """The call that waits for somebody, if it is stored that it does."""
     driver = running.driver
     if driver.over or driver.seen.committing or (activity := _waits(driver.turn)) is None:
         return None
-    return Asked(driver.identity.session, driver.identity.turn, activity, tuple(running.messages))
+    return AskedHere(driver.identity.session, driver.identity.turn, activity, tuple(running.messages))
 
 
 def _waits(turn: Turn) -> Activity | None:
@@ -197,7 +197,7 @@ def _waits(turn: Turn) -> Activity | None:
     return next((one for one in calls if one.state is ActivityState.APPROVAL), None)
 
 
-def _open(sight: SessionSight, asked: Asked) -> OpenApproval:
+def _open(sight: SessionSight, asked: AskedHere) -> OpenApproval:
     activity = asked.activity
     return OpenApproval(
         session=sight,

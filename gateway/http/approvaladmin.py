@@ -24,7 +24,7 @@ from gateway.http.admin import BY, json_response
 
 if TYPE_CHECKING:
     from adapters.contract.sessions import OpenApproval
-    from gateway.conversations.deciding import Asked, Deciding
+    from gateway.conversations.deciding import AskedHere, Deciding
 
 log = structlog.get_logger("gateway")
 
@@ -48,7 +48,7 @@ class ApprovalAdmin:
         found = await self._deciding().everybodys()
         return json_response({"approvals": [self._table(asked, one) for asked, one in found]})
 
-    def _table(self, asked: Asked, one: OpenApproval) -> dict[str, Json]:
+    def _table(self, asked: AskedHere, one: OpenApproval) -> dict[str, Json]:
         from adapters.http.sessions.managed import approval_id
 
         return {
@@ -68,7 +68,7 @@ class ApprovalAdmin:
             "only": self._refused(asked),
         }
 
-    def _refused(self, asked: Asked) -> str:
+    def _refused(self, asked: AskedHere) -> str:
         """Who may decide, if whoever runs the gateway may not."""
         return operator_refused(asked.messages, self._deciding().stopping.approvers)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 
-class Count:
+class CounterSeries:
     """One series of a counter."""
 
     __slots__ = ("value",)
@@ -17,7 +17,7 @@ class Count:
         self.value += amount
 
 
-class Spread:
+class HistogramSeries:
     """One series of a histogram: how many were how large."""
 
     __slots__ = ("bounds", "counts", "total")
@@ -33,4 +33,4 @@ class Spread:
         self.total += amount
 
 
-Series = Count | Spread
+Series = CounterSeries | HistogramSeries

@@ -13,7 +13,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from gateway.observe.counted import Count, Series
+from gateway.observe.counted import CounterSeries, Series
 from gateway.observe.metricscatalogue import Metric, MetricKind
 
 GOES_OVER = 1e6
@@ -61,13 +61,13 @@ def _family(metric: Metric, series: Mapping[tuple[str, ...], Series]) -> Counter
     if metric.kind is MetricKind.COUNTER:
         counter = CounterMetricFamily(metric.name, metric.says, labels=metric.labels)
         for labels, one in series.items():
-            assert isinstance(one, Count)
+            assert isinstance(one, CounterSeries)
             counter.add_metric(labels, one.value)
         return counter
     histogram = HistogramMetricFamily(metric.name, metric.says, labels=metric.labels)
     bounds = [*map(_written, metric.buckets), "+Inf"]
     for labels, one in series.items():
-        assert not isinstance(one, Count)
+        assert not isinstance(one, CounterSeries)
         histogram.add_metric(labels, [*zip(bounds, accumulate(map(float, one.counts)), strict=True)], one.total)
     return histogram
 

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from adapters.http.common import guarded
 from adapters.http.routes import HttpRoute
-from gateway.observe.counted import Count, Series, Spread
+from gateway.observe.counted import CounterSeries, HistogramSeries, Series
 from gateway.observe.looplag import LoopWatch
 from gateway.observe.metricscatalogue import (
     GATEWAYS_OWN,
@@ -91,7 +91,9 @@ class Metrics:
         there, labels = self.counted[metric.name], tuple(self.labels(metric, values))
         series = there.get(labels)
         if series is None:
-            there[labels] = series = Count() if metric.kind is MetricKind.COUNTER else Spread(metric.buckets)
+            there[labels] = series = (
+                CounterSeries() if metric.kind is MetricKind.COUNTER else HistogramSeries(metric.buckets)
+            )
         return series
 
     def labels(self, metric: Metric, values: tuple[str, ...]) -> list[str]:

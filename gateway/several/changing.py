@@ -10,13 +10,13 @@ from adapters.contract.sessions import BusyElsewhere, StillRunning
 from agent_core.jsonvalue import Json
 from gateway.conversations.access import OF_API, OF_PAGE, access_of
 from gateway.sessions.hub import Hub
-from gateway.sharing.portion import Change, Changed
+from gateway.sharing.portion import Changed, FarChange
 
 CARRIED_OUT = "the conversation is deleted, as it says"
 
 
 async def changed(
-    hub: Hub, key: SessionKey, inbox_id: int, session: str, change: Change, words: Sequence[Json]
+    hub: Hub, key: SessionKey, inbox_id: int, session: str, change: FarChange, words: Sequence[Json]
 ) -> Json:
     """Do what the message with this number asks for, and say what came of it; None if that is somebody else's by now."""
     shelf = OF_PAGE if key.platform == OF_PAGE.platform else OF_API
@@ -28,13 +28,13 @@ async def changed(
     there = True
     try:
         match change:
-            case Change.DESCRIBE:
+            case FarChange.DESCRIBE:
                 await access.describe(sight, cast("Mapping[str, str]", words[0]))
-            case Change.RESET:
+            case FarChange.RESET:
                 await access.reset(sight)
-            case Change.SHOW:
+            case FarChange.SHOW:
                 there = await access.show(sight, str(words[0]))
-            case Change.DELETE:
+            case FarChange.DELETE:
                 # The wish is in the conversation, and would be without words in it when that is gone.
                 await access.store.inbox.drop(inbox_id, CARRIED_OUT)
                 await access.delete(sight)

@@ -24,7 +24,7 @@ from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.hub import Hub
-from gateway.sharing.portion import Change, Changed
+from gateway.sharing.portion import Changed, FarChange
 
 log = structlog.get_logger("gateway")
 
@@ -74,7 +74,7 @@ class FarControl:
     async def reworded(self, key: str, inbox_id: int) -> None:
         await self._put(key, FarWish.REWORDED, inbox_id)
 
-    async def change(self, key: str, session: str, change: Change, *words: Json) -> Changed | None:
+    async def change(self, key: str, session: str, change: FarChange, *words: Json) -> Changed | None:
         found = await self._ask(key, FarWish.CHANGE, session, change.value, *words)
         return Changed(found) if isinstance(found, str) else None
 
@@ -148,7 +148,7 @@ async def _done(hub: Hub, key: SessionKey, inbox_id: int, wish: FarWish, words: 
             from gateway.several.changing import changed  # few ask for it
 
             session, change, *more = words
-            return await changed(hub, key, inbox_id, session, Change(change), more)
+            return await changed(hub, key, inbox_id, session, FarChange(change), more)
 
 
 async def _reword(accepting: Accepting, key: SessionKey, inbox_id: int) -> bool:

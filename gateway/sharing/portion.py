@@ -22,7 +22,7 @@ QUIET_SECONDS = 5.0
 """So long a slice that is given away waits for what is done in it."""
 
 
-class Change(StrEnum):
+class FarChange(StrEnum):
     """What a program, or the page, wants of a whole conversation."""
 
     DESCRIBE = "describe"
@@ -50,7 +50,7 @@ class Far(Protocol):
     async def approve(self, key: str, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting) -> bool: ...
     async def answer(self, key: str, turn: str, call: str, words: str, by: str) -> str | None: ...
     async def reworded(self, key: str, inbox_id: int) -> None: ...
-    async def change(self, key: str, session: str, change: Change, *words: Json) -> Changed | None: ...
+    async def change(self, key: str, session: str, change: FarChange, *words: Json) -> Changed | None: ...
 
 
 class Portion:
