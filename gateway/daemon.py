@@ -602,6 +602,7 @@ def _alerter(
         laws.words,
         hooks.troubles if hooks is not None else tuple,
         hooks.alerted if hooks is not None else None,
+        several=not hub.portion.whole,
     )
 
 

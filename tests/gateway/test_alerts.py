@@ -36,7 +36,7 @@ from gateway.limits.alerts import (
     open_now,
     told,
 )
-from gateway.observe.alerting import MIB, Alerter, Announcements, Sights, conditions
+from gateway.observe.alerting import MIB, Alerter, Announcements, Sights, conditions, of_one
 from gateway.storage.storewatch import StoreWatch
 from tests.chats.harness import running, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -276,6 +276,16 @@ def test_a_grace_is_only_for_what_may_mend_itself() -> None:
     memory = looked(AlertMemory(), [down], 0, RULES)
     assert open_now(memory) == ()
     assert open_now(looked(memory, [down], 60_000, RULES)) == (down,)
+
+
+def test_what_one_of_several_gateways_has_is_told_by_each_that_has_it_and_what_all_have_once() -> None:
+    disk = Condition("disk", AlertKind.DISK, "Only 3 MiB are free.", "There is room again.")
+    spent = Condition("spend:day:all", AlertKind.SPEND, "80 % are used.")
+    assert of_one(disk, "") == disk
+    first, second = of_one(disk, "Gateway 1"), of_one(disk, "Gateway 2")
+    assert first.key != second.key
+    assert (second.words, second.over) == ("Gateway 2: Only 3 MiB are free.", "Gateway 2: There is room again.")
+    assert of_one(spent, "Gateway 1") == of_one(spent, "Gateway 2") == spent
 
 
 # ---------------------------------------------------------------------- a real store that takes no writes
