@@ -82,6 +82,8 @@ class Sights:
 
 OF_ONE = frozenset({AlertKind.STORAGE, AlertKind.DISK, AlertKind.QUEUE, AlertKind.DELIVERY})
 """What is wrong with one gateway, its machine or its way to the database, and not with all."""
+OF_ALL = frozenset({AlertKind.SPEND, AlertKind.LAW, AlertKind.DAMAGE, AlertKind.WEBHOOK})
+"""What is stored is the same for all of them: one of them tells of it."""
 SENDS = (AdapterState.UP.value, AdapterState.ELSEWHERE.value)
 """What is to be sent can be."""
 
@@ -219,6 +221,8 @@ class Alerter:
     """Has other programs told what the operators are told."""
     several: bool = False
     """It is one of several gateways."""
+    for_all: Callable[[], bool] = lambda: True
+    """Whether it is the one of them that tells of what concerns all."""
     pots: Sequence[tuple[Pot, Level]] = ()
     """The budgets of everybody that have a limit, as of the last slow look."""
     _memory: AlertMemory = field(default_factory=AlertMemory)
@@ -231,7 +235,8 @@ class Alerter:
     def open(self) -> tuple[Condition, ...]:
         """What is wrong just now, in the words of now: what is over is none of it, also before it is told as over."""
         known = {one.key for one in open_now(self._memory)}
-        return tuple(one for one in self._wrong(self.clock.now_ms()) if one.key in known)
+        others = frozenset[AlertKind]() if self.for_all() else OF_ALL
+        return tuple(one for one in self._wrong(self.clock.now_ms()) if one.key in known or one.kind in others)
 
     def _wrong(self, now: int) -> list[Condition]:
         sights = Sights(
@@ -273,7 +278,8 @@ class Alerter:
         now = self.clock.now_ms()
         for news in self.announced.take():
             self._memory = self._memory.with_news(news)
-        self._memory = looked(self._memory, self._wrong(now), now, self.rules)
+        wrong = [one for one in self._wrong(now) if one.kind not in OF_ALL or self.for_all()]
+        self._memory = looked(self._memory, wrong, now, self.rules)
         can_tell = not self.watch.words
         while self.clock.monotonic() >= self._quiet_until:
             self._memory, message = due(self._memory, now, self.rules, can_tell=can_tell)

@@ -340,6 +340,25 @@ async def test_the_room_that_is_left_is_one_figure_and_what_is_over_is_open_no_m
         assert alerter.open == ()  # it is told as over when it has stayed so for a while
 
 
+async def test_what_concerns_all_gateways_is_told_by_one_of_them_and_open_at_each(tmp_path: Path) -> None:
+    clock, said, ours = SystemClock(), list[str](), [False]
+
+    async def say(_: str, words: str) -> bool:
+        said.append(words)
+        return True
+
+    async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
+        alerter = Alerter(
+            AlertLimits(free_mib=0), AlertRules(settle_ms=50), store, StoreWatch(store, clock), Announcements(), clock, tuple, dict, None,
+            say, laws_words=lambda: "A law is broken.", for_all=lambda: ours[0],
+        )  # fmt: skip
+        await alerter.look()
+        assert ([one.words for one in alerter.open], said) == (["A law is broken."], [])
+        ours[0] = True
+        await alerter.look()
+        assert len(said) == len(alerter.open) == 1
+
+
 # ---------------------------------------------------------------------- in a chat
 
 
