@@ -32,6 +32,7 @@ from agent_core.signals import Committed, ModelCalled, Signals, TurnClosed
 from agent_core.store.database.ownership import Serves
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.errors import CannotOpenNow, StoppedWaiting
+from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import Store, open_store
 from agent_core.text.redaction import Redactor
 from agent_core.tools.registry import ToolRegistry
@@ -602,6 +603,8 @@ def _alerter(
         laws.words,
         hooks.troubles if hooks is not None else tuple,
         hooks.alerted if hooks is not None else None,
+        several=not hub.portion.whole,
+        for_all=lambda: hub.portion.has(HOUSE),
     )
 
 

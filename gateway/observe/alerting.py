@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import field
+from dataclasses import field, replace
 
 import structlog
 
@@ -80,6 +80,10 @@ class Sights:
     """Receivers that take nothing: (key, what is wrong, what is said when it is over)."""
 
 
+OF_ONE = frozenset({AlertKind.STORAGE, AlertKind.DISK, AlertKind.QUEUE, AlertKind.DELIVERY})
+"""What is wrong with one gateway, its machine or its way to the database, and not with all."""
+OF_ALL = frozenset({AlertKind.SPEND, AlertKind.LAW, AlertKind.DAMAGE, AlertKind.WEBHOOK})
+"""What is stored is the same for all of them: one of them tells of it."""
 SENDS = (AdapterState.UP.value, AdapterState.ELSEWHERE.value)
 """What is to be sent can be."""
 
@@ -120,6 +124,14 @@ def conditions(sights: Sights, limits: AlertLimits, rules: BudgetRules | None, n
         assert rules is not None
         found += [one for measure in Measure if (one := _spend(pot, level, measure, rules, now)) is not None]
     return found
+
+
+def of_one(condition: Condition, gateway: str) -> Condition:
+    """The same as one of several gateways has it, where that concerns it alone: else it would be taken for what another one has told. Pure."""
+    if not gateway or condition.kind not in OF_ONE:
+        return condition
+    over = f"{gateway}: {condition.over}" if condition.over else ""
+    return replace(condition, key=f"{condition.key}:{gateway}", words=f"{gateway}: {condition.words}", over=over)
 
 
 def _adapter(sight: AdapterSight, limits: AlertLimits) -> Condition | None:
@@ -207,6 +219,10 @@ class Alerter:
     """Of receivers of webhooks: (key, what is wrong, what is said when it is over)."""
     hooks: Callable[[Message], Awaitable[None]] | None = None
     """Has other programs told what the operators are told."""
+    several: bool = False
+    """It is one of several gateways."""
+    for_all: Callable[[], bool] = lambda: True
+    """Whether it is the one of them that tells of what concerns all."""
     pots: Sequence[tuple[Pot, Level]] = ()
     """The budgets of everybody that have a limit, as of the last slow look."""
     _memory: AlertMemory = field(default_factory=AlertMemory)
@@ -219,7 +235,8 @@ class Alerter:
     def open(self) -> tuple[Condition, ...]:
         """What is wrong just now, in the words of now: what is over is none of it, also before it is told as over."""
         known = {one.key for one in open_now(self._memory)}
-        return tuple(one for one in self._wrong(self.clock.now_ms()) if one.key in known)
+        others = frozenset[AlertKind]() if self.for_all() else OF_ALL
+        return tuple(one for one in self._wrong(self.clock.now_ms()) if one.key in known or one.kind in others)
 
     def _wrong(self, now: int) -> list[Condition]:
         sights = Sights(
@@ -235,7 +252,8 @@ class Alerter:
             self.laws_words(),
             self.webhook_troubles(),
         )
-        return conditions(sights, self.limits, self.budgets, now)
+        gateway = f"Gateway {self.store.node}" if self.several else ""
+        return [of_one(one, gateway) for one in conditions(sights, self.limits, self.budgets, now)]
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -260,7 +278,8 @@ class Alerter:
         now = self.clock.now_ms()
         for news in self.announced.take():
             self._memory = self._memory.with_news(news)
-        self._memory = looked(self._memory, self._wrong(now), now, self.rules)
+        wrong = [one for one in self._wrong(now) if one.kind not in OF_ALL or self.for_all()]
+        self._memory = looked(self._memory, wrong, now, self.rules)
         can_tell = not self.watch.words
         while self.clock.monotonic() >= self._quiet_until:
             self._memory, message = due(self._memory, now, self.rules, can_tell=can_tell)

@@ -36,7 +36,7 @@ from gateway.limits.alerts import (
     open_now,
     told,
 )
-from gateway.observe.alerting import MIB, Alerter, Announcements, Sights, conditions
+from gateway.observe.alerting import MIB, Alerter, Announcements, Sights, conditions, of_one
 from gateway.storage.storewatch import StoreWatch
 from tests.chats.harness import running, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -278,6 +278,16 @@ def test_a_grace_is_only_for_what_may_mend_itself() -> None:
     assert open_now(looked(memory, [down], 60_000, RULES)) == (down,)
 
 
+def test_what_one_of_several_gateways_has_is_told_by_each_that_has_it_and_what_all_have_once() -> None:
+    disk = Condition("disk", AlertKind.DISK, "Only 3 MiB are free.", "There is room again.")
+    spent = Condition("spend:day:all", AlertKind.SPEND, "80 % are used.")
+    assert of_one(disk, "") == disk
+    first, second = of_one(disk, "Gateway 1"), of_one(disk, "Gateway 2")
+    assert first.key != second.key
+    assert (second.words, second.over) == ("Gateway 2: Only 3 MiB are free.", "Gateway 2: There is room again.")
+    assert of_one(spent, "Gateway 1") == of_one(spent, "Gateway 2") == spent
+
+
 # ---------------------------------------------------------------------- a real store that takes no writes
 
 
@@ -328,6 +338,25 @@ async def test_the_room_that_is_left_is_one_figure_and_what_is_over_is_open_no_m
         room[0] = 10_000 * MIB
         assert await watch.works(0)
         assert alerter.open == ()  # it is told as over when it has stayed so for a while
+
+
+async def test_what_concerns_all_gateways_is_told_by_one_of_them_and_open_at_each(tmp_path: Path) -> None:
+    clock, said, ours = SystemClock(), list[str](), [False]
+
+    async def say(_: str, words: str) -> bool:
+        said.append(words)
+        return True
+
+    async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
+        alerter = Alerter(
+            AlertLimits(free_mib=0), AlertRules(settle_ms=50), store, StoreWatch(store, clock), Announcements(), clock, tuple, dict, None,
+            say, laws_words=lambda: "A law is broken.", for_all=lambda: ours[0],
+        )  # fmt: skip
+        await alerter.look()
+        assert ([one.words for one in alerter.open], said) == (["A law is broken."], [])
+        ours[0] = True
+        await alerter.look()
+        assert len(said) == len(alerter.open) == 1
 
 
 # ---------------------------------------------------------------------- in a chat

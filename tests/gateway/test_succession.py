@@ -15,6 +15,7 @@ import pytest
 
 from agent_core.store.database.ownership import lock_path
 from gateway.succession.takeover import has_open
+from tests.fakes.common import BUSY
 from tests.forked import start
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post, text
 from tests.ports import free_port
@@ -163,8 +164,11 @@ def test_a_new_version_takes_over_a_database_of_one_machine(tmp_path: Path) -> N
         new = start(["run", "--takeover"], env, out=tmp_path / "second.log", err=tmp_path / "second.log")
         try:
             assert old.wait(20) == 0
+            ended = time.monotonic()
             until(lambda: new.returncode is not None or serves(env))
-            print(f"taken over within {time.monotonic() - began:.1f} s")
+            nobody = time.monotonic() - ended
+            print(f"taken over within {time.monotonic() - began:.1f} s, of which nobody served for {nobody:.1f} s")
+            assert nobody < 2.0 * BUSY
             assert facts(post(env, "count to 30 slowly", "begun", 60))["exit"] == "answered"
             begun.join(60)
         finally:
