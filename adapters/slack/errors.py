@@ -71,6 +71,11 @@ UNABLE = frozenset(
 )  # fmt: skip
 """What says that the workspace or the app has no such thing, and not that this one call was wrong."""
 
+OFF = frozenset({"link disabled", "socket mode not enabled", "forbidden team"})
+"""There are no sockets for this app, until a person switches them on."""
+NOT_FOR_SOCKETS = frozenset({"missing scope", "not allowed token type"})
+"""It is not the token that opens them."""
+
 
 NAME = "Slack"
 
