@@ -115,7 +115,7 @@ def _answered(error: Any) -> CallFailed:
             Fate.UNKNOWN, refusing.NOT_UNDERSTOOD.format(platform=NAME, what=status), cause=Cause.UNREADABLE
         )
     if not data.get("error"):
-        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
+        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
     cause = _CAUSES.get(word, Cause.OTHER)
     if cause is Cause.FORM and any(_TOO_LONG.search(line) for line in _explained(data)):
         cause = Cause.TOO_LONG
