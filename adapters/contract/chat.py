@@ -466,6 +466,8 @@ class Cause(StrEnum):
     """The bot itself is not let in."""
     UNREADABLE = "unreadable"
     """What the platform answered could not be understood, so it may have been done, and the same may happen each time."""
+    SHIELDED = "shielded"
+    """Something before the platform answered in its place. It passes, unless it is about what the message says."""
     OTHER = "other"
 
 

@@ -8,7 +8,8 @@ with its cause.
 Laws (tests/adapters/test_aftermath.py).
 1. A final part that is refused is there in another form, or has failed: its words are in the rows that come of it.
 2. An edit that is refused takes nothing away: the part is sent as a new message, and the old one goes when that is there.
-3. What cannot be understood in the answers is tried `MOST_UNREADABLE` times at most; without means to find out, it is created
+3. What cannot be understood in the answers is tried `MOST_UNREADABLE` times at most, what does not get to the platform `MOST_SHIELDED`
+   times; without means to find out, it is created
    twice at most, the second time with a label.
 4. What is read after a message that had to be sent anew is sent anew behind it: the order of an answer is that of its parts.
 
@@ -38,6 +39,9 @@ NOT_LET_IN_MS = 60_000
 """Pause after a call that was refused because of the bot itself."""
 MOST_UNREADABLE = 4
 """How often something is tried whose answers cannot be understood."""
+MOST_SHIELDED = 24
+"""How often something is tried that does not get to the platform, because what stands before it says no: an hour, most of it in pauses of five
+minutes. What it takes amiss may be the text."""
 MOST_MOVES = 4
 """A platform that sends a part from chat to chat, or back to its own, has no place for it."""
 MOST_ANEW = 2
@@ -121,6 +125,8 @@ def _enough(part: Part, error: CallFailed, ability: Ability, *, creating: bool, 
     if error.cause is Cause.UNREADABLE:
         twice = creating and ability is Ability.NONE and row.labelled
         return twice or (row.attempt >= MOST_UNREADABLE and row.cause == error.words)
+    if error.cause is Cause.SHIELDED:
+        return row.attempt >= MOST_SHIELDED
     upload = creating and part.content.kind is ContentKind.FILE and not row.gone
     return upload and row.attempt >= MOST_UPLOADS and bool(instead(part.content, Cause.FILE))
 

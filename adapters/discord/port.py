@@ -298,7 +298,7 @@ def _answered(status: int, code: int, text: str, *, page: bool) -> CallFailed:
     if status == 413:
         return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
     if page:
-        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
+        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
     if status == 401:
         return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
     if code == INVALID_FORM and _TOO_LONG in words and "content" in words.lower():

@@ -23,6 +23,7 @@ from adapters.contract.intake import WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.settings import revealed
 from adapters.contract.supervision import DOWN, NEEDS_A_PERSON, UP, AdapterDown, OtherGateway
+from adapters.slack.errors import NOT_FOR_SOCKETS, OFF
 from adapters.slack.inbound import (
     PLATFORM,
     MessageDeleted,
@@ -40,7 +41,7 @@ from adapters.slack.missed import SlackGaps, number_of
 from adapters.slack.owed import Owed
 from adapters.slack.port import SlackPort
 from adapters.slack.section import SlackSection
-from adapters.slack.sockets import InOrder, Sockets
+from adapters.slack.sockets import SWITCHED_OFF, InOrder, Sockets
 from agent_core.ports import Clock
 
 log = structlog.get_logger("slack")
@@ -181,7 +182,7 @@ class SlackAdapter:
         try:
             await self._sockets.run(up)
         except CallFailed as error:
-            raise _down(error) from error
+            raise _unlinked(error) from error
         finally:
             self._sockets = None
             self._last_life = self._clock.monotonic()
@@ -375,3 +376,16 @@ def _down(error: CallFailed) -> AdapterDown:
         )
         return AdapterDown(words, fatal=True)
     return AdapterDown(f"Slack cannot be reached: {error.words}", wait_seconds=error.retry_after)
+
+
+def _unlinked(error: CallFailed) -> AdapterDown:
+    """There is no socket to be had."""
+    if error.words in OFF:
+        return AdapterDown(SWITCHED_OFF, fatal=True)
+    if error.words in NOT_FOR_SOCKETS:
+        words = (
+            "The app-level token may not open sockets. Make one with connections:write (api.slack.com/apps, your app, Basic Information, "
+            "App-Level Tokens) and set SLACK_APP_TOKEN."
+        )
+        return AdapterDown(words, fatal=True)
+    return _down(error)

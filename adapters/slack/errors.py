@@ -71,6 +71,11 @@ UNABLE = frozenset(
 )  # fmt: skip
 """What says that the workspace or the app has no such thing, and not that this one call was wrong."""
 
+OFF = frozenset({"link disabled", "socket mode not enabled", "forbidden team"})
+"""There are no sockets for this app, until a person switches them on."""
+NOT_FOR_SOCKETS = frozenset({"missing scope", "not allowed token type"})
+"""It is not the token that opens them."""
+
 
 NAME = "Slack"
 
@@ -110,7 +115,7 @@ def _answered(error: Any) -> CallFailed:
             Fate.UNKNOWN, refusing.NOT_UNDERSTOOD.format(platform=NAME, what=status), cause=Cause.UNREADABLE
         )
     if not data.get("error"):
-        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
+        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
     cause = _CAUSES.get(word, Cause.OTHER)
     if cause is Cause.FORM and any(_TOO_LONG.search(line) for line in _explained(data)):
         cause = Cause.TOO_LONG

@@ -94,7 +94,9 @@ def failure(error: Exception) -> CallFailed:
         case e.Forbidden() | e.BadRequest() | e.Conflict() if isinstance(error.__cause__, e.TelegramError):
             # The library says so of what it could not parse: a page, with a status that means something else.
             status = words.partition(".")[0]
-            return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status))
+            return CallFailed(
+                Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED
+            )
         case e.Forbidden():
             lowered = words.lower()
             blocked = "blocked" in lowered or "deactivated" in lowered or "initiate" in lowered

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
 from adapters.contract.files import MOST_TEXT_BYTES, spelled_out
 from adapters.contract.pacing import Urgency
-from adapters.delivery.aftermath import MOST_UNREADABLE, MOST_UPLOADS, failed
+from adapters.delivery.aftermath import MOST_SHIELDED, MOST_UNREADABLE, MOST_UPLOADS, failed
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import (
     BLOCKS_MS,
@@ -307,6 +307,20 @@ def test_what_cannot_be_understood_has_a_bound_of_tries(ability: Ability) -> Non
     assert part.row.state is DeliveryState.FAILED
     assert tries == (2 if ability is Ability.NONE else MOST_UNREADABLE)
     assert part.row.cause == UNREADABLE.words
+
+
+@pytest.mark.parametrize("creating", [True, False])
+def test_what_a_firewall_takes_amiss_is_not_tried_for_ever_and_never_labelled(creating: bool) -> None:
+    _, part = part_of(content("x"))
+    error = CallFailed(Fate.NOT_SENT, "a firewall answered", cause=Cause.SHIELDED)
+    tries = 0
+    while part.open and tries < 2 * MOST_SHIELDED:
+        part = begun(part, 0, repeated=False) if creating else part
+        tries += 1
+        (part, *_) = failed(part, error, Ability.NONE, creating=creating, now=1, share=0)
+        assert not part.row.labelled
+    assert tries == MOST_SHIELDED
+    assert (part.row.state, part.row.cause) == (DeliveryState.FAILED, error.words)
 
 
 def test_with_a_key_what_was_not_understood_is_looked_up() -> None:

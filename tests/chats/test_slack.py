@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.inbound import read_message, unescaped
 from tests.chats.audited import lies
-from tests.chats.harness import answer, answers, process, quiet, running, status, status_until, texts
+from tests.chats.harness import answer, answers, process, quiet, running, starting, status, status_until, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.fakes.common import LoseAnswer, Pause
 from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, gateway_page, ratelimited, refusal
@@ -570,6 +570,21 @@ async def test_socket_mode_switched_off_needs_a_person(slack: SlackHarness) -> N
         await slack.fake.sockets.disconnect(Farewell.LINK_DISABLED)
         told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
         assert "Socket Mode is switched off" in told["adapters"][0]["words"]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("link_disabled", "Socket Mode is switched off"),
+        ("missing_scope", "connections:write"),
+        ("not_allowed_token_type", "connections:write"),
+    ],
+)
+async def test_whoever_may_open_no_socket_needs_a_person(slack: SlackHarness, word: str, said: str) -> None:
+    slack.fake.faults.always("apps.connections.open", refusal(word))
+    async with starting(slack) as up:
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
+        assert said in told["adapters"][0]["words"]
 
 
 # ---------------------------------------------------------------------- what was missed

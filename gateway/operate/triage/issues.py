@@ -159,6 +159,8 @@ def delivery_action(cause: Cause) -> str:
                 "The platform's answers cannot be read, so nobody knows whether the parts are there: look into the chats. Bring the "
                 "platform's library up to date, or report it with the log's `delivery.unreadable`."
             )
+        case Cause.SHIELDED:
+            return "Something before the platform refused it for an hour: look at the proxy or firewall, and at what in the text it takes amiss."
         case Cause.NOT_LET_IN:
             return "The platform refuses the bot's token. Renew it: `outspoken setup`, then `outspoken doctor`."
         case Cause.NONE | Cause.UNCHANGED | Cause.MOVED | Cause.NOT_GROWING | Cause.OTHER:
