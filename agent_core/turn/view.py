@@ -201,10 +201,13 @@ def _view(turn: Standing, now: int, language: str) -> View:
 
 def _came(turn: Standing) -> list[Bubble]:
     """What could not be taken of what the person sent."""
-    said = [words for one in turn.opened.input for words in one.told] if turn.opened is not None else []
-    return [
-        Bubble(f"came{number}", BubbleKind.NOTE, words, final=True) for number, words in enumerate(dict.fromkeys(said))
-    ]
+    bubbles: list[Bubble] = []
+    if turn.opened is not None:
+        for one in turn.opened.input:
+            for words in one.told:  # hardly ever any, and this is asked for each token
+                if all(words != bubble.text for bubble in bubbles):
+                    bubbles.append(Bubble(f"came{len(bubbles)}", BubbleKind.NOTE, words, final=True))
+    return bubbles
 
 
 def _made(made: MadeFile) -> Bubble:
