@@ -272,13 +272,14 @@ def for_model(full: Full) -> str:
     match full.kind:
         case QuotaKind.WORKSPACE:
             return (
-                f"The workspace is full: {of} are used, and this needs {more} more. Nothing was written. Look with list_files what "
-                "is there, and remove with delete_file what is not needed any more, or write less."
+                f"The workspace is full: {of} are used, files in other conversations of the person included, and this needs {more} more. "
+                "Nothing was written. Look with list_files what is here, and remove with delete_file what is not needed any more, or "
+                "write less; files of other conversations can only be removed there."
             )
         case QuotaKind.FILES:
             return (
-                f"The workspace holds too many files: {of} are there (folders count), and this adds {more}. Nothing was written. "
-                "Put several texts into one file, or remove some with delete_file."
+                f"The workspace holds too many files: {of} are there (folders count, and so do other conversations of the person), and this adds {more}. "
+                "Nothing was written. Put several texts into one file, or remove some with delete_file."
             )
         case QuotaKind.MEMORY:
             return (

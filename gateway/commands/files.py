@@ -25,6 +25,7 @@ MOST_LOOKED_AT = 20_000
 """Files that are looked at for one answer."""
 HOW = sentence("{/files delete NAME} removes one, {/files delete all} removes all of them.")
 NOTHING = sentence("No files are kept here.")
+ELSEWHERE = sentence("Files of your other conversations count as well; {/files} there shows and deletes them.")
 ALL = "all"
 
 
@@ -37,7 +38,11 @@ def files_command(quotas: Quotas | None) -> Handler:
         name = name.strip()
         if not verb or verb.lower() == "list":
             words = await asyncio.to_thread(_listed, workspace)
-            return CommandReply("\n".join((words, *await _room(quotas, request))))
+            here = (await asyncio.to_thread(count_folder, workspace)).files
+            quotas.changed(whose_share(request.inbound))
+            room = await _room(quotas, request)
+            more = [speak(ELSEWHERE)] if quotas.files_of(request.inbound) > here else []
+            return CommandReply("\n".join((words, *room, *more)))
         if verb.lower() != "delete" or not name:
             return CommandReply(say(speak("{/files} shows what is kept here."), HOW))
         words = await asyncio.to_thread(_removed, workspace, name)

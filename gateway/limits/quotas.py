@@ -365,6 +365,10 @@ class Quotas:
             lines.append(speak("Remembered for you: {amount}.", amount=memory))
         return tuple(lines)
 
+    def files_of(self, inbound: Inbound) -> int:
+        """How many files are kept for the person, as far as they were counted."""
+        return self.ledger.used(whose_share(inbound)).get(QuotaKind.FILES, 0)
+
     def changed(self, holder: str) -> None:
         """Somebody else has changed what a holder has: it is counted before it is asked for next."""
         self._dirty.add(holder)

@@ -35,7 +35,11 @@ class Tab:
     """An open page: what it sent, and what it sees."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, session: str = "c-conversation") -> None:
-        self._http, self._path, self._sent = http, f"{url}/api/sessions/{session}", 0
+        self._http, self._url, self._path, self._sent = http, url, f"{url}/api/sessions/{session}", 0
+
+    def beside(self, session: str) -> Tab:
+        """A tab with another conversation."""
+        return Tab(self._http, self._url, session)
 
     async def says(self, text: str, key: str = "") -> dict[str, Any]:
         self._sent += 1
@@ -227,3 +231,15 @@ async def test_a_task_has_a_budget_of_its_own(tmp_path: Path):
         await tab.sees("list files: ended without its result, after")
         await tab.says("list files and then count to 3")  # others have none
         await tab.sees("The workspace is empty")
+
+
+async def test_files_says_that_some_lie_in_other_conversations_where_they_do(tab: Tab):
+    await tab.says("write here.txt: words")
+    await tab.sees('"closed"')
+    await tab.says("/files")
+    seen = await tab.sees("1 file of")
+    assert "other conversations" not in json.dumps(seen)
+    elsewhere = tab.beside("c-another-conversation")
+    await elsewhere.says("/files")
+    seen = await elsewhere.sees("No files are kept here.")
+    assert "Files of your other conversations count as well; /files there" in json.dumps(seen)

@@ -212,16 +212,15 @@ def _interpreter(terms: ShellTerms) -> tuple[str, ...]:
 
 
 async def _within_room(commands: ShellCommands, context: ToolContext) -> ShellTerms:
-    """The limits of a command, with no more disk than there is room for whoever it works for. Raises `NotPossible`."""
+    """The limits of a command, with no more disk than there is room for whoever it works for. Raises `NotPossible`, and `NoRoom` where there is none."""
     terms, left = commands.terms, await context.space.left()
     size = min(
         terms.disk_bytes, left.get(QuotaKind.WORKSPACE, terms.disk_bytes), left.get(QuotaKind.WHOLE, terms.disk_bytes)
     )
     files = min(terms.files, left.get(QuotaKind.FILES, terms.files))
     if size < BLOCK or files < 1:
-        raise NotPossible(
-            "The workspace is full, so nothing was run. Look with list_files, and remove with delete_file what is not needed."
-        )
+        async with context.space.hold({QuotaKind.WORKSPACE: BLOCK, QuotaKind.FILES: 1}):
+            raise NotPossible("The workspace was full a moment ago, so nothing was run. Try it again.")
     return replace(terms, disk_bytes=size, files=files)
 
 
