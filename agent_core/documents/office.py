@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agent_core.documents.told import NoTextThere, Told
@@ -94,19 +94,28 @@ def _sheets(data: bytes, until: float) -> Told:
     library: Any = openpyxl
     book: Any = library.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
 
-    def lines() -> Iterator[str]:
+    def lines() -> Iterator[str | None]:
         for sheet in book.worksheets:
             yield f"--- sheet {sheet.title} ---"
+            if hasattr(
+                sheet, "reset_dimensions"
+            ):  # a stray cell at the edge makes each empty row as wide as there are columns
+                sheet.reset_dimensions()
             for row in sheet.iter_rows(values_only=True):
-                cells = ["" if value is None else _cell(value) for value in row[:_TOLD_CELLS]]
-                while cells and not cells[-1]:
-                    cells.pop()
-                if cells:
-                    yield ",".join(cells)
+                yield _row(row) if row else None
 
     text, cut = _bounded(lines(), until)
     count = len(book.sheetnames)
     return Told(text, f"Excel workbook, {count} sheet{'' if count == 1 else 's'}{cut}")
+
+
+def _row(row: Sequence[object]) -> str | None:
+    cells = ["" if value is None else _cell(value) for value in row[:_TOLD_CELLS]]
+    while cells and not cells[-1]:
+        cells.pop()
+    more = sum(value is not None for value in row[_TOLD_CELLS:])
+    told = [",".join(cells)] if cells else []
+    return " ".join([*told, f"(further right {more} more)"] if more else told) or None
 
 
 def _cell(value: object) -> str:
@@ -143,14 +152,19 @@ def _of_shape(shape: Any) -> Iterator[str]:
         yield from _of_shape(inner)
 
 
-def _bounded(lines: Iterable[str], until: float) -> tuple[str, str]:
-    """The lines as long as there is time and room; what to say if there was not enough. Raises `NoTextThere` if nothing is there."""
+def _bounded(lines: Iterable[str | None], until: float) -> tuple[str, str]:
+    """The lines as long as there is time and room; what to say if there was not enough. Raises `NoTextThere` if nothing is there.
+
+    None is no line: it only lets the time be looked at.
+    """
     found: list[str] = []
     chars, cut = 0, ""
     for line in lines:
         if chars > MOST_CHARS or time.monotonic() > until:
             cut = ", of which the beginning was read"
             break
+        if line is None:
+            continue
         found.append(line)
         chars += len(line) + 1
     if not any(line.strip() and not line.startswith("--- ") for line in found):

@@ -61,11 +61,14 @@ def word() -> bytes:
     return _saved(document)
 
 
-def excel() -> bytes:
+def excel(edge: int = 0) -> bytes:
+    """`edge`: the column of a cell in the last row that there can be."""
     library: Any = openpyxl
     book: Any = library.Workbook()
     book.active.append(["name", "count"])
     book.active.append([WORDS, 3])
+    if edge:
+        book.active.cell(row=1_048_576, column=edge, value="edge")
     return _saved(book)
 
 

@@ -10,7 +10,7 @@ from agent_core.documents.kinds import FileKind, kind_of
 from agent_core.documents.reading import JOB, MOST_BYTES, work
 from agent_core.jsonvalue import Json
 from agent_core.workers.pool import Workers, WorkFailed
-from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, word
+from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, excel, word
 
 
 def found(data: bytes, seconds: float = 1) -> dict[str, Json]:
@@ -80,3 +80,11 @@ def test_bytes_say_what_a_file_is_and_its_type_only_whether_one_listens(
     data: bytes, claimed: str, kind: FileKind
 ) -> None:
     assert kind_of(data, claimed)[0] is kind
+
+
+@pytest.mark.parametrize("column", [1, 16_384])
+def test_a_stray_cell_at_the_edge_of_a_sheet_hides_nothing(column: int) -> None:
+    told = found(excel(column), 15)
+    assert WORDS in str(told["text"])
+    assert ("edge" if column == 1 else "(further right 1 more)") in str(told["text"])
+    assert "of which the beginning was read" not in str(told["about"])
