@@ -78,17 +78,18 @@ def main() -> None:
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
-    """The two pipes, out of the way of whatever a library prints."""
-    answers = os.fdopen(os.dup(1), "wb")
+    """The two pipes, out of the way of whatever a library prints, and of what a job or a program of its reads: that would be the next request."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 1)
+    for taken in (0, 1):
+        os.dup2(nowhere, taken)
     os.close(nowhere)
-    return sys.stdin.buffer, answers
+    return requests, answers
 
 
 def _limit(parent: int, confines: Confines) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, _stay)  # ignored, they would be ignored by whatever programs a job begins as well
     for kind, most in (
         (resource.RLIMIT_AS, confines.memory_bytes),
         (resource.RLIMIT_CORE, 0),
@@ -103,6 +104,10 @@ def _limit(parent: int, confines: Confines) -> None:
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123 - pathlib is slower to import
         score.write("800")  # when memory is short, the kernel is to take a worker and not the gateway
     _die_with(parent)
+
+
+def _stay(number: int, frame: object) -> None:
+    """The gateway says when it is over."""
 
 
 def _die_with(parent: int) -> None:

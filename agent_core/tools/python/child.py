@@ -13,7 +13,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
@@ -200,9 +200,15 @@ def _called(request: Mapping[str, Json]) -> dict[str, Json]:
     told = Call(workspace, str(request["key"]), bool(request["again"]), _progress())
     arguments |= {parameter.name: told for parameter, hint in _parameters(function) if hint is Call}
     found = function(**arguments)
+    if inspect.isasyncgen(found):
+        found = _all_of(found)
     if inspect.iscoroutine(found):
         found = asyncio.run(found)
     return {"status": "ok", "text": _clean(_text(found))}
+
+
+async def _all_of(given: AsyncIterator[object]) -> list[object]:
+    return [one async for one in given]
 
 
 def _progress() -> Callable[[str], None]:

@@ -334,6 +334,34 @@ async def test_what_one_tool_leaves_behind_no_other_finds(folder: Path, tmp_path
             assert (await ran(found, "counts", {}, context(tmp_path))).text.isdigit(), "the copy's answer is nobody's"
 
 
+async def test_what_a_tool_or_a_program_of_its_reads_is_nobodys_request(folder: Path, tmp_path: Path):
+    (folder / "reads.py").write_text(
+        "import subprocess, sys\nfrom agent_core.toolbox import pure\n"
+        '@pure(seconds=5)\ndef reads() -> str:\n    """Read."""\n    return repr(sys.stdin.read())\n'
+        '@pure(seconds=5)\ndef begins() -> str:\n    """Have a program read, now and later."""\n'
+        '    subprocess.Popen(["sh", "-c", "sleep 0.3; cat"])\n'
+        '    return subprocess.run(["cat"], capture_output=True, text=True).stdout or "nothing"\n'
+        '@pure(seconds=5)\ndef ends() -> int:\n    """Ask a program to end."""\n'
+        '    asked = subprocess.Popen(["sleep", "60"])\n    asked.terminate()\n    return asked.wait(3)\n'
+    )
+    async with brought(folder) as found:
+        assert (await ran(found, "reads", {}, context(tmp_path))).text == "''"
+        assert (await ran(found, "begins", {}, context(tmp_path))).text == "nothing"
+        await asyncio.sleep(0.5)
+        assert (await ran(found, "ends", {}, context(tmp_path))).text == str(-signal.SIGTERM)
+
+
+async def test_what_a_generator_gives_is_a_list_also_of_one_that_waits(folder: Path, tmp_path: Path):
+    (folder / "gives.py").write_text(
+        "from agent_core.toolbox import pure\nfrom collections.abc import AsyncIterator, Iterator\n"
+        '@pure()\ndef gives() -> Iterator[int]:\n    """Give."""\n    yield 1\n    yield 2\n'
+        '@pure()\nasync def waits() -> AsyncIterator[int]:\n    """Give and wait."""\n    yield 1\n    yield 2\n'
+    )
+    async with brought(folder) as found:
+        assert (await ran(found, "gives", {}, context(tmp_path))).text == "[1,2]"
+        assert (await ran(found, "waits", {}, context(tmp_path))).text == "[1,2]"
+
+
 async def test_waiting_for_a_process_is_none_of_a_tools_own_time(folder: Path, tmp_path: Path):
     (folder / "slow.py").write_text(
         "import time\nfrom agent_core.toolbox import effect\n"
