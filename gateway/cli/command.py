@@ -255,9 +255,10 @@ def config_check(config_file: Path | None) -> None:
 
 
 async def _config_check(config_file: Path | None) -> int:
-    from gateway.operate.context import load_all
+    from gateway.operate.context import configure_logs, load_all
 
     loaded, _ = load_all(config_file)
+    configure_logs(loaded.config, quiet=True)
     for warning in loaded.warnings:
         click.echo(f"Warning: {warning}", err=True)
     if await _tools_refused(loaded.config):

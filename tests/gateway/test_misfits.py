@@ -56,7 +56,8 @@ def test_check_refuses_what_run_refuses_and_with_the_same_words(tmp_path: Path) 
     assert "a tool that does not exist: great" in checked.stderr
     assert "a tool that does not exist: great" in ran.stderr
     file.write_text('[tools]\npath = "tools"\napproval = ["greet"]\n')
-    assert run(tmp_path, "config", "check").returncode == 0
+    good = run(tmp_path, "config", "check")
+    assert (good.returncode, good.stdout) == (0, "The configuration is valid.\n")
 
 
 IDLE = {
