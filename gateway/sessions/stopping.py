@@ -174,8 +174,12 @@ class TurnStopping:
         with speaking(running.driver.turn.language if running is not None else ""):
             if not self.askers_decide:
                 return only_words(self.approvers)
-            done = await self.approve(key, turn, call, verdict, by, lasts)
-            return "" if done else speak("That was decided already.")
+            if await self.approve(key, turn, call, verdict, by, lasts):
+                return ""
+            asked = running.driver.turn.round.activity(call) if running is not None else None
+            if asked is not None and asked.decided is not None:
+                return speak("That was decided already.")
+            return speak("That is over; nothing waits for a decision any more.")
 
     async def answer(self, key: SessionKey, turn: str, call: str, words: str, by: str) -> str | None:
         """See `adapters.contract.base.Gateway.answer`."""

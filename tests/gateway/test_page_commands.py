@@ -210,7 +210,9 @@ async def test_a_task_that_was_begun_on_the_page_asks_there_and_is_listed_when_i
             (where.format("c-conversation"), BROWSER, True),
         ):
             async with http.post(path, json=decision, headers=headers) as response:
-                assert (await response.json())["done"] == done
+                told = await response.json()
+                assert told["done"] == done
+                assert "already" not in told["words"], "nobody has decided anything"
         await tab.sees("✅ Approved: write")
         await tab.sees("Task 1 (write notes.txt: milk) is done")
         await tab.says("/tasks")
