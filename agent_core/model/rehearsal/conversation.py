@@ -13,6 +13,10 @@ ATTACHED = "[The person attached"
 """How the gateway says that a file came."""
 
 
+FILE_MARK = "📎 "
+"""How a line begins that names a file (adapters/http/enclosing.py)."""
+
+
 @dataclass(frozen=True, slots=True)
 class RehearsalRequest:
     """A request, as far as a script needs it."""
@@ -55,7 +59,7 @@ def read(
     if len(since) > 1 and since[-1].get("role") == "user" and since[-2].get("role") == "assistant":
         said = text_of(since[-2].get("content")) if not since[-2].get("tool_calls") else ""
     return RehearsalRequest(
-        words=words.strip(),
+        words=_without_files(words),
         results=tuple(said_by_the_person(text_of(m.get("content"))) for m in since if m.get("role") == "tool"),
         said=said,
         advice=" ".join(advice).lower(),
@@ -67,6 +71,12 @@ def read(
         choice=choice,
         form=form,
     )
+
+
+def _without_files(words: str) -> str:
+    """What the person wrote: on the page the names of the files that came along stand below it. These alone, if there is nothing else."""
+    written = "\n".join(line for line in words.splitlines() if not line.startswith(FILE_MARK))
+    return written.strip() or words.strip()
 
 
 def _attached(message: Mapping[str, Json]) -> str:

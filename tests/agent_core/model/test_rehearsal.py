@@ -95,6 +95,12 @@ def test_every_ladder_has_a_fault_to_rehearse():
     assert fault_named("rehearse Stall in tool call FOREVER.") == ("stall in tool call", True)
 
 
+def test_what_is_asked_for_is_done_though_files_came_along():
+    asked: Json = [{"role": "user", "content": "list files\n📎 plan.pdf\n📎 cat.png"}]
+    assert read(asked, None, 1, 1).words == "list files"
+    assert read([{"role": "user", "content": "📎 plan.pdf"}], None, 1, 1).words == "📎 plan.pdf"
+
+
 def test_the_gateways_advice_is_not_taken_for_the_persons_words():
     messages: list[Json] = [
         {"role": "user", "content": "rehearse stall in text"},
