@@ -225,7 +225,7 @@ def as_markdown(turn: SessionTurn) -> str:
     if turn.removed:
         return f"\n*What was said here is {turn.removed}.*\n"
     shown = turn.seen.view.bubbles if turn.seen is not None else ()
-    earlier = "" if turn.told else " (no model is told of this any more)"
+    earlier = "" if turn.told else " (the model no longer sees this)"
     parts = [f"\n## You{earlier}\n\n{asked_in(turn)}\n"]
     answered = [_markdown(one.kind, one.text) for one in shown]
     if told := [one for one in answered if one]:
