@@ -227,3 +227,15 @@ async def test_a_task_has_a_budget_of_its_own(tmp_path: Path):
         await tab.sees("list files: ended without its result, after")
         await tab.says("list files and then count to 3")  # others have none
         await tab.sees("The workspace is empty")
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "There is no such conversation."), ("de", "Diese Unterhaltung gibt es nicht.")]
+)
+async def test_what_the_page_cannot_do_is_said_in_its_readers_language(up: Serving, language: str, words: str):
+    async with (
+        aiohttp.ClientSession(up.url, headers={**BROWSER, "Accept-Language": language}) as http,
+        http.post("/api/conversations/c-there-is-none/shown", json={"turn": "t_x"}) as response,
+    ):
+        assert response.status == 404
+        assert (await response.json())["error"]["message"] == words
