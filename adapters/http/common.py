@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from urllib.parse import urlsplit
 
 import orjson
@@ -15,6 +15,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
+from agent_core.text.tongue import known_sentence
 
 PATIENCE_SECONDS = 60
 """SDKs wait so long if they are told to; told of more they ask again at once."""
@@ -35,6 +36,11 @@ class Problem:
     """To ask the same again at once would not help: SDKs that retry by themselves are told so."""
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What programs are told besides: the ``outspoken`` object."""
+
+
+def spoken(problem: Problem) -> Problem:
+    """A problem whose words are a sentence, in the language that is spoken: for the page; programs read English."""
+    return replace(problem, message=known_sentence(problem.message))
 
 
 def error_object(problem: Problem) -> dict[str, Json]:

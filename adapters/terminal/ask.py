@@ -282,6 +282,10 @@ def whoever_is_here() -> str:
 
 
 def _refusal(status: int, body: bytes) -> str:
+    if status == 401:  # the API's own words tell a program of a header
+        return speak(
+            "The gateway wants a key that is good. Put it into OUTSPOKEN_KEY; “outspoken keys add NAME” makes one."
+        )
     try:
         message = orjson.loads(body)["error"]["message"]
     except (orjson.JSONDecodeError, KeyError, TypeError):

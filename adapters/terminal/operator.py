@@ -207,9 +207,13 @@ def _models(body: Table) -> str:
     """Whom turns ask, in order."""
     if body.get("rehearsal"):
         return "Model: none is configured, so the rehearsal model answers"
-    asked = tables(body.get("models"))
-    named = [f"{', '.join(_words(one.get('models'))) or 'what is offered'} at {one.get('endpoint')}" for one in asked]
-    return f"Model: {', then '.join(named)}"
+    return f"Model: {', then '.join(map(_model, tables(body.get('models'))))}"
+
+
+def _model(one: Table) -> str:
+    """A model and where it is; what several models of one place are told apart by is the model's name, which stands there already."""
+    names = ", ".join(_words(one.get("models")))
+    return f"{names or 'what is offered'} at {str(one.get('endpoint')).removesuffix(f' {names}')}"
 
 
 def _sorted(value: Json | None) -> list[tuple[str, Json]]:

@@ -22,6 +22,8 @@ from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.reading import open_reads
 from agent_core.store.store import open_store
 from gateway.explain.story import why
+from tests.browser.test_for_everybody import found_by_axe
+from tests.browser.test_for_everybody import tools as tools
 from tests.browser.test_page import CHROMIUM, FLAGS, SHOTS
 from tests.browser.test_page import pytestmark as of_browsers
 from tests.chats.harness import Process, answer, process, texts
@@ -202,7 +204,9 @@ def selected(page: Page) -> str:
     return "li[role=option][aria-selected=true]"
 
 
-async def test_every_view_on_a_desktop_and_a_phone_in_the_light_and_in_the_dark(browser: Browser, scene: Scene):
+async def test_every_view_on_a_desktop_and_a_phone_in_the_light_and_in_the_dark(
+    browser: Browser, scene: Scene, tools: Path
+):
     for size, kind in ((DESKTOP, "desktop"), (PHONE, "phone")):
         for dark in (False, True):
             page = await opened(browser, scene, size=size, dark=dark)
@@ -217,6 +221,7 @@ async def test_every_view_on_a_desktop_and_a_phone_in_the_light_and_in_the_dark(
                 assert SECRET not in await page.locator("body").inner_text()
                 wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 assert wide <= 0, f"{view} is wider than {kind}"
+                assert await found_by_axe(page, tools) == [], view
                 await shot(page, f"{view}-{kind}-{'dark' if dark else 'light'}")
             await one_turn(page, scene)
             await shot(page, f"turn-{kind}-{'dark' if dark else 'light'}")

@@ -82,6 +82,15 @@ async def test_axe_finds_nothing(browser: Browser, up: Serving, tools: Path, wid
     await shot(page, f"delete-{width}-{'dark' if dark else 'light'}")
 
 
+async def test_axe_finds_nothing_in_a_console_in_which_nothing_has_happened(browser: Browser, up: Serving, tools: Path):
+    page = await browser.new_page()
+    await page.goto(f"{up.url}/console")
+    for view in ("turns", "sessions", "incidents", "outbox", "adapters", "spend", "exits", "audit"):
+        await page.evaluate(f"location.hash = {view!r}")
+        await expect(page.locator("nav [aria-current]")).to_contain_text(view.capitalize())
+        assert await found_by_axe(page, tools) == [], view
+
+
 async def test_answers_and_stalls_are_said_aloud(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
     live = page.locator("#live")

@@ -220,3 +220,15 @@ async def test_reasoning_is_folded_and_an_answer_is_shown_as_it_is_meant(
     copies = answer.get_by_role("button", name="Copy this code")
     await copies.click()
     await expect(copies).to_have_text("Copied")
+
+
+async def test_what_an_answer_came_to_before_it_was_stopped_can_be_copied(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
+    await say(page, "count to 300 slowly")
+    await expect(page.locator(".bubble").first).to_contain_text("3, 4")
+    await page.locator("#stop").click()
+    await finished(page)
+    await page.locator(".foot").get_by_role("button", name="Copy").click()
+    assert "3, 4" in await page.evaluate("window.copied")
+    await expect(page.locator(".foot").get_by_role("button", name="Continue")).to_have_count(0)

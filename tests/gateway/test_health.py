@@ -309,6 +309,8 @@ def test_the_status_begins_with_what_runs_since_when_where_and_with_which_model(
     assert head == "outspoken 1.2.3, up for 2 h 5 min, at http://127.0.0.1:8787"
     assert model == "Model: large at api.example.org, then what is offered at other"
     assert "rehearsal" in status_lines({**body, "rehearsal": True})[1]
+    both: Json = [{"endpoint": "one", "models": ["large"]}, {"endpoint": "one small", "models": ["small"]}]
+    assert status_lines({**body, "models": both})[1] == "Model: large at one, then small at one"
 
 
 @pytest.mark.parametrize(("ready", "well"), [(True, True), (True, False), (False, False)])

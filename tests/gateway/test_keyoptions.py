@@ -297,6 +297,9 @@ def test_a_gateway_that_others_can_reach_needs_no_configured_key_and_serves_nobo
         for path in ("/api/keys", "/status"):
             assert asyncio.run(status(env, path, key)) == 401, "no operators' door opens to it"
         assert "hello" in run(["ask", "hello"], {**env, "OUTSPOKEN_KEY": key}).stdout
+        without = run(["ask", "hello"], env)
+        assert without.returncode == 1
+        assert "Put it into OUTSPOKEN_KEY" in without.stderr
     with daemon(env, tmp_path / "again"):
         assert "keys.none" not in (tmp_path / "again").read_text()
 

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from adapters.contract.base import Ended, Showing
 from adapters.contract.sessions import METADATA_CHARS, TITLE, SessionAccess, SessionSight, SessionTurn, StillRunning
-from adapters.http.common import CALLER, HEADERS, Problem
+from adapters.http.common import CALLER, HEADERS, Problem, spoken
 from adapters.http.openapi.shapes import Done, PageConversation, PageList
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sessions.conversations import NotServed, answer, body_of, refusing
@@ -18,6 +18,7 @@ from adapters.http.sessions.sentfiles import file_response, named_file
 from adapters.http.web import OWN, SESSION, page_realm
 from agent_core.messages import text_of
 from agent_core.records import dataclass
+from agent_core.text.tongue import sentence
 from agent_core.turn.view import TEXTS, BubbleKind
 
 MOST_LISTED = 200
@@ -27,9 +28,13 @@ SEARCH_SECONDS = 2.0
 """So long texts are looked through; the latest conversations come first."""
 FOUND_CHARS = 120
 PINNED = "pinned"
-ON_ITS_WAY = Problem(409, "An answer is on its way. Stop it first, or wait for its end.", code="conversation_busy")
-NOT_KEPT = Problem(404, "What was said there is no longer kept.", param="turn", code="turn_not_found")
-NO_CONVERSATION = Problem(404, "There is no such conversation.", param="session", code="conversation_not_found")
+ON_ITS_WAY = Problem(
+    409, sentence("An answer is on its way. Stop it first, or wait for its end."), code="conversation_busy"
+)
+NOT_KEPT = Problem(404, sentence("What was said there is no longer kept."), param="turn", code="turn_not_found")
+NO_CONVERSATION = Problem(
+    404, sentence("There is no such conversation."), param="session", code="conversation_not_found"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class PageConversations:
         realm = page_realm(request, name)
         found = await self.access.find(realm, name) if realm is not None else None
         if found is None:
-            raise NotServed(NO_CONVERSATION)
+            raise NotServed(spoken(NO_CONVERSATION))
         return found
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
@@ -130,9 +135,9 @@ class PageConversations:
             raise NotServed(Problem(400, "turn must be the id of a turn.", param="turn", code="invalid_value"))
         try:
             if not await self.access.show(sight, turn):
-                raise NotServed(NOT_KEPT)
+                raise NotServed(spoken(NOT_KEPT))
         except StillRunning as running:
-            raise NotServed(ON_ITS_WAY) from running
+            raise NotServed(spoken(ON_ITS_WAY)) from running
         return answer(Done(done=True))
 
     async def _branch(self, request: web.Request) -> web.StreamResponse:
@@ -145,7 +150,7 @@ class PageConversations:
             words = f"name must begin with {OWN} and have 8 to 64 letters, digits, - or _."
             raise NotServed(Problem(400, words, param="name", code="invalid_value"))
         if not await self.access.branch(realm, sight, turn, name, " ".join(title.split())[:METADATA_CHARS]):
-            raise NotServed(NOT_KEPT)
+            raise NotServed(spoken(NOT_KEPT))
         return answer(Done(done=True))
 
     async def _delete(self, request: web.Request) -> web.StreamResponse:
@@ -225,7 +230,7 @@ def as_markdown(turn: SessionTurn) -> str:
     if turn.removed:
         return f"\n*What was said here is {turn.removed}.*\n"
     shown = turn.seen.view.bubbles if turn.seen is not None else ()
-    earlier = "" if turn.told else " (no model is told of this any more)"
+    earlier = "" if turn.told else " (the model no longer sees this)"
     parts = [f"\n## You{earlier}\n\n{asked_in(turn)}\n"]
     answered = [_markdown(one.kind, one.text) for one in shown]
     if told := [one for one in answered if one]:

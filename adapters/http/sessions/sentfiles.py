@@ -18,14 +18,17 @@ from aiohttp import web
 
 from adapters.contract.base import Ended
 from adapters.delivery.parts import call_mark
-from adapters.http.common import HEADERS, Problem, problem_response
+from adapters.http.common import HEADERS, Problem, problem_response, spoken
 from agent_core.jsonvalue import Json
+from agent_core.text.tongue import sentence
 from agent_core.turn.view import Bubble, BubbleKind, View
 
 _ID = re.compile(r"file_(t_[0-9a-z]+)_([0-9a-f]{12})")
 HEAD_BYTES = 2_048
 """As much tells what a file is."""
-NO_FILE = Problem(404, "There is no such file, or it is not kept any more.", param="file", code="file_not_found")
+NO_FILE = Problem(
+    404, sentence("There is no such file, or it is not kept any more."), param="file", code="file_not_found"
+)
 UNSAID = "application/octet-stream"
 _BY_NAME: Mapping[str, str] = {
     ".csv": "text/csv",
@@ -101,7 +104,7 @@ async def file_response(request: web.Request, path: Path | None) -> web.StreamRe
     """The file; None is one that there is not."""
     head = await asyncio.to_thread(_head, path) if path is not None else None
     if path is None or head is None:
-        return problem_response(NO_FILE, request.get(HEADERS))
+        return problem_response(spoken(NO_FILE), request.get(HEADERS))
     headers = {
         **_FOR_ITS_OWN_SAKE,
         "Content-Type": type_of(head, path.name),

@@ -85,10 +85,16 @@ export function turnNode(turn, before, doing) {
   const status = statusOf(turn, doing);
   const over = status !== "" && status !== say("working") && !turn.bubbles.some((b) => b.kind === "status");
   if (status) parts.push({ key: "status", state: `${status}${over}${turn.state}`, make: (was) => statusNode(status, over ? (turn.state === "closed" ? "past" : "status past") : "status", was) });
-  const answer = turn.bubbles.filter((b) => b.kind === "answer").map((b) => b.text).join("\n\n");
+  const answer = saidIn(turn);
   if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer, turn.undone, turn.versions]), make: () => footNode(turn, answer, doing) });
   reconcile(turn.undone ? folded(item, turn) : item, parts);
   return item;
+}
+
+/** What the model said: its answer; of one that ended on its way, how far it came. @param {Turn} turn */
+function saidIn(turn) {
+  const answers = turn.bubbles.filter((b) => b.kind === "answer");
+  return (answers.length ? answers : turn.bubbles.filter((b) => TEXTS.includes(b.kind))).map((b) => b.text).join("\n\n");
 }
 
 /** Where a turn stands that was taken back: it can be opened, and is in nobody's way. @param {HTMLElement} item @param {Turn} turn */
@@ -202,13 +208,13 @@ function footNode(turn, answer, doing) {
   const foot = node("div", "foot", node("span", "figures", figures));
   if (answer) foot.append(button(say("copy"), (event) => {
     const from = /** @type {HTMLElement} */ (event.currentTarget);
-    const shown = from.closest(".turn")?.querySelector(".answer");
+    const shown = from.closest(".turn")?.querySelector(".answer, .partial, .interim");
     copy(answer, from, shown ?? undefined);
   }));
   if (turn.turn && !turn.undone) {
     if (turn.person.trim()) foot.append(button(say("again"), () => doing.redo(turn.turn, ""), say("again.hint")));
     foot.append(button(say("branch"), () => doing.branch(turn.turn), say("branch.hint")), versionsNode(turn, doing) ?? "");
-    if (answer && !turn.bubbles.some((b) => b.actions.includes("continue"))) {
+    if (turn.bubbles.some((b) => b.kind === "answer") && !turn.bubbles.some((b) => b.actions.includes("continue"))) {
       const on = button(say("continue"), () => { on.disabled = true; doing.say("continue"); }, say("continue.hint"));
       on.className = "goon";
       foot.append(on);

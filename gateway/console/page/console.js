@@ -289,6 +289,7 @@ function renderGroups(groups, wanted) {
     view.append(list, el("div", { id: "nothing", class: "empty", hidden: true }));
   }
   list.setAttribute("aria-label", VIEWS.find((v) => v.id === state.view).name);
+  list.setAttribute("role", groups.some((group) => group.rows.length) ? "listbox" : "group"); // a box to choose from has something in it
   const nodes = [];
   const kept = new Map();
   for (const group of groups) {
@@ -369,11 +370,14 @@ function renderExits() {
     el("tbody", {}, ...[...days].reverse().map((d) => el("tr", {}, el("th", { scope: "row" }, d.day), cell(d.total), ...classes.map((name) => cell(d.found[name]))))));
   const exact = el("table", {}, el("caption", {}, `By exit, over all ${days.length} days.`), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Exit"), el("th", { scope: "col" }, "Turns"))),
     el("tbody", {}, ...exits.exits.map((e) => el("tr", {}, el("th", { scope: "row" }, chip(e.class, words(e.exit) || "unknown")), cell(e.count)))));
-  $("view").replaceChildren(el("div", { class: "chartbox" }, chart(exits, width), legend), el("h3", {}, "The same in figures"), el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "Exits by day" }, table), el("h3", {}, "Exits"), el("div", { class: "tablebox" }, exact), ...trended(trends, width));
+  $("view").replaceChildren(el("div", { class: "chartbox" }, chart(exits, width), legend), el("h2", { class: "part" }, "The same in figures"), el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "Exits by day" }, table), el("h2", { class: "part" }, "Exits"), el("div", { class: "tablebox" }, exact), ...trended(trends, width));
 }
 
 const LATENCY = [["half within", "clean", "half"], ["19 of 20 within", "limit", "most"]];
 const SPENT = [["person", "By person"], ["model", "By model"], ["key", "By key of the API"]];
+
+/** A column's name; what has none, such as a bar, has no head. */
+const columnHead = (text) => (text ? el("th", { scope: "col" }, text) : el("td"));
 
 /** How long turns took, how often calls failed, and who used what. */
 function trended({ days, spent }, width) {
@@ -383,14 +387,14 @@ function trended({ days, spent }, width) {
   const counted = days.map(({ day, broke }) => ({ day, total: Object.values(broke).reduce((a, b) => a + b, 0), found: Object.fromEntries(Object.entries(broke).map(([cause, count]) => [kindOf[cause], count])) }));
   const called = Object.fromEntries(causes.map((cause) => [kindOf[cause], words(cause)]));
   const cells = (row) => row.map((one) => el("td", { class: one ? null : "zero" }, one === null ? "–" : String(one)));
-  const table = (caption, heads, body) => el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": caption }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...body.map(([first, ...rest]) => el("tr", {}, el("th", { scope: "row" }, first), ...cells(rest))))));
+  const table = (caption, heads, body) => el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": caption }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads.map(columnHead))), el("tbody", {}, ...body.map(([first, ...rest]) => el("tr", {}, el("th", { scope: "row" }, first), ...cells(rest))))));
   const newest = [...days].reverse();
   return [
-    el("h3", {}, "How long turns took"), el("div", { class: "chartbox" }, lines(days.map((d) => d.day), LATENCY.map(([name, kind, field]) => [name, kind, days.map((d) => d[field])]), width, "Seconds that turns took, by day"), el("div", { class: "legend" }, ...LATENCY.map(([name, kind]) => el("span", {}, dot(kind), `${name} so many seconds`)))),
+    el("h2", { class: "part" }, "How long turns took"), el("div", { class: "chartbox" }, lines(days.map((d) => d.day), LATENCY.map(([name, kind, field]) => [name, kind, days.map((d) => d[field])]), width, "Seconds that turns took, by day"), el("div", { class: "legend" }, ...LATENCY.map(([name, kind]) => el("span", {}, dot(kind), `${name} so many seconds`)))),
     table("Seconds from a question to the end of its turn, about", ["Day", ...LATENCY.map(([name]) => name)], newest.map((d) => [d.day, d.half, d.most])),
-    el("h3", {}, "Stalls and other failures of model calls"), el("div", { class: "chartbox" }, bars(counted, [...new Set(causes.map((cause) => kindOf[cause]))], called, width, "Failures of model calls by day", "failures"), el("div", { class: "legend" }, ...causes.map((cause) => el("span", {}, dot(kindOf[cause]), words(cause))))),
+    el("h2", { class: "part" }, "Stalls and other failures of model calls"), el("div", { class: "chartbox" }, bars(counted, [...new Set(causes.map((cause) => kindOf[cause]))], called, width, "Failures of model calls by day", "failures"), el("div", { class: "legend" }, ...causes.map((cause) => el("span", {}, dot(kindOf[cause]), words(cause))))),
     table("Model calls that failed, by day and cause; most were recovered", ["Day", ...causes.map(words)], newest.map((d) => [d.day, ...causes.map((cause) => d.broke[cause] ?? 0)])),
-    el("h3", {}, `What was used in these ${days.length} days`),
+    el("h2", { class: "part" }, `What was used in these ${days.length} days`),
     ...SPENT.map(([kind, caption]) => spentTable(caption, spent[kind])),
   ];
 }
@@ -398,7 +402,7 @@ function trended({ days, spent }, width) {
 function spentTable(caption, found) {
   const most = Math.max(1, ...found.map((one) => one.tokens));
   const meter = (one) => { const fill = el("i"); fill.style.width = `${(100 * one.tokens) / most}%`; return el("div", { class: "meter", "aria-hidden": "true" }, fill); };
-  return el("div", { class: "tablebox" }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...["Who", "Tokens", "Turns", ""].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...found.map((one) => el("tr", {}, el("th", { scope: "row" }, one.name), el("td", {}, one.tokens.toLocaleString("en")), el("td", {}, one.turns.toLocaleString("en")), el("td", { class: "wide" }, meter(one)))))));
+  return el("div", { class: "tablebox" }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...["Who", "Tokens", "Turns", ""].map(columnHead))), el("tbody", {}, ...found.map((one) => el("tr", {}, el("th", { scope: "row" }, one.name), el("td", {}, one.tokens.toLocaleString("en")), el("td", {}, one.turns.toLocaleString("en")), el("td", { class: "wide" }, meter(one)))))));
 }
 
 // ---------------------------------------------------------------- what is open
@@ -439,7 +443,7 @@ function back(push = true) {
 }
 
 function top(title, ...more) {
-  return el("div", { class: "top" }, el("button", { type: "button", class: "quiet small back", onclick: () => back() }, "← Back"), el("h2", {}, title), ...more, el("button", { type: "button", class: "quiet small close", "aria-label": "Close the details", onclick: () => back() }, "Close ", el("kbd", {}, "Esc")));
+  return el("div", { class: "top" }, el("button", { type: "button", class: "quiet small back", onclick: () => back() }, "← Back"), el("h2", {}, title), ...more, el("button", { type: "button", class: "quiet small close", onclick: () => back() }, "Close ", el("kbd", {}, "Esc")));
 }
 
 function followTurn(id) {
