@@ -12,6 +12,8 @@ from enum import Enum
 
 from aiohttp import web
 
+from agent_core.beside import loaded
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -178,12 +180,13 @@ class HttpRoute(Enum):
 
 
 def later(
-    handlers: Callable[[], Mapping[HttpRoute, Handler]], routes: Sequence[HttpRoute]
+    handlers: Callable[[], Mapping[HttpRoute, Handler]], routes: Sequence[HttpRoute], module: str
 ) -> Mapping[HttpRoute, Handler]:
-    """What serves these routes; `handlers` is asked for it when the first request comes, and may load then what it needs."""
+    """What serves these routes; `handlers` is asked for it when a request comes, and `module`, which it needs, is loaded by the first one."""
 
     def served(route: HttpRoute) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
+            await loaded(module)
             return await handlers()[route](request)
 
         return handle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cache, partial
@@ -19,6 +19,7 @@ from adapters.contract.chat import (
 from adapters.contract.platforms import ChatSection
 from adapters.platforms import found
 from agent_core.bell import Bell
+from agent_core.beside import loaded
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell
@@ -160,9 +161,7 @@ async def platforms(
         zone, due = zone_in_force(config.schedule), Bell()
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
-        handlers = cache(
-            partial(_handlers, config, hub, members, messages, outbox, store, clock, zone, tasks, background)
-        )
+        handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
             partial(_on_page, hub), languages,
@@ -226,11 +225,20 @@ def _handlers(
     zone: str,
     tasks: Tasks,
     background: BackgroundCommands | None,
-) -> Mapping[str, Handler]:
+) -> Callable[[], Awaitable[Mapping[str, Handler]]]:
     """What carries out each command; loaded when the first one is given."""
-    from gateway.chats.handlers import handlers_of
 
-    return handlers_of(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
+    @cache
+    def made() -> Mapping[str, Handler]:
+        from gateway.chats.handlers import handlers_of
+
+        return handlers_of(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
+
+    async def handlers() -> Mapping[str, Handler]:
+        await loaded("gateway.chats.handlers")
+        return made()
+
+    return handlers
 
 
 def _on_page(hub: Hub, request: Request, words: list[str], undone: str) -> None:

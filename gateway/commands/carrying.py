@@ -88,7 +88,7 @@ class ChatCommands:
 
     def __init__(
         self,
-        handlers: Callable[[], Mapping[str, Handler]],
+        handlers: Callable[[], Awaitable[Mapping[str, Handler]]],
         store: Store,
         outbox: Outbox,
         clock: Clock,
@@ -182,7 +182,7 @@ class ChatCommands:
     async def _reply(self, request: Request) -> CommandReply:
         if request.command.admin and not request.admin:
             return CommandReply(speak("Only admins may do that."))
-        return await self._handlers()[request.command.name](request)
+        return await (await self._handlers())[request.command.name](request)
 
     async def _respond(self, request: Request, reply: CommandReply) -> bool:
         """Store what a command says and changes. False if a schedule of it is another by now: carry it out anew."""

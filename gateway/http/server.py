@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 SHUTDOWN_SECONDS = 3.0
 """How long the server waits at its end for those who still read."""
+CONSOLE = "gateway.console.opening"
 BACKLOG = 2_048
 """Connections that may wait to be taken: a thousand people may come at once."""
 
@@ -121,7 +122,7 @@ async def open_doors(
     served += _hooks(config, hub, chats, clock).routes()
     servers = look.servers.status if look.servers is not None else tuple
     watching = cache(partial(_watching, config, hub, store, clock, ids, chats, servers))
-    served += [route.served(handler) for route, handler in later(watching, CONSOLE_ROUTES).items()]
+    served += [route.served(one) for route, one in later(watching, CONSOLE_ROUTES, CONSOLE).items()]
     address: list[str] = []
     mcp = _mcp(config, keyring, lambda: _from_here(address[0]))
     served += mcp.routes()

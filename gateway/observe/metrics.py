@@ -8,17 +8,16 @@ Law: nothing is counted that is not declared there. Nothing is global.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from importlib import import_module
 from pathlib import Path
 
 from aiohttp import web
 
 from adapters.http.common import guarded
 from adapters.http.routes import HttpRoute
+from agent_core.beside import loaded
 from gateway.observe.counted import CounterSeries, HistogramSeries, Series
 from gateway.observe.looplag import LoopWatch
 from gateway.observe.metricscatalogue import (
@@ -39,7 +38,6 @@ MOST_SERIES = 2_000
 """So many are found at once."""
 OTHER = "other"
 FROM_OUTSIDE = frozenset({"model", "endpoint", "tool", "gen_ai_provider_name", "gen_ai_request_model"})
-EXPOSING = "gateway.observe.exposing"
 
 
 class Metrics:
@@ -137,7 +135,7 @@ class Metrics:
         """Guarded as ``/status`` is."""
 
         async def serve(request: web.Request) -> web.Response:
-            await asyncio.to_thread(import_module, EXPOSING)
+            await loaded("gateway.observe.exposing")
             body, content_type = self.text(request.headers.get("Accept", ""))
             return web.Response(body=body, headers={"Content-Type": content_type})
 

@@ -140,7 +140,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
             languages = Languages(LanguageRules(), hub.queues, store)
             carrying = ChatCommands(
-                dict,
+                no_handlers,
                 store,
                 outbox,
                 clock,
@@ -156,6 +156,10 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
                 members, messages, commands, unread, hub.queues, outbox, store, clock, languages=languages
             )
             yield arrivals, rig, outbox
+
+
+async def no_handlers() -> dict[str, Any]:
+    return {}
 
 
 def opened(arrivals: Arrivals, outbox: Outbox, adapter: Supervised) -> None:

@@ -41,6 +41,7 @@ from adapters.http.common import (
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.routes import Handler, HttpRoute, later
 from adapters.http.sealing import Seals
+from agent_core.beside import loaded
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
@@ -74,6 +75,7 @@ class ApiSettings:
     """A name under which the gateway is reached, beside those of this machine."""
 
 
+KEPT = "adapters.http.api.keptresponses"
 COMING_BACK = (
     HttpRoute.CANCEL_COMPLETION,
     HttpRoute.GET_RESPONSE,
@@ -112,6 +114,7 @@ class OpenAiApi:
         return KeptResponses(self._gateway, self._answering, self._dressed, self._settings.seals)
 
     async def _named(self, names: Sequence[str], caller: Caller) -> Mapping[str, Json]:
+        await loaded(KEPT)
         return await self._kept.named(names, caller)
 
     def _coming_back(self) -> Mapping[HttpRoute, Handler]:
@@ -132,8 +135,8 @@ class OpenAiApi:
         """`beside` is what others serve below the same root, for the same callers."""
         served: dict[HttpRoute, Handler] = {
             HttpRoute.COMPLETE: self._asked(COMPLETIONS),
-            **later(cache(self._responding), (HttpRoute.RESPOND,)),
-            **later(self._coming_back, COMING_BACK),
+            **later(cache(self._responding), (HttpRoute.RESPOND,), "adapters.http.api.responses"),
+            **later(self._coming_back, COMING_BACK, KEPT),
             HttpRoute.LIST_MODELS: self._models,
             HttpRoute.GET_MODEL: self._model,
             **(beside or {}),

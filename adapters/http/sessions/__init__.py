@@ -37,7 +37,7 @@ def page_served(access: Callable[[], SessionAccess]) -> Mapping[HttpRoute, Handl
 
         return PageConversations(access()).routes()
 
-    return later(handlers, OF_PAGE)
+    return later(handlers, OF_PAGE, "adapters.http.sessions.pagelist")
 
 
 def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[HttpRoute, Handler]:
@@ -51,4 +51,4 @@ def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[Ht
         made = access()
         return ManagedSessions(made, Conversations(made, thinking)).routes()
 
-    return later(handlers, ROUTES)
+    return later(handlers, ROUTES, "adapters.http.sessions.managed")
