@@ -235,7 +235,6 @@ async def test_a_task_has_a_budget_of_its_own(tmp_path: Path):
         await tab.sees("The workspace is empty")
 
 
-<<<<<<< HEAD
 async def test_files_says_that_some_lie_in_other_conversations_where_they_do(tab: Tab):
     await tab.says("write here.txt: words")
     await tab.sees('"closed"')
@@ -246,7 +245,8 @@ async def test_files_says_that_some_lie_in_other_conversations_where_they_do(tab
     await elsewhere.says("/files")
     seen = await elsewhere.sees("No files are kept here.")
     assert "Files of your other conversations count as well; /files there" in json.dumps(seen)
-=======
+
+
 @pytest.mark.parametrize(
     ("language", "words"), [("en", "There is no such conversation."), ("de", "Diese Unterhaltung gibt es nicht.")]
 )
@@ -257,4 +257,3 @@ async def test_what_the_page_cannot_do_is_said_in_its_readers_language(up: Servi
     ):
         assert response.status == 404
         assert (await response.json())["error"]["message"] == words
->>>>>>> 950fac47
