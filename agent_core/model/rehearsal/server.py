@@ -33,6 +33,8 @@ PACE_SECONDS = 0.012
 PIECE_CHARS = 6
 PING_SECONDS = 2.0
 REMEMBERED = 500
+ANEW_SECONDS = 60.0
+"""Who asks the same so long after the last reply to it begins anew: whoever asked before was stopped, or has gone."""
 
 
 class RehearsalServer:
@@ -44,8 +46,10 @@ class RehearsalServer:
         self.requests: deque[dict[str, Json]] = deque(maxlen=REMEMBERED)
         self.cancelled = 0
         """How often a client hung up in the middle of a reply."""
+        self.anew_seconds = ANEW_SECONDS
         self._pause = PACE_SECONDS / speed
-        self._asked: OrderedDict[str, int] = OrderedDict()
+        self._asked: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        """By the words that were asked: how often, and when the last reply to them was over."""
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=256 * 1024 * 1024)
@@ -55,11 +59,13 @@ class RehearsalServer:
 
     def _count(self, key: str) -> int:
         """The how-many-th request for these words this is."""
-        self._asked[key] = self._asked.get(key, 0) + 1
-        self._asked.move_to_end(key)
+        count, at = self._asked.pop(key, (0, 0.0))
+        now = asyncio.get_running_loop().time()
+        count = count + 1 if now - at < self.anew_seconds else 1
+        self._asked[key] = (count, now)
         while len(self._asked) > REMEMBERED:
             self._asked.popitem(last=False)
-        return self._asked[key]
+        return count
 
     def _refused(self, request: web.Request) -> web.Response | None:
         if request.headers.get("Authorization") == f"Bearer {self.api_key}":
@@ -109,7 +115,11 @@ class RehearsalServer:
             case Page():
                 return web.Response(body=script[0].body, content_type=script[0].kind)
             case _:
-                response = await self._stream(request, script, conversation)
+                try:
+                    response = await self._stream(request, script, conversation)
+                finally:
+                    if key in self._asked:
+                        self._asked[key] = (self._asked[key][0], asyncio.get_running_loop().time())
                 if told_to_its_end(conversation, script):
                     self._asked.pop(key, None)
                 return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from agent_core.model.rehearsal.conversation import RehearsalRequest, read
 from agent_core.model.rehearsal.faults import FAULTS, fault_named
 from agent_core.model.rehearsal.forms import sample
 from agent_core.model.rehearsal.script import plan
+from agent_core.model.rehearsal.server import RehearsalServer
 from agent_core.model.rehearsal.wire import EndReply, PlayedCall, Say
 
 TOOLS = frozenset(
@@ -205,3 +207,29 @@ def test_a_tool_that_takes_one_text_is_given_the_words_behind_its_name():
 )
 def test_in_a_group_the_speakers_name_does_not_spoil_what_is_asked_for(words: str) -> None:
     assert plan(conversation(f"Ada Lovelace: {words}")) == plan(conversation(words))
+
+
+async def test_who_rehearses_a_stall_after_somebody_who_was_stopped_in_it_sees_it_too() -> None:
+    async def begins(server: RehearsalServer) -> str:
+        """What the model writes before it stalls, or is done."""
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key=server.api_key, max_retries=0) as client:
+            stream = await client.chat.completions.create(
+                model="rehearsal",
+                messages=[{"role": "user", "content": "rehearse stall in tool call"}],
+                tools=[{"type": "function", "function": {"name": name}} for name in ("write_file", "append_file")],
+                stream=True,
+            )
+            said = ""
+            async for chunk in stream:
+                said += "".join(choice.delta.content or "" for choice in chunk.choices)
+                if said.endswith("."):
+                    break
+            await stream.close()
+        return said
+
+    async with rehearsal_server() as server:
+        assert await begins(server) == await begins(server) == "I will write the page."  # as the gateway asks again
+        assert await begins(server) == "In smaller pieces, then."
+        server.anew_seconds = 0.05
+        await asyncio.sleep(0.1)
+        assert await begins(server) == "I will write the page."
