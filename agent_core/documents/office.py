@@ -97,9 +97,8 @@ def _sheets(data: bytes, until: float) -> Told:
     def lines() -> Iterator[str | None]:
         for sheet in book.worksheets:
             yield f"--- sheet {sheet.title} ---"
-            if hasattr(
-                sheet, "reset_dimensions"
-            ):  # a stray cell at the edge makes each empty row as wide as there are columns
+            # A stray cell at the edge makes each empty row as wide as there are columns.
+            if hasattr(sheet, "reset_dimensions"):
                 sheet.reset_dimensions()
             for row in sheet.iter_rows(values_only=True):
                 yield _row(row) if row else None

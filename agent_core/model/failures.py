@@ -159,9 +159,8 @@ def says_no(body: Mapping[str, Json]) -> bool:
     if body.get("success") is False or body.get("object") == "error" or kind == "error":
         return True
     words = any(isinstance(body.get(key), str) and body[key] for key in _MESSAGE_KEYS)
-    named = isinstance(kind, str) and kind.lower().endswith(
-        "error"
-    )  # a bare error object, as the data of an event of that name
+    # A bare error object, as the data of an event of that name.
+    named = isinstance(kind, str) and kind.lower().endswith("error")
     return bool(body.get("detail")) or (
         words and (named or any(_tells(body.get(key)) for key in ("code", "status_code", "error_code")))
     )
