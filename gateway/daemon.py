@@ -175,7 +175,8 @@ async def serving(
         tools, shell = await _tools(config, endpoints[0], store, paths, workers, clock, stack, follow_ups, tasks)
         servers = await _mcp_servers(config, paths, tools, clock, follow_ups, stack)
         quotas = _quotas(config, paths, store, clock)
-        telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, stack)
+        portion = Portion(whole=not config.storage.several)
+        telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, portion, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
         voice = _voice(config, endpoints[0], outbox, queues, store, quotas, workers, clock, stack)
@@ -185,8 +186,7 @@ async def serving(
             _hub_settings(config, paths, tools, servers), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
             damage=damage, announce=announced.announce, herald=telling,
-            doors=Doors(Standings(agents_of(config.agents, _admins(config)), keyring.terms), budgets.meters),
-            portion=Portion(whole=not config.storage.several),
+            doors=Doors(Standings(agents_of(config.agents, _admins(config)), keyring.terms), budgets.meters), portion=portion,
         )  # fmt: skip
         await stack.enter_async_context(hub)
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
@@ -532,6 +532,7 @@ async def _webhooks(
     signals: Signals,
     clock: Clock,
     ids: SystemIds,
+    portion: Portion,
     stack: AsyncExitStack,
 ) -> tuple[HookTelling, HookSender | None]:
     """What makes messages for other programs, and what sends them; that is not there, and not loaded, without any receiver. Entered before the
@@ -550,7 +551,7 @@ async def _webhooks(
 
     signals.listen(telling.on)
     poster = await stack.enter_async_context(posting(workers))
-    sender = HookSender(receivers, telling, store, poster, clock, ids.seed())
+    sender = HookSender(receivers, telling, store, poster, clock, ids.seed(), portion)
     await stack.enter_async_context(sender.running())
     return telling, sender
 

@@ -51,9 +51,6 @@ def _several(config: Config) -> Iterator[Misfit]:
         what = "[storage] several is on, and a SQLite file has one gateway."
         fix = "Set [storage] url to a PostgreSQL database, or take the key out."
         yield Misfit("storage", "several", (), what, fix)
-    if config.webhooks.receivers:
-        what = "[storage] several is on, and [webhooks] names receivers: several gateways would tell them twice."
-        yield Misfit("storage", "several", (), what, "Take one of the two out.")
 
 
 def _skills(config: Config) -> Sequence[str]:

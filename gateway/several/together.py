@@ -126,8 +126,8 @@ async def together(
             far.heard(rest)
         elif kind == SESSION:
             hub.queues.ring(rest)
-        elif word == PEOPLE:
-            people.ring()
+        elif (act := portion.words.get(word)) is not None:
+            act()
 
     def told(signal: Signal) -> None:
         if isinstance(signal, TurnClosed):
@@ -135,7 +135,7 @@ async def together(
 
     calls = NodeCalls(place, heard)
     signals.listen(told, TurnClosed)
-    portion.tell, portion.far = calls.call, far
+    portion.tell, portion.far, portion.words[PEOPLE] = calls.call, far, people.ring
     portion.asked = partial(carry_out, hub, calls.call)
 
     def gained() -> None:

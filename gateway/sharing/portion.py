@@ -65,6 +65,8 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
+        self.words: dict[str, Callable[[], None]] = {}
+        """What is done when another gateway says a word that means no more than that there is something new."""
         self.asked: Callable[[SessionKey, int, str], Awaitable[None]] | None = None
         """Does what another gateway passes on, by the number of its message and in its words."""
         self.far: Far | None = None

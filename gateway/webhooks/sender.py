@@ -1,7 +1,7 @@
 """Sends what stands in the outbox: one task a receiver, and one a message that is under way. What is sent when is decided in `deciding`.
 
 Law: a row is settled only after its receiver has answered, and until then it is sent again, also by the next process: at least once, always
-under the same id. What cannot be stored of an attempt is held until it can be, so that a database that is away does not make anybody
+under the same id. Of several gateways the one that has the house sends, whoever stored it; the others keep up with which receivers are off. What cannot be stored of an attempt is held until it can be, so that a database that is away does not make anybody
 hear the same over and over.
 """
 
@@ -22,9 +22,11 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.retry import STORING
+from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.webhooks.rows import HookCount, HookRow, HookState, ReceiverRow
 from gateway.limits.alerts import Message
+from gateway.sharing.portion import Portion
 from gateway.webhooks import signing
 from gateway.webhooks.deciding import DAY_MS, Attempt, again, given_up, next_up, settled, too_old
 from gateway.webhooks.events import HookEvent, HookFact, Receiver, message, moment
@@ -37,6 +39,8 @@ LOOK_SECONDS = 10.0
 """It is looked again at the latest after so long: somebody else may have stored something."""
 PAGE = 50
 """So many rows are read at once."""
+HOOKS, RECEIVERS = "hooks", "receivers"
+"""Words between gateways: there may be something to send; a person has changed how a receiver is treated."""
 NOT_CONFIGURED = "no such receiver is configured any more"
 AGAIN_MOST = 1_000
 """So many messages are sent again by one command."""
@@ -174,7 +178,14 @@ class HookSender:
     """Use it as `running`. Make it inside the event loop."""
 
     def __init__(
-        self, receivers: Sequence[Receiver], telling: HookTelling, store: Store, poster: Poster, clock: Clock, seed: int
+        self,
+        receivers: Sequence[Receiver],
+        telling: HookTelling,
+        store: Store,
+        poster: Poster,
+        clock: Clock,
+        seed: int,
+        portion: Portion,
     ) -> None:
         self.telling = telling
         self.store = store
@@ -184,11 +195,19 @@ class HookSender:
         self._lanes = {one.name: _Lane(self, one, ReceiverRow(one.name, one.url)) for one in receivers}
         self.counts: Mapping[tuple[str, HookState], HookCount] = {}
         """As of the last look."""
+        self._portion = portion
+        self._changed = False
+        """Another gateway has changed how a receiver is treated."""
+        portion.words |= {HOOKS: self.ring, RECEIVERS: self._hear_of_receivers}
 
     def ring(self) -> None:
         """Something may be there to be sent."""
         for lane in self._lanes.values():
             lane.bell.ring()
+
+    def _hear_of_receivers(self) -> None:
+        self._changed = True
+        self.telling.bell.ring()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -197,15 +216,20 @@ class HookSender:
             yield
 
     async def _run(self) -> None:
-        await self._begun()
         try:
             async with asyncio.TaskGroup() as group:
-                for name, lane in self._lanes.items():
-                    group.create_task(lane.run(), name=f"webhooks to {name}")
+                group.create_task(self._portion.while_had(HOUSE, self._serve), name="webhooks sent")
                 group.create_task(self._listening(), name="webhooks heard")
         finally:
             for bell in (self.telling.bell, *(lane.bell for lane in self._lanes.values())):
                 bell.close()
+
+    async def _serve(self) -> None:
+        """Send, until cancelled."""
+        await self._begun()
+        async with asyncio.TaskGroup() as group:
+            for name, lane in self._lanes.items():
+                group.create_task(lane.run(), name=f"webhooks to {name}")
 
     async def _begun(self) -> None:
         """What earlier processes knew of the receivers, and messages for those that are not configured any more."""
@@ -237,18 +261,39 @@ class HookSender:
             log.error("webhook.given_up", receiver=count.receiver, messages=count.count, hook="", why=NOT_CONFIGURED)
 
     async def _listening(self) -> None:
-        """Ring on, and count now and then."""
-        counted = self.clock.monotonic()
+        """Ring on, to whoever sends, and look now and then what others have stored of receivers."""
+        looked = self.clock.monotonic()
         while True:
-            await self.telling.bell.wait(LOOK_SECONDS)
-            self.ring()
-            if self.clock.monotonic() - counted < LOOK_SECONDS:
+            rung = await self.telling.bell.wait(LOOK_SECONDS)
+            if self._portion.has(HOUSE):
+                self.ring()
+            elif rung and not self._changed:
+                self._portion.tell(HOOKS)
+            if self.clock.monotonic() - looked < LOOK_SECONDS and not self._changed:
                 continue
-            counted = self.clock.monotonic()
+            looked, self._changed = self.clock.monotonic(), False
             try:
                 await self.count()
+                if not self._portion.whole:
+                    await self._learn()
             except StorageUnavailable:
                 continue  # the lanes say so
+
+    async def _learn(self) -> None:
+        """What other gateways have stored of the receivers. Who sends knows more than is stored, but for what people have wanted meanwhile."""
+        known = {row.receiver: row for row in await self.store.hooks.receivers()}
+        sends = self._portion.has(HOUSE)
+        for name, lane in self._lanes.items():
+            row = known.get(name)
+            if row is None or row.url != lane.receiver.url:
+                continue
+            if not sends:
+                lane.row = row
+                (self.telling.off.add if row.off else self.telling.off.discard)(name)
+            elif row.at > lane.row.at and not row.off:
+                lane.turn_on(row)
+            if not self._count(name, HookState.GIVEN_UP):
+                lane.figures.given_up = 0
 
     async def count(self) -> None:
         """Have `counts` as they are now."""
@@ -331,6 +376,7 @@ class HookSender:
         row = message(lane.receiver.rule, what)
         await self.store.hooks.put([row])
         lane.bell.ring()
+        self._portion.tell(HOOKS)
         return row.message
 
     async def resend(self, name: str, one: str = "") -> int:
@@ -345,14 +391,19 @@ class HookSender:
             await self.store.hooks.settle([again(row, now) for row in rows])
             lane.figures.given_up = 0
             lane.bell.ring()
+            self._portion.tell(HOOKS)
+            self._portion.tell(RECEIVERS)
         return len(rows)
 
     async def turn_on(self, name: str) -> bool:
         """Have a receiver told again; whether it was not."""
         lane = self._lanes[name]
+        if not self._portion.whole:
+            await self._learn()
         if not lane.row.off and not lane.row.failures:
             return False
         fresh = ReceiverRow(name, lane.receiver.url, at=self.clock.now_ms())
         await self.store.hooks.settle([], [fresh])
         lane.turn_on(fresh)
+        self._portion.tell(RECEIVERS)
         return True

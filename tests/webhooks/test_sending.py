@@ -16,6 +16,7 @@ from agent_core.retry import HOOK
 from agent_core.store.store import Store
 from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow
 from agent_core.workers.pool import Workers
+from gateway.sharing.portion import Portion
 from gateway.webhooks.deciding import DAY_MS, OLD_MS
 from gateway.webhooks.events import HookEvent, HookFact, HookRule, Receiver, message
 from gateway.webhooks.posting import posting
@@ -46,7 +47,7 @@ class Outside:
 
         telling = HookTelling([one.rule for one in every], key_of, self.clock, Bell())
         async with Workers() as workers, posting(workers) as poster:
-            sender = HookSender(every, telling, self.store, poster, self.clock, seed=1)
+            sender = HookSender(every, telling, self.store, poster, self.clock, seed=1, portion=Portion())
             async with sender.running():
                 yield sender
 
