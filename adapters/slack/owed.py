@@ -36,8 +36,9 @@ class Owed:
         self._channels: dict[str, dict[_Key, object]] = {}
 
     def before(self, event: Table) -> bool:
-        """Whether something of its channel is to be stored first."""
-        return _said(event) is not None and str(event["channel"]) in self._channels
+        """Whether something that was said earlier in its channel is to be stored first. What is told again itself may be stored by now."""
+        key = _said(event)
+        return key is not None and any(one < key for one in self._channels.get(str(event["channel"]), ()))
 
     def put(self, event: Table, body: object) -> None:
         """Keep it; what is told again is kept once."""
