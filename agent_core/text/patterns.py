@@ -18,16 +18,16 @@ class LatePattern:
     """Stands for a pattern. What is asked of it is kept, so that it costs nothing from the second time on."""
 
     def __init__(self, given: str | Callable[[], str], flags: int) -> None:
-        self._given = given
-        self._flags = flags
+        self._source = given
+        self.given = flags
         self._real: re.Pattern[str] | None = None
 
     @cached_property
     def pattern(self) -> str:
-        return self._given if isinstance(self._given, str) else self._given()
+        return self._source if isinstance(self._source, str) else self._source()
 
     def __getattr__(self, name: str) -> Any:
-        self._real = self._real or re.compile(self.pattern, self._flags)
+        self._real = self._real or re.compile(self.pattern, self.given)
         found = getattr(self._real, name)
         setattr(self, name, found)
         return found
