@@ -122,11 +122,12 @@ def rules() -> set[str]:
 async def served_by_one_that_is_well(up: Serving) -> Series:
     """With what is looked at only now and then."""
     async with asyncio.timeout(60):
-        while not {"outspoken_budget_used_ratio", "outspoken_disk_free_bytes"} <= {
-            name for name, _ in (await scraped(up))
-        }:
+        while True:
+            found = await scraped(up)
+            known = {name: value for (name, _), value in found.items()}
+            if {"outspoken_budget_used_ratio", "outspoken_disk_free_bytes"} <= known.keys() and known["outspoken_well"]:
+                return found
             await asyncio.sleep(0.05)
-    return await scraped(up)
 
 
 def stalls(quiet: Series) -> Happening:
