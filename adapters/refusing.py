@@ -8,7 +8,7 @@ NOT_UNDERSTOOD = clause("what {platform} answered could not be understood ({what
 FAILED = clause("the connection to {platform} failed ({what})")
 ASKS_TO_WAIT = clause("{platform} asks to wait {seconds} s")
 ANSWERED_WITH = clause("{platform} answered with {what}")
-NOT_ITSELF = clause("a proxy or firewall answered in the place of {platform} ({what})")
+NOT_ITSELF = clause("a proxy or firewall answered in place of {platform} ({what})")
 """What has no form of the platform's is no refusal of the platform's: the same may be taken a moment later."""
 SLOW = clause("{platform} did not answer in time")
 SLOWER = clause("{platform} did not answer within {seconds} s")
