@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from sqlalchemy import make_url
+
 
 class Wire:
     """`with wire(port) as w`: whoever connects to `w.port` talks to `port`."""
@@ -27,6 +29,8 @@ class Wire:
         """Nothing goes through, in either direction, and nobody is told so."""
         self.deaf: set[int] = set()
         """Connections of which that is true alone."""
+        self.endless = False
+        """What is said goes through, but not that one side has closed."""
         self.refusing = False
         self.questions: dict[int, int] = {}
         """By the port from which the server sees it: how often something was sent there after something had come back. Each is a way there and back."""
@@ -83,6 +87,8 @@ class Wire:
                 while self.silent or port in self.deaf:
                     await asyncio.sleep(0.02)
                 if not some:
+                    while self.endless:
+                        await asyncio.sleep(0.02)
                     writer.close()
                     return
                 writer.write(some)
@@ -140,3 +146,16 @@ def wire(port: int, delay_seconds: float = 0.0, unix: str = "") -> Generator[Wir
     finally:
         made._loop.call_soon_threadsafe(made._loop.stop)
         thread.join(10)
+
+
+@contextmanager
+def cable(postgres: str, seconds: float = 0.0) -> Generator[tuple[str, Wire]]:
+    """The address of a database over a wire."""
+    url = make_url(postgres)
+    where = dict(url.query).get("host", url.host)
+    port = url.port or 5432
+    unix = f"{where}/.s.PGSQL.{port}" if isinstance(where, str) and where.startswith("/") else ""
+    with wire(port, seconds, unix) as one:
+        query = {name: value for name, value in url.query.items() if name not in ("host", "port")}
+        there = url.set(host="127.0.0.1", port=one.port, query=query)
+        yield there.render_as_string(hide_password=False), one

@@ -224,7 +224,7 @@ def test_another_server_that_has_everything_takes_the_place_of_one_that_is_gone(
     with server() as one, standby_of(one) as two:
         env = setting(tmp_path / "home", one.port)
         env["OUTSPOKEN_STORAGE__URL"] = (
-            f"postgresql://postgres@/postgres?host=127.0.0.1:{one.port}&host=127.0.0.1:{two.port}"
+            f"postgresql://postgres@/postgres?host=127.0.0.1:{two.port}&host=127.0.0.1:{one.port}"
         )
         with daemon(env, tmp_path / "log"):
             assert say(env, "hello", "before")[0] == 200

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
-from sqlalchemy import make_url
 from sqlalchemy.dialects.postgresql import asyncpg
 from sqlalchemy.util import await_only
 
@@ -27,24 +24,11 @@ from tests.databases import connected
 from tests.gateway import rig as rigs
 from tests.gateway.rig import chunk, gateway
 from tests.store.support import message, opened, row, session_of, turn_of
-from tests.wire import Wire, wire
+from tests.wire import cable
 
 ACCEPT_MOST, TURN_MOST = 2, 6
 CABLE_SECONDS = 0.01
 """One way."""
-
-
-@contextmanager
-def cable(postgres: str, seconds: float = 0.0) -> Generator[tuple[str, Wire]]:
-    """The address of a database over a wire."""
-    url = make_url(postgres)
-    where = dict(url.query).get("host", url.host)
-    port = url.port or 5432
-    unix = f"{where}/.s.PGSQL.{port}" if isinstance(where, str) and where.startswith("/") else ""
-    with wire(port, seconds, unix) as one:
-        query = {name: value for name, value in url.query.items() if name not in ("host", "port")}
-        there = url.set(host="127.0.0.1", port=one.port, query=query)
-        yield there.render_as_string(hide_password=False), one
 
 
 async def hello(_: list[dict[str, Any]], response: web.StreamResponse, __: web.Request) -> None:

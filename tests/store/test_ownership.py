@@ -26,6 +26,7 @@ from agent_core.store.turns.rows import OpenTurn
 from tests.databases import connected
 from tests.store.support import child, message, opened, row, session_of, take_over, taken_over, turn_of
 from tests.store.test_writer import make_faulty
+from tests.wire import cable
 
 PATIENCE_SECONDS = 60.0
 
@@ -303,12 +304,29 @@ async def test_who_has_just_had_its_own_lock_again_takes_nobody_for_dead(
 async def test_a_lostwriter_connection_is_replaced_without_anybody_noticing(postgres: str) -> None:
     async with opened(postgres) as store, opened(postgres) as other:
         session, epoch, turn = await turn_of(store)
-        pid = await store.writer.alone(lambda conn: int(conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()))
-        kill = f"SELECT pg_terminate_backend({pid})"
-        assert await other.writer.alone(lambda conn: bool(conn.exec_driver_sql(kill).scalar_one()))
+        await killed(store, other)
         await store.turns.append(session, epoch, turn, [row(1)])
         assert store.figures.reopened == 1
         assert len(await store.turns.journal(turn)) == 2
+
+
+async def test_a_connection_whose_last_words_came_before_its_end_is_replaced_too(postgres: str) -> None:
+    with cable(postgres) as (url, way):
+        way.endless = True
+        async with opened(url) as store, opened(postgres) as other:
+            session, epoch, turn = await turn_of(store)
+            await killed(store, other)
+            await asyncio.sleep(0.1)
+            await store.turns.append(session, epoch, turn, [row(1)])
+            assert store.figures.reopened == 1
+            way.endless = False
+
+
+async def killed(store: Store, other: Store) -> None:
+    """The server ends the connection by which `store` writes."""
+    pid = await store.writer.alone(lambda conn: int(conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()))
+    kill = f"SELECT pg_terminate_backend({pid})"
+    assert await other.writer.alone(lambda conn: bool(conn.exec_driver_sql(kill).scalar_one()))
 
 
 async def test_two_nodes_that_get_the_same_messages_store_each_once(postgres: str) -> None:

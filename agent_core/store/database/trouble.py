@@ -46,6 +46,8 @@ _POSTGRES_ROWS = ("XX001", "XX002")
 _POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "57", "58", "XX")
 """Classes: connection, read-only standby, login, no such database, no resources (disk full), operator (shutdown,
 timeouts), system (I/O) and internal errors."""
+_ASYNCPG = "asyncpg."
+"""Whose errors reach us as they are, where its connection is used without SQLAlchemy."""
 _ASYNCPG_LOST = ("Interface", "InternalClient")
 """How it names what it says of a connection that is gone, or that was about to go."""
 _POSTGRES_MOMENT = ("40", "55P03")
@@ -78,10 +80,8 @@ def blame(error: Exception) -> Blame:
         return _of_driver(error)
     if isinstance(error, OSError | PoolTimeout | TimeoutError):
         return Blame.STORAGE
-    if (
-        isinstance(state := getattr(error, "sqlstate", None), str) or "Interface" in type(error).__name__
-    ):  # asyncpg's own
-        return Blame.MOMENT if isinstance(state, str) and state.startswith("23") else _of_driver(error)
+    if type(error).__module__.startswith(_ASYNCPG):
+        return Blame.MOMENT if str(getattr(error, "sqlstate", "")).startswith("23") else _of_driver(error)
     return Blame.OPERATION
 
 

@@ -172,7 +172,8 @@ async def connected(**how: Any) -> Any:
         host, port = servers[number]
         try:
             made = await asyncpg.connect(**{"target_session_attrs": "primary", **how, "host": host, "port": port})
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+            # The last is also what it says of a server that takes no writes.
             failed = failed or error
         else:
             _used[names] = number
