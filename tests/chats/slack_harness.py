@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,9 @@ class Read:
     bold: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=512)
 def read_markdown(markdown: str) -> Read:
-    """CommonMark as a person sees it."""
+    """CommonMark as a person sees it. A screen is looked at many times until something is there."""
     lines: list[str] = []
     code: list[str] = []
     bold: list[str] = []
