@@ -6,10 +6,10 @@ database belongs to others. Nothing is joined that could be missing: what an aud
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text, tuple_
+from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text, tuple_
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
@@ -22,6 +22,8 @@ from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState, timed
+
+T = TypeVar("T")
 
 AROUND = 1_000
 """So far from those that a turn says it began with, messages are looked for that say the same of it."""
@@ -62,6 +64,8 @@ class TurnEvidence:
     messages: tuple[InboxRow, ...] = ()
     parts: tuple[KeptPart, ...] = ()
     calls: tuple[ToolCallRow, ...] = ()
+    parts_before: tuple[KeptPart, ...] = ()
+    """Of the turn before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +99,23 @@ class LedgerEvidence:
 
 
 Cursor = tuple[int, str]
-"""(when a turn was closed, its id): behind this the next page begins."""
+"""(when a turn was closed, its id), or (the number of a message or part, nothing): behind this the next page begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Rows in their order, and those of which nobody can make anything: one of these hides no other."""
+
+    rows: tuple[T, ...]
+    keys: tuple[Cursor, ...]
+    """Of all, in their order."""
+    senseless: tuple[tuple[str, str], ...] = ()
+    """(its id, why)."""
+
 
 _u, _i, _d, _j, _n = t.turns.c, t.inbox.c, t.deliveries.c, t.journal.c, t.nodes.c
+_PARTS = t.PART.query.add_columns(_d.session, _d.epoch)
+"""Behind these comes a part's number (`_kept_part`)."""
 
 
 class EvidenceReads(StoreReading):
@@ -113,22 +131,41 @@ class EvidenceReads(StoreReading):
             return None
         return frozenset(int(row[0]) for row in await self._asks.all(select(_n.node).where(LIVES)))
 
-    async def closed_turns(self, after: Cursor, limit: int) -> list[TurnRow]:
+    async def closed_turns(self, after: Cursor, limit: int) -> Page[TurnRow]:
         """Turns that are closed, in the order of their closing, behind `after`."""
         behind = tuple_(_u.closed_at, _u.turn) > tuple_(*after)
         query = t.TURN.query.where(_u.state == TurnState.CLOSED.value, behind).order_by(_u.closed_at, _u.turn)
-        return await self._asks.made(query.limit(limit), t.TURN.make)
+        return await self._page(query.limit(limit), t.TURN.make, _u.closed_at, _u.turn)
 
-    async def undelivered(self) -> list[TurnRow]:
+    async def undelivered(self) -> Page[TurnRow]:
         """Closed turns with a part that is still to be sent or changed."""
         origins = select(_d.origin).where(t.OPEN_PARTS).distinct().limit(OPEN_MOST)
         query = t.TURN.query.where(_u.turn.in_(origins), _u.state == TurnState.CLOSED.value)
-        return await self._asks.made(query, t.TURN.make)
+        return await self._page(query, t.TURN.make, _u.opened_at, _u.turn)
 
-    async def open_turns(self) -> list[TurnRow]:
+    async def open_turns(self) -> Page[TurnRow]:
         """Open turns, those that were opened first."""
         query = t.TURN.query.where(text("turns.state = 'open'")).order_by(_u.opened_at, _u.turn).limit(OPEN_MOST)
-        return await self._asks.made(query, t.TURN.make)
+        return await self._page(query, t.TURN.make, _u.opened_at, _u.turn)
+
+    async def _page(
+        self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], T], *key: Column[Any]
+    ) -> Page[T]:
+        """What `query` finds: together, or row by row where one of them stands for nothing. Raises `Damaged` if not even keys can be read."""
+        try:
+            found = await self._asks.made(query.add_columns(*key), lambda row: (_cursor(row[-len(key) :]), make(row)))
+            return Page(tuple(one for _, one in found), tuple(at for at, _ in found))
+        except Damaged:
+            keys = [tuple(row) for row in await self._asks.all(query.with_only_columns(*key))]
+        rows, senseless = list[T](), list[tuple[str, str]]()
+        for values in keys:
+            this = (column == value for column, value in zip(key, values, strict=True))
+            try:
+                rows += await self._asks.made(query.where(*this), make)
+            except Damaged as error:
+                number, name = _cursor(values)
+                senseless.append((name or str(number), str(error)))
+        return Page(tuple(rows), tuple(map(_cursor, keys)), tuple(senseless))
 
     async def turn(self, turn: str) -> TurnRow | None:
         """One turn as it is now."""
@@ -168,6 +205,7 @@ class EvidenceReads(StoreReading):
         return TurnEvidence(
             turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
             tuple(sorted(rows, key=lambda one: one.id)), await self.parts_of(turn.turn), tuple(calls),
+            await self.parts_of(before[0].turn) if before else (),
         )  # fmt: skip
 
     async def _journal(self, turn: TurnRow) -> tuple[KeptRow, ...]:
@@ -191,22 +229,23 @@ class EvidenceReads(StoreReading):
             return ()
         return await self._parts(and_(text("platform_id is not null"), _d.platform_id.in_(ids)), OPEN_MOST)
 
-    async def parts(self, after: int, limit: int) -> tuple[KeptPart, ...]:
+    async def parts(self, after: int, limit: int) -> Page[KeptPart]:
         """Parts behind a number."""
-        return await self._parts(_d.id > after, limit)
+        return await self._page(_PARTS.where(_d.id > after).order_by(_d.id).limit(limit), _kept_part, _d.id)
 
     async def _parts(self, which: ColumnElement[bool], limit: int) -> tuple[KeptPart, ...]:
-        query = t.PART.query.add_columns(_d.id, _d.session, _d.epoch).where(which).order_by(_d.id).limit(limit)
+        query = _PARTS.add_columns(_d.id).where(which).order_by(_d.id).limit(limit)
         return tuple(await self._asks.made(query, _kept_part))
 
-    async def messages(self, after: int, limit: int) -> list[InboxRow]:
+    async def messages(self, after: int, limit: int) -> Page[InboxRow]:
         """Messages behind a number, as they are stored."""
-        return await self._asks.made(t.MESSAGE.query.where(_i.id > after).order_by(_i.id).limit(limit), t.MESSAGE.make)
+        query = t.MESSAGE.query.where(_i.id > after).order_by(_i.id).limit(limit)
+        return await self._page(query, t.MESSAGE.make, _i.id)
 
-    async def waiting(self) -> list[InboxRow]:
+    async def waiting(self) -> Page[InboxRow]:
         """Messages that no turn has taken."""
         query = t.MESSAGE.query.where(text("inbox.state = 'new'")).order_by(_i.id).limit(OPEN_MOST)
-        return await self._asks.made(query, t.MESSAGE.make)
+        return await self._page(query, t.MESSAGE.make, _i.id)
 
     async def of_message(self, message: InboxRow, *, look_around: bool) -> MessageEvidence:
         """What became of a message. `look_around` if it is done and no turn has it: whether one has heard it."""
@@ -272,4 +311,9 @@ def _answers(inbox: int) -> list[str]:
 
 
 def _kept_part(row: Row[*tuple[Any, ...]]) -> KeptPart:
-    return KeptPart(int(row[-3]), str(row[-2]), int(row[-1]), t.PART.make(row))
+    return KeptPart(int(row[-1]), str(row[-3]), int(row[-2]), t.PART.make(row))
+
+
+def _cursor(key: Sequence[Any]) -> Cursor:
+    """Where a row lies, by the columns that name it: a number, or a time and a name."""
+    return int(key[0] or 0), str(key[1]) if len(key) > 1 else ""

@@ -11,7 +11,7 @@ the other, and who reads meanwhile what somebody writes sees half of it. Between
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +19,7 @@ from typing import TypeVar
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import behind
 from agent_core.store.errors import Damaged
-from agent_core.store.evidence import Cursor, EvidenceReads, KeptPart
+from agent_core.store.evidence import Cursor, EvidenceReads, KeptPart, Page
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow, TurnState
 from gateway.laws.law import Breach, Law, Viewpoint
@@ -90,15 +90,15 @@ class Auditor:
         """Everything that is open, and what ended behind `since`. Raises `StorageUnavailable`."""
         found = Audited(mark=since)
         await self._confirmed(found, self._others)
-        for turn in await self.reads.open_turns():
+        for turn in self._sensible(found, await self.reads.open_turns()):
             await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
             found.turns += 1
             await self.rest(1)
-        for message in await self.reads.waiting():
+        for message in self._sensible(found, await self.reads.waiting()):
             await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
             found.messages += 1
             await self.rest(1)
-        for turn in await self.reads.undelivered():
+        for turn in self._sensible(found, await self.reads.undelivered()):
             await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
             await self.rest(1)
         await self._ended_turns(found)
@@ -108,32 +108,40 @@ class Auditor:
 
     async def _ended_turns(self, found: Audited) -> None:
         async for page in _pages(lambda: self.reads.closed_turns(found.mark.turns, PAGE)):
-            for turn in page:
+            for turn in self._sensible(found, page):
                 await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
-            found.turns += len(page)
-            found.mark = replace(found.mark, turns=(page[-1].closed_at or 0, page[-1].turn))
-            await self.rest(len(page))
+            found.turns += len(page.keys)
+            found.mark = replace(found.mark, turns=page.keys[-1])
+            await self.rest(len(page.keys))
         found.mark = replace(found.mark, turns=min(found.mark.turns, (self.moment.now - SETTLES_MS, "")))
 
     async def _messages(self, found: Audited) -> None:
         async for page in _pages(lambda: self.reads.messages(found.mark.messages, PAGE)):
-            for message in page:
+            for message in self._sensible(found, page):
                 if message.state.value != "new":
                     await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
-            found.messages += len(page)
-            found.mark = replace(found.mark, messages=page[-1].id)
-            await self.rest(len(page))
+            found.messages += len(page.keys)
+            found.mark = replace(found.mark, messages=page.keys[-1][0])
+            await self.rest(len(page.keys))
 
     async def _parts(self, found: Audited) -> None:
         open_from = None
         async for page in _pages(lambda: self.reads.parts(found.mark.parts, PAGE)):
-            await self._confirmed(found, lambda page=page: self._page_of_parts(page))
-            found.parts += len(page)
-            found.mark = replace(found.mark, parts=page[-1].id)
-            open_from = open_from or next((one.id for one in page if one.row.state in OPEN), None)
-            await self.rest(len(page))
+            parts = self._sensible(found, page)
+            await self._confirmed(found, lambda parts=parts: self._page_of_parts(parts))
+            found.parts += len(page.keys)
+            found.mark = replace(found.mark, parts=page.keys[-1][0])
+            open_from = open_from or next((one.id for one in parts if one.row.state in OPEN), None)
+            await self.rest(len(page.keys))
         if open_from is not None:  # what is under way is looked at again when it has arrived
             found.mark = replace(found.mark, parts=max(open_from - 1, found.mark.parts - BEHIND))
+
+    def _sensible(self, found: Audited, page: Page[T]) -> Sequence[T]:
+        """The rows of a page; of those that stand for nothing, it is told."""
+        known = {one.key for one in found.breaches}
+        told = (Breach(Law.UNREADABLE, why, where) for where, why in page.senseless)
+        found.breaches += [one for one in told if one.key not in known]
+        return page.rows
 
     async def _confirmed(
         self, found: Audited, look: Callable[[], Awaitable[Iterable[Breach]]], where: str = ""
@@ -177,7 +185,7 @@ class Auditor:
         around = looks_around(now.state, now.turn, now.lane)
         return list(of_message(await self.reads.of_message(now, look_around=around), self.moment))
 
-    async def _page_of_parts(self, page: list[KeptPart]) -> list[Breach]:
+    async def _page_of_parts(self, page: Sequence[KeptPart]) -> list[Breach]:
         others = await self.reads.same_receipts(page)
         of_turns = [turn for one in page if (turn := behind(one.row.origin)).startswith(TURNS)]
         known = await self.reads.known(of_turns)
@@ -198,11 +206,11 @@ def _on_disk(file: str) -> bool:
     return Path(file).exists()
 
 
-async def _pages(read: Callable[[], Awaitable[Iterable[T]]]) -> AsyncGenerator[list[T]]:
+async def _pages(read: Callable[[], Awaitable[Page[T]]]) -> AsyncGenerator[Page[T]]:
     """Page after page, until one is not full."""
     while True:
-        page = list(await read())
-        if page:
+        page = await read()
+        if page.keys:
             yield page
-        if len(page) < PAGE:
+        if len(page.keys) < PAGE:
             return

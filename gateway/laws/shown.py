@@ -150,6 +150,7 @@ def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
             words = f"Part {extra[0].row.key} stands in the chat of turn {turn.turn}, which did not want it."
             yield breach(seen, Law.TWICE, words, extra[0].row.at)
     yield from _in_order(seen, [one for one in wanted if one in compared], there)
+    yield from _behind_the_turn_before(seen, [one for bubble in compared for one in there.get(bubble, ())])
 
 
 def _last(shown: View) -> str:
@@ -232,3 +233,14 @@ def _in_order(seen: TurnEvidence, wanted: Sequence[str], there: Mapping[str, Seq
         if first < last:
             words = f"{other} of turn {seen.turn.turn} has its place before {one}, which was said first."
             yield breach(seen, Law.MISPLACED, words)
+
+
+def _behind_the_turn_before(seen: TurnEvidence, mine: Sequence[KeptPart]) -> Iterator[Breach]:
+    """Answers come in the order of the questions: what a turn ended with has its place before the next one begins."""
+    said = [one for one in seen.parts_before if _stands(one) and decode(one.row.want).kind in _WORDS]
+    for one in filter(_stands, mine):
+        above = [other for other in said if other.row.surface == one.row.surface and other.row.place > one.row.place]
+        if above:
+            words = f"Part {one.row.key} has its place before part {above[0].row.key} of the turn before."
+            yield breach(seen, Law.MISPLACED, words)
+            return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -323,7 +324,51 @@ def what_a_call_holds_makes_no_sense(conn: Connection) -> None:
     conn.execute(update(t.reservations).where(r.call == one(conn, select(r.call))[0]).values(state="held"))
 
 
+def a_message_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
+    conn.execute(update(t.inbox).where(_i.id == one(conn, select(_i.id))[0]).values(state="seen"))
+
+
+def a_part_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(state="read"))
+
+
+def a_turn_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(state="over"))
+
+
+def _two_answers(conn: Connection) -> tuple[Any, Any]:
+    """The end of a turn's answer, and the beginning of the next turn's."""
+    parts = conn.execute(
+        select(_d.id, _d.place, _d.want, _d.want_hash, _u.session, _u.number)
+        .join(t.turns, _u.turn == _d.origin)
+        .where(_d.bubble.like("text%"))
+        .order_by(_u.session, _u.number, _d.place)
+    ).all()
+    return next(
+        (former, later)
+        for former, later in pairwise(parts)
+        if former.session == later.session and later.number == former.number + 1
+    )
+
+
+def two_turns_have_changed_their_answers(conn: Connection) -> None:
+    former, later = _two_answers(conn)
+    for this, other in ((former, later), (later, former)):
+        conn.execute(update(t.deliveries).where(_d.id == this.id).values(want=other.want, want_hash=other.want_hash))
+
+
+def the_answers_of_two_turns_have_changed_their_places(conn: Connection) -> None:
+    former, later = _two_answers(conn)
+    for this, other in ((former, later), (later, former)):
+        conn.execute(update(t.deliveries).where(_d.id == this.id).values(place=other.place))
+
+
 ALL = (
+    Sabotage(Law.UNREADABLE, a_message_is_in_a_state_that_does_not_exist),
+    Sabotage(Law.UNREADABLE, a_part_is_in_a_state_that_does_not_exist),
+    Sabotage(Law.UNREADABLE, a_turn_is_in_a_state_that_does_not_exist),
+    Sabotage(Law.OTHER_WORDS, two_turns_have_changed_their_answers),
+    Sabotage(Law.MISPLACED, the_answers_of_two_turns_have_changed_their_places),
     Sabotage(Law.CHANGED, the_text_of_a_part_is_another),
     Sabotage(Law.OTHER_WORDS, the_text_of_a_part_is_another_and_its_fingerprint_too),
     Sabotage(Law.GAP, a_part_in_the_middle_is_not_there),
