@@ -111,7 +111,9 @@ class Hub:
         self.left = Unclaimed(store, self.aside, clock)
         """What earlier processes left open."""
         recall, rooms = PastRecall(store, settings.history_turns), Rooms(settings.workspaces, store)
-        world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
+        world = World(
+            store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell, self.portion.afar
+        )
         self.opener = TurnOpener(
             settings, store, world, client, self.chain, Offers(tools, settings.memory_writers), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,

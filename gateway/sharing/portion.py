@@ -14,6 +14,7 @@ from agent_core.jsonvalue import Json
 from agent_core.rules.consents import Lasting
 from agent_core.store.slices.rows import PeerNode, single, slice_of
 from agent_core.turn.events import Verdict
+from gateway.sharing.afar import FarWatchers
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 PEOPLE = "people"
@@ -65,6 +66,8 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
+        self.afar = FarWatchers(self._say)
+        """Who watches what at another gateway than the one that runs it."""
         self.words: dict[str, Callable[[], None]] = {}
         """What is done when another gateway says a word that means no more than that there is something new."""
         self.asked: Callable[[SessionKey, int, str], Awaitable[None]] | None = None
@@ -92,6 +95,9 @@ class Portion:
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""
         self.tell(slice_of(key))
+
+    def _say(self, word: str) -> None:
+        self.tell(word)  # which is another one as soon as we take part
 
     def change(self, held: Collection[str]) -> None:
         """This is what we have from now on."""
