@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -37,7 +38,9 @@ from gateway.queues.queue import (
 )
 from gateway.sessions.recall import closed_turn
 from gateway.setaside.takeup import SET_ASIDE
-from gateway.sharing.afar import FarTurn
+
+if TYPE_CHECKING:
+    from gateway.sharing.afar import FarTurn
 
 log = structlog.get_logger("gateway")
 
@@ -167,6 +170,12 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
     )
 
 
+def _far_turn(store: Store, name: str) -> FarTurn:
+    from gateway.sharing.afar import FarTurn  # of several gateways alone
+
+    return FarTurn(store, name)
+
+
 class FarMessage:
     """A message whose turn another gateway runs, as far as that is stored. Asked again and again."""
 
@@ -185,7 +194,7 @@ class FarMessage:
                 await self._queued(row) if row is not None and waits else await stored_end(self._store, self._message)
             )
         if self._turn is None or self._turn.name != row.turn:
-            self._turn = FarTurn(self._store, row.turn)
+            self._turn = _far_turn(self._store, row.turn)
             await self._turn.look()
         return await stored_end(self._store, self._message) or self._showing(now)
 
@@ -279,7 +288,7 @@ class FarSights:
         return [row.id for row in await self._store.inbox.done_in_lane(session, COMMAND_LANE, LATEST_COMMANDS)]
 
     async def _begun(self, turn: str) -> tuple[FarTurn, Sequence[Waiting]]:
-        return FarTurn(self._store, turn), (await self._messages_of(turn)).get(turn, [])
+        return _far_turn(self._store, turn), (await self._messages_of(turn)).get(turn, [])
 
     async def _goes_on(self, one: FarTurn) -> bool:
         await one.look()

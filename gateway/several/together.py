@@ -26,8 +26,7 @@ from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl, carry_out
-from gateway.sharing.afar import SESSION, WATCH
-from gateway.sharing.portion import PEOPLE, Portion
+from gateway.sharing.portion import PEOPLE, SESSION, WATCH, Portion
 
 log = structlog.get_logger("gateway")
 

@@ -15,7 +15,8 @@ from agent_core.store.store import Store
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.turn.view import view
-from gateway.sharing.afar import HEED_SECONDS, SESSION, WATCH, WATCH_SECONDS, FarTurn, FarWatchers
+from gateway.sharing.afar import FarTurn
+from gateway.sharing.portion import HEED_SECONDS, SESSION, WATCH, WATCH_SECONDS, FarWatchers
 from tests.gateway.rig import CountingTool, call_chunk, chunk, gateway
 
 
