@@ -26,7 +26,7 @@ from weakref import proxy
 
 import structlog
 
-from agent_core.driver.watcher import Outlet, TurnSeen
+from agent_core.driver.watcher import Afar, Outlet, TurnSeen
 from agent_core.failures.exits import Exit, ExitCode, InternalError, Troubled
 from agent_core.failures.notices import ExitClass, NotStarted
 from agent_core.journal.rows import merged, row_of
@@ -49,6 +49,8 @@ from agent_core.turn.view import View, exit_view, view
 log = structlog.get_logger("turn")
 
 FLUSH_SECONDS = 1.0
+AFAR_SECONDS = 0.2
+"""The same where somebody at another node sees what is stored, and nothing before."""
 FLUSH_CHARS = 8_192
 LEAVE_PATIENCE_SECONDS = 2.0
 
@@ -340,13 +342,21 @@ class TurnJournal:
     """The journal of a running turn: what is noted, and not stored yet. While the storage is away it is kept back here."""
 
     # fmt: off
-    __slots__ = ("_chars", "_clock", "_herald", "_identity", "_of", "_seen", "_steady", "_store", "_timer", "damaged", "seq", "unwritten")
+    __slots__ = ("_afar", "_chars", "_clock", "_herald", "_identity", "_of", "_seen", "_steady", "_store", "_timer", "damaged", "seq", "unwritten")
     # fmt: on
 
     def __init__(
-        self, store: Store, clock: Clock, identity: TurnIdentity, seen: TurnSeen, of: JournalOwner, herald: Herald
+        self,
+        store: Store,
+        clock: Clock,
+        identity: TurnIdentity,
+        seen: TurnSeen,
+        of: JournalOwner,
+        herald: Herald,
+        afar: Afar,
     ) -> None:
         self._store = store
+        self._afar = afar
         self._herald = herald
         self._clock = clock
         self._identity = identity
@@ -380,9 +390,10 @@ class TurnJournal:
             self._flush()
         elif self._timer is None:
             loop = asyncio.get_running_loop()
-            due = loop.time() + FLUSH_SECONDS
+            seconds = AFAR_SECONDS if self._afar.watched(self._identity.session) else FLUSH_SECONDS
+            due = loop.time() + seconds
             if self._steady:  # with all others that stream: one commit, and one wake-up of the writer
-                due -= due % FLUSH_SECONDS
+                due -= due % seconds
             self._timer = loop.call_at(due, self._flush_in_time)
 
     def _flush_in_time(self) -> None:
@@ -412,6 +423,7 @@ class TurnJournal:
                 await self._store.turns.append(whose.session, whose.epoch, whose.turn, rows, hooks)
 
         await self._persist(write, math.inf, len(rows))
+        self._afar.stored(whose.session)
 
     async def close(self, end: Closing, closer: Closer, outlet: Outlet | None) -> None:
         """Store the end, whose rows have all that was unwritten."""
@@ -432,7 +444,9 @@ class TurnJournal:
             if parts:
                 await store.deliveries.put(whose.session, whose.epoch, parts)
 
-        return await self._persist(write, LEAVE_PATIENCE_SECONDS)
+        stored = await self._persist(write, LEAVE_PATIENCE_SECONDS)
+        self._afar.stored(whose.session)
+        return stored
 
     async def _persist(self, write: Write, patience_seconds: float, rows: int = 0) -> bool:
         """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile. Of `rows` that do

@@ -132,7 +132,9 @@ class TurnDriver:
         self.active_at = world.clock.monotonic()
         """When the driver did something last, on the monotonic clock."""
         self._begun_at: float | None = None  # on the monotonic clock; None if another process opened the turn
-        self._journal = TurnJournal(world.store, world.clock, identity, self.seen, self, world.closer.herald)
+        self._journal = TurnJournal(
+            world.store, world.clock, identity, self.seen, self, world.closer.herald, world.afar
+        )
         self._work = Work(world, identity, caller, context, self.seen, self)
 
     @property

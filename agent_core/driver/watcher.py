@@ -90,6 +90,28 @@ class TurnSeen:
                 bell.ring_in_frame()
 
 
+class Afar(Protocol):
+    """Those who watch a session at another node, where no more of it is seen than what is stored."""
+
+    def watched(self, session: str) -> bool:
+        """Whether there are any: text is stored for them as it comes."""
+        ...
+
+    def stored(self, session: str) -> None:
+        """There is more for them to see."""
+        ...
+
+
+class NobodyAfar:
+    """There is no other node."""
+
+    def watched(self, session: str) -> bool:  # noqa: ARG002
+        return False
+
+    def stored(self, session: str) -> None:
+        pass
+
+
 class Outlet(Protocol):
     """Where a turn is shown by stored parts: what its end wants there is stored together with the end."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Protocol
 from weakref import proxy
 
@@ -16,7 +16,7 @@ import structlog
 from agent_core.driver.asking import Intend, OpenQuestions
 from agent_core.driver.closing import Closer, TurnIdentity
 from agent_core.driver.modelcalls import ModelCaller
-from agent_core.driver.watcher import TurnSeen
+from agent_core.driver.watcher import Afar, NobodyAfar, TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock, Ids
@@ -63,6 +63,7 @@ class World:
     """Called for each law of a turn that was found broken."""
     closer: Closer
     tell: Tell = nobody
+    afar: Afar = field(default_factory=NobodyAfar)
 
 
 class Boss(Protocol):

@@ -186,7 +186,11 @@ def turn_of(events: Iterable[Event]) -> Turn:
     """The turn that these events tell, with all that was judged of them."""
     from agent_core.machine.turn import Turn  # whoever only reads events needs no machine
 
-    turn = Turn()
+    return read_on(Turn(), events)
+
+
+def read_on(turn: Turn, events: Iterable[Event]) -> Turn:
+    """The same turn, as far as these later events tell it: whole commits of a journal in which judgements stand (`TurnSettings.judged`)."""
     for number, event in enumerate(events):
         try:
             turn.apply(event)

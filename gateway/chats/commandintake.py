@@ -11,7 +11,7 @@ from adapters.contract.base import FromChat, Inbound
 from adapters.contract.chat import ChatAddress
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock
-from agent_core.store.inbox.rows import Accepted, InboxRow
+from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
 from agent_core.store.schedules.rows import Claimed
 from gateway.commands.carrying import ChatCommands, Request
 from gateway.commands.messages import Cursor
@@ -50,7 +50,9 @@ class CommandIntake:
             accepted = await self._accepting.put(message)
             if accepted.duplicate or not self._accepting.portion.mine(message.session_key):
                 return accepted, None  # whoever runs the conversation carries it out
-            queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
+            queue = await self._accepting.owned_stored(inbound.session.text(), accepted)
+            if queue is None:
+                return accepted, None  # likewise
             return accepted, self._begin(
                 stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now, accepted.arrival
             )
@@ -91,7 +93,9 @@ class CommandIntake:
         return inbox_id in self._commands.under_way
 
     def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> bool:
-        """Begin it. False if nobody here can."""
+        """Begin it, unless it is done or was dropped since it was found. False if nobody here can."""
+        if row.state is not InboxState.NEW:
+            return True  # its conversation may be gone, and the words of all that was said there
         if isinstance(inbound, FromChat) and inbound.account not in self._members.accounts:
             return False
         self._begin(inbound, row.id, owner, row.received_at, row.arrival)

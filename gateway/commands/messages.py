@@ -148,10 +148,11 @@ class Messages:
 
     async def _say(self, inbound: FromChat, accepted: Accepted, words: str, what: str = "inbox") -> None:
         """Say something about a stored message, where it came from."""
-        if not self._accepting.portion.mine(inbound.session.text()):
+        key = inbound.session.text()
+        queue = await self._accepting.owned_stored(key, accepted) if self._accepting.portion.mine(key) else None
+        if queue is None:
             await self._have_said(inbound, accepted, words, what)
             return
-        queue = await self._accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
         owner = Owner(accepted.session, queue.epoch)
         await self._outbox.words.say(inbound.chat.address, owner, f"{what}:{accepted.inbox_id}", content)

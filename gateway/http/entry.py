@@ -21,7 +21,7 @@ from adapters.http.common import Problem, not_here, problem_response
 from adapters.http.entrance import NotJson, client_of, is_among, unreadable
 from agent_core.ports import Ids
 from agent_core.signals import RequestRefused, Tell
-from agent_core.store.errors import Damaged, StorageUnavailable
+from agent_core.store.errors import Damaged, LeaseLost, StorageUnavailable
 from gateway.http.connections import Door, Doorkeeper, SlowBody
 
 log = structlog.get_logger("http")
@@ -151,7 +151,7 @@ class EntryMiddleware:
             return self._refusal(TOO_DEEP)
         except web.RequestPayloadError:
             return self._refusal(NO_BODY)
-        except StorageUnavailable as error:
+        except (StorageUnavailable, LeaseLost) as error:  # lost: another node of ours begins in a moment
             log.warning("http.storage_unavailable", path=request.path[:200], error=str(error))
             if ANSWERING in request:
                 raise ConnectionResetError from error

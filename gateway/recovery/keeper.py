@@ -112,7 +112,7 @@ class Keeper:
         self.taken: Counter[LeftKind] = Counter()
         """How many of each kind were taken up."""
         self._parts = parts
-        self._commands = commands
+        self.commands = commands
         self._on_set_aside = on_set_aside
 
     # ------------------------------------------------------------------ for others
@@ -262,7 +262,7 @@ class Keeper:
                 return running is not None and running.driver.identity.turn == one.turn
             case LeftMessage(lane=name):
                 if name == COMMAND_LANE:
-                    commands, number = self._commands, one.inbox_id
+                    commands, number = self.commands, one.inbox_id
                     return commands is None or number in self._unusable or commands.carries_out(number)
                 queue = self._queues.of(one.session)
                 return name != NORMAL_LANE or (queue is not None and not queue.blocked and queue.knows(one.inbox_id))
@@ -315,7 +315,7 @@ class Keeper:
                 return len(turn.round.tools_done) > before[1]
             case LeftMessage():
                 if left.lane == COMMAND_LANE:
-                    return self._commands is None or not self._commands.carries_out(left.inbox_id)
+                    return self.commands is None or not self.commands.carries_out(left.inbox_id)
                 queue = self._queues.of(left.session)
                 return queue is None or queue.position(left.inbox_id) is None
 
@@ -386,12 +386,12 @@ class Keeper:
     async def _take_command(self, item: LeftItem, taken: TakeUp) -> None:
         left = self._open.left[item.key]
         assert isinstance(left, LeftMessage)
-        assert self._commands is not None
+        assert self.commands is not None
         row = await self._store.inbox.one(left.inbox_id)
         if row is None:
             return
         owner = Owner(row.session, taken.epochs[row.session])
-        if not self._commands.carry_out(row, inbox.decode(row.body), owner):
+        if not self.commands.carry_out(row, inbox.decode(row.body), owner):
             self._unusable.add(row.id)
 
     async def _take_parts(self, items: Sequence[LeftItem], taken: TakeUp) -> None:

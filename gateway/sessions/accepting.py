@@ -15,7 +15,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
-from agent_core.store.store import Damaged, NoRoomToday, OwnedElsewhere, StorageUnavailable, Store
+from agent_core.store.store import Damaged, LeaseLost, NoRoomToday, OwnedElsewhere, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpeningTurn
 from agent_core.text.tongue import speak
 from agent_core.turn.events import Steered, Superseded
@@ -143,6 +143,14 @@ class Accepting:
                 self.queues.own(queue, session, epoch)
         return queue
 
+    async def owned_stored(self, key: str, accepted: Accepted, before: int = 0) -> SessionQueue | None:
+        """As `owned`, of a message that is stored. None: another node has its conversation, or this one may have nothing any more; it is accepted
+        all the same, and whoever has the conversation next runs it."""
+        try:
+            return await self.owned(key, accepted.session, accepted.epoch, before)
+        except (OwnedElsewhere, LeaseLost):
+            return None
+
     # ------------------------------------------------------------------ storing and queueing
 
     async def _try_to_take_in(
@@ -183,13 +191,10 @@ class Accepting:
         return ticket
 
     async def _queue_for(self, message: NewMessage, accepted: Accepted) -> SessionQueue | None:
-        """The queue in which it waits; None: the same was brought to another gateway a moment ago, which has it."""
-        if not accepted.duplicate:
-            return await self.owned(message.session_key, accepted.session, accepted.epoch, accepted.inbox_id)
-        try:
-            return await self.owned(await self._key_of(accepted.session), accepted.session, accepted.epoch)
-        except OwnedElsewhere:
-            return None
+        """The queue in which it waits; None if it waits elsewhere."""
+        if accepted.duplicate:
+            return await self.owned_stored(await self._key_of(accepted.session), accepted)
+        return await self.owned_stored(message.session_key, accepted, accepted.inbox_id)
 
     async def _stored(self, queue: SessionQueue, inbound: Inbound, message: NewMessage) -> Accepted:
         """Store the message, with its turn if that can begin at once."""

@@ -31,7 +31,7 @@ from gateway.queues.queue import (
     waiting_of,
 )
 from gateway.queues.queues import Queues
-from gateway.sessions.recents import FarSights, earlier_sights, load_recent, stored_end, stored_sight
+from gateway.sessions.recents import FarMessage, FarSights, earlier_sights, load_recent, stored_end
 from gateway.sessions.runner import Runner
 from gateway.sharing.portion import Portion
 
@@ -60,6 +60,7 @@ class MessageFollower:
 
     __slots__ = (
         "_bell",
+        "_far",
         "_queue",
         "_running",
         "_shown",
@@ -76,7 +77,9 @@ class MessageFollower:
         """What runs it, once that is known; it rings the bell, too."""
         self._queue: SessionQueue | None = None
         self._told: Queued | None = None
-        self._shown: Showing | None = None
+        self._far: FarMessage | None = None
+        self._shown: tuple[View, int] | None = None
+        """What was told of it last, and of how many characters of what is thought."""
 
     async def __aenter__(self) -> MessageFollower:
         self._watching.following[self._ticket.inbox_id] += 1
@@ -122,41 +125,52 @@ class MessageFollower:
 
     async def next(self, timeout_seconds: float) -> Sight | None:
         """See `adapters.contract.base.Follower.next`."""
-        if self._running is None:
-            self._attach()
-        if self._running is not None:
-            return self._sight(self._running.driver, changed=await self._bell.wait(timeout_seconds))
-        queue = self._queue
-        queued = self._queued(queue)
-        if queued is None and (queue is None or queue.position(self._ticket.inbox_id) is None):
-            found = await self._stored()
-            if found is not None:
+        clock = self._watching.clock
+        until = clock.monotonic() + timeout_seconds
+        while True:
+            if self._running is None:
+                self._attach()
+            left = until - clock.monotonic()
+            if self._running is not None:
+                return self._sight(self._running.driver, changed=await self._bell.wait(max(0.0, left)))
+            queue = self._queue
+            if (found := await self._known(queue)) is not None:
                 return found
-        elif queued is not None and (self._told is None or queued.position != self._told.position):
-            self._told = queued
-            return queued
-        if self._watching.runner.leaving:
-            return LeftOpen("", View((), open=True))
-        # Where another process runs it, the journal has to be asked.
-        here = queue is not None and (queue.epoch or self._watching.portion.whole)
-        patience = timeout_seconds if here else min(timeout_seconds, ELSEWHERE_SECONDS)
-        if await self._bell.wait(patience):
-            return await self.next(timeout_seconds)
-        if patience < timeout_seconds:
-            return await self.next(timeout_seconds - patience)
+            if self._watching.runner.leaving:
+                return LeftOpen("", View((), open=True))
+            # Where another process runs it, the journal has to be asked.
+            here = queue is not None and (queue.epoch or self._watching.portion.whole)
+            rung = left > 0 and await self._bell.wait(left if here else min(left, ELSEWHERE_SECONDS))
+            if not rung and (here or left <= ELSEWHERE_SECONDS):
+                break
         now = self._queued(queue)  # the line moves all the time: it is told when something has to be said anyhow
         told, self._told = self._told, now or self._told
         return now if now != told else None
+
+    async def _known(self, queue: SessionQueue | None) -> Sight | None:
+        """What is known of it while no driver runs it here, if that is news."""
+        queued = self._queued(queue)
+        if queued is None and (queue is None or queue.position(self._ticket.inbox_id) is None):
+            return await self._stored()
+        if queued is not None and (self._told is None or queued.position != self._told.position):
+            self._told = queued
+            return queued
+        return None
 
     async def _stored(self) -> Sight | None:
         """What is stored of it, if that is news."""
         store, message = self._watching.store, self._ticket.inbox_id
         if self._watching.portion.whole:
             return await stored_end(store, message)
-        found = await stored_sight(store, message, self._watching.clock.now_ms())
+        self._watching.portion.afar.look_at(self._ticket.session)
+        self._far = self._far or FarMessage(store, message)
+        found = await self._far.look(self._watching.clock.now_ms())
+        if isinstance(found, Queued):
+            told, self._told = self._told, found
+            return found if told is None or told.position != found.position else None
         if isinstance(found, Showing):
-            known, self._shown = self._shown, found
-            return found if known is None or (found.view, found.thought) != (known.view, known.thought) else None
+            known, self._shown = self._shown, (found.view, found.thought.chars)
+            return found if self._shown != known else None
         return found
 
     def _queued(self, queue: SessionQueue | None) -> Queued | None:
@@ -205,6 +219,7 @@ class WholeSessionFollower:
     ) -> None:
         self._watch(set())
         self._queue.watchers.remove(self._bell)
+        self._watching.queues.expect_no_more(self._bell)
         self._watching.queues.release(self._queue)
         self._bell.close()
 
@@ -222,6 +237,7 @@ class WholeSessionFollower:
             return await self._next_from_afar(timeout_seconds)
         if self._far is not None:  # it is run here from now on
             self._far, self._queue.recent, self._queue.recent_loaded = None, [], False
+            self._watching.queues.expect_no_more(self._bell)
             await self._watching.recent(self._queue)
             return self._news(self._sights())
         if not self._first and not await self._bell.wait(timeout_seconds):
@@ -237,21 +253,23 @@ class WholeSessionFollower:
 
     async def _next_from_afar(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """The same of a conversation that another gateway runs."""
+        watching = self._watching
         if self._far is None:
-            watching = self._watching
             self._watch(set())
             self._far = FarSights(watching.store, self._queue.key, watching.messages, watching.clock)
-        until = self._watching.clock.monotonic() + timeout_seconds
+        until, rung = watching.clock.monotonic() + timeout_seconds, False
         while True:
             with suppress(StorageUnavailable):  # it is seen when that is back
-                sights = await self._far.look()
+                sights = await self._far.look(rung=rung)
                 self._queue.branches = self._far.branches
+                watching.queues.expect(self._far.session, self._bell)
+                watching.portion.afar.look_at(self._far.session)
                 if (news := self._news(sights)) is not None:
                     return news
-            left = until - self._watching.clock.monotonic()
-            if left <= 0 or self._watching.portion.mine(self._queue.key):
+            left = until - watching.clock.monotonic()
+            if left <= 0 or watching.portion.mine(self._queue.key):
                 return None
-            await self._bell.wait(min(left, ELSEWHERE_SECONDS))
+            rung = await self._bell.wait(min(left, ELSEWHERE_SECONDS))
 
     def _sights(self) -> list[TurnSight]:
         queue = self._queue

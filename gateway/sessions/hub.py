@@ -105,13 +105,13 @@ class Hub:
         self.closer = Closer(store, tell, self.learning.troubled, herald)
         self.queues = queues if queues is not None else Queues()
         self.aside = PutAside(
-            self.queues, self.chats, self.closer, damage or DamageMet(clock), announce, store, clock, ids
-        )
+            self.queues, self.chats, self.closer, damage or DamageMet(clock), announce, store, clock, ids)  # fmt: skip
         """Sets aside what cannot be read."""
         self.left = Unclaimed(store, self.aside, clock)
         """What earlier processes left open."""
         recall, rooms = PastRecall(store, settings.history_turns), Rooms(settings.workspaces, store)
-        world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
+        world = World(
+            store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell, self.portion.afar)  # fmt: skip
         self.opener = TurnOpener(
             settings, store, world, client, self.chain, Offers(tools, settings.memory_writers), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,

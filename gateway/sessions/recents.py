@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 import structlog
 
-from adapters.contract.base import Ended, Showing, Summary, TurnSight
+from adapters.contract.base import Ended, Queued, Showing, Summary, TurnSight
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import InternalError, NeverStarted
 from agent_core.failures.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
 from agent_core.journal.rows import fold
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock
-from agent_core.store.inbox.rows import InboxState
+from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
@@ -37,6 +38,9 @@ from gateway.queues.queue import (
 )
 from gateway.sessions.recall import closed_turn
 from gateway.setaside.takeup import SET_ASIDE
+
+if TYPE_CHECKING:
+    from gateway.sharing.afar import FarTurn
 
 log = structlog.get_logger("gateway")
 
@@ -166,13 +170,47 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
     )
 
 
-async def stored_sight(store: Store, inbox_id: int, now: int) -> Ended | Showing | None:
-    """How a message stands whose turn is run elsewhere, as far as that is stored; None: it has none yet."""
-    row = await store.inbox.one(inbox_id)
-    if row is None or row.turn is None:
-        return await stored_end(store, inbox_id)
-    turn = open_turn(await store.turns.journal(row.turn))
-    return Showing(row.turn, view(turn, now), turn.thoughts) if turn is not None else await stored_end(store, inbox_id)
+def _far_turn(store: Store, name: str) -> FarTurn:
+    from gateway.sharing.afar import FarTurn  # of several gateways alone
+
+    return FarTurn(store, name)
+
+
+class FarMessage:
+    """A message whose turn another gateway runs, as far as that is stored. Asked again and again."""
+
+    def __init__(self, store: Store, inbox_id: int) -> None:
+        self._store, self._message = store, inbox_id
+        self._turn: FarTurn | None = None
+
+    async def look(self, now: int) -> Ended | Showing | Queued | None:
+        """How it stands; None: nothing is known of it yet. Raises `StorageUnavailable`."""
+        if self._turn is not None and await self._turn.look() and (shown := self._showing(now)) is not None:
+            return shown
+        row = await self._store.inbox.one(self._message)
+        if row is None or row.turn is None:
+            waits = row is not None and row.state is InboxState.NEW
+            return (
+                await self._queued(row) if row is not None and waits else await stored_end(self._store, self._message)
+            )
+        if self._turn is None or self._turn.name != row.turn:
+            self._turn = _far_turn(self._store, row.turn)
+            await self._turn.look()
+        return await stored_end(self._store, self._message) or self._showing(now)
+
+    def _showing(self, now: int) -> Showing | None:
+        turn = self._turn.turn if self._turn is not None else None
+        if self._turn is None or turn is None or turn.exit is not None:
+            return None
+        return Showing(self._turn.name, view(turn, now), turn.thoughts)
+
+    async def _queued(self, row: InboxRow) -> Queued | None:
+        """Its place, if something comes before it."""
+        waiting = [one.id for one in await self._store.inbox.pending(row.session) if one.lane == NORMAL_LANE]
+        place = waiting.index(row.id) + 1 if row.id in waiting else 1
+        latest = await self._store.turns.latest(row.session, 1)
+        busy = any(one.state is TurnState.OPEN for one in latest)
+        return Queued(place) if busy or place > 1 else None
 
 
 def open_turn(rows: Sequence[JournalRow]) -> Turn | None:
@@ -206,33 +244,42 @@ async def _closed(store: Store, turn: str) -> Turn | None:
 class FarSights:
     """A conversation that another gateway runs, as it is to be seen here: from the store alone. Asked again and again; what is over is read once.
 
-    What is on its way to the store is not seen before it is there: text comes by the piece, at the end of each step.
+    What is on its way to the store is not seen before it is there (`gateway.sharing.afar`).
     """
 
     def __init__(self, store: Store, key: str, messages_of: MessagesOf, clock: Clock) -> None:
         self._store, self._key, self._messages_of, self._clock = store, key, messages_of, clock
         self._mark: object = None
         self._over: Sequence[TurnSight] = ()
+        self._open: list[tuple[FarTurn, Sequence[Waiting]]] = []
+        """The turns that run, with their messages."""
+        self._waiting: Sequence[TurnSight] = ()
+        self.session = ""
         self.branches = branches_of(())
 
-    async def look(self) -> list[TurnSight]:
-        """All there is to see. Raises `StorageUnavailable`."""
+    async def look(self, *, rung: bool) -> list[TurnSight]:
+        """All there is to see. `rung`: somebody has said that there is more; as nearly always it is text of what runs. Raises `StorageUnavailable`."""
+        if rung and self._open and all([await self._goes_on(one) for one, _ in self._open]):
+            return self._sights()
         found = await self._store.sessions.by_key(self._key)
         if found is None:
             return []
+        self.session = found.session
         rows = await self._store.turns.latest(found.session, RECENT_TURNS)
         mark = [(row.turn, row.undone, row.removed) for row in rows if row.state is TurnState.CLOSED]
         done = await self._commands(found.session)
         if (mark, done) != self._mark:
             self.branches, self._over = await recent_sights(self._store, self._key, found.session, self._messages_of)
             self._mark = (mark, done)
-        sights = [*self._over]
-        for row in rows:
-            if row.state is TurnState.OPEN:
-                sights += await self._running(row.turn)
+        known = {one.name: (one, messages) for one, messages in self._open}
+        running = [row.turn for row in rows if row.state is TurnState.OPEN]
+        self._open = [known.get(turn) or await self._begun(turn) for turn in running]
+        for one, _ in self._open:
+            await one.look()
         pending = await self._store.inbox.pending(found.session)
         waiting = [waiting_of(row) for row in pending if row.lane == NORMAL_LANE]
-        return sights + [queued_sight(message, place) for place, message in enumerate(waiting, start=1)]
+        self._waiting = [queued_sight(message, place) for place, message in enumerate(waiting, start=1)]
+        return self._sights()
 
     async def _commands(self, session: str) -> list[int]:
         """The latest that are done: on the page, what they have said is seen."""
@@ -240,9 +287,19 @@ class FarSights:
             return []
         return [row.id for row in await self._store.inbox.done_in_lane(session, COMMAND_LANE, LATEST_COMMANDS)]
 
-    async def _running(self, turn: str) -> list[TurnSight]:
-        shown = open_turn(await self._store.turns.journal(turn))
-        if shown is None:
-            return []
-        messages = (await self._messages_of(turn)).get(turn, [])
-        return [sight_of(turn, shown, message, self._clock.now_ms()) for message in messages]
+    async def _begun(self, turn: str) -> tuple[FarTurn, Sequence[Waiting]]:
+        return _far_turn(self._store, turn), (await self._messages_of(turn)).get(turn, [])
+
+    async def _goes_on(self, one: FarTurn) -> bool:
+        await one.look()
+        return one.turn is not None and one.turn.exit is None
+
+    def _sights(self) -> list[TurnSight]:
+        now = self._clock.now_ms()
+        running = [
+            sight_of(one.name, one.turn, message, now)
+            for one, messages in self._open
+            if one.turn is not None and one.turn.exit is None
+            for message in messages
+        ]
+        return [*self._over, *running, *self._waiting]

@@ -26,14 +26,12 @@ from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl, carry_out
-from gateway.sharing.portion import PEOPLE, Portion
+from gateway.sharing.portion import PEOPLE, SESSION, WATCH, Portion
 
 log = structlog.get_logger("gateway")
 
 LOOK = "look"
 """Word: somebody has given slices away."""
-SESSION = "session"
-"""Word: a turn of this conversation is over."""
 PEOPLE_SECONDS, PAUSE_SECONDS = 15.0, 0.2
 LEAVE_SECONDS = 0.05
 """How often a gateway that ends looks what it can give away."""
@@ -126,6 +124,8 @@ async def together(
             far.heard(rest)
         elif kind == SESSION:
             hub.queues.ring(rest)
+        elif kind == WATCH:
+            portion.afar.heard(rest)
         elif (act := portion.words.get(word)) is not None:
             act()
 

@@ -18,6 +18,13 @@ from agent_core.turn.events import Verdict
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 PEOPLE = "people"
 """Word: who may talk, or what goes on in a private chat, is stored otherwise."""
+SESSION, WATCH = "session", "watch"
+"""Words, with a session's id: there is more to see of it; somebody looks at it elsewhere."""
+WATCH_SECONDS = 10.0
+"""How often whoever looks says so."""
+HEED_SECONDS = 2.5 * WATCH_SECONDS
+MOST_KEPT = 1_000
+"""When as many sessions were looked at, those are forgotten at which nobody looks any more."""
 QUIET_SECONDS = 5.0
 """So long a slice that is given away waits for what is done in it."""
 
@@ -53,6 +60,42 @@ class Far(Protocol):
     async def change(self, key: str, session: str, change: FarChange, *words: Json) -> Changed | None: ...
 
 
+class FarWatchers:
+    """Who watches turns at another gateway than the one that runs them; see `gateway.sharing.afar`. Implements `agent_core.driver.watcher.Afar`; at the other end, whoever looks calls `look_at`."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._looked_at: dict[str, float] = {}
+        """Until when they count that look elsewhere, by the loop's clock."""
+        self._said: dict[str, float] = {}
+        """Until when others know that somebody looks here."""
+
+    def watched(self, session: str) -> bool:
+        return bool(self._looked_at) and self._looked_at.get(session, 0.0) > asyncio.get_running_loop().time()
+
+    def stored(self, session: str) -> None:
+        if self.watched(session):
+            self._tell(f"{SESSION}:{session}")
+
+    def heard(self, session: str) -> None:
+        """Somebody looks at it elsewhere."""
+        _note(self._looked_at, session, HEED_SECONDS)
+
+    def look_at(self, session: str) -> None:
+        """Somebody looks at it here, and it is run elsewhere. To be called again and again."""
+        if session and self._said.get(session, 0.0) <= asyncio.get_running_loop().time():
+            _note(self._said, session, WATCH_SECONDS)
+            self._tell(f"{WATCH}:{session}")
+
+
+def _note(until: dict[str, float], session: str, seconds: float) -> None:
+    now = asyncio.get_running_loop().time()
+    if len(until) >= MOST_KEPT:
+        for one in [name for name, end in until.items() if end <= now]:
+            del until[one]
+    until[session] = now + seconds
+
+
 class Portion:
     """`has` and `mine` are asked wherever something could be begun. `whole`: nobody else serves, and nothing is ever given away."""
 
@@ -65,6 +108,8 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
+        self.afar = FarWatchers(self._say)
+        """Who watches what at another gateway than the one that runs it."""
         self.words: dict[str, Callable[[], None]] = {}
         """What is done when another gateway says a word that means no more than that there is something new."""
         self.asked: Callable[[SessionKey, int, str], Awaitable[None]] | None = None
@@ -92,6 +137,9 @@ class Portion:
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""
         self.tell(slice_of(key))
+
+    def _say(self, word: str) -> None:
+        self.tell(word)  # which is another one as soon as we take part
 
     def change(self, held: Collection[str]) -> None:
         """This is what we have from now on."""

@@ -45,7 +45,7 @@ from agent_core.beside import loaded
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
-from agent_core.store.errors import StorageUnavailable
+from agent_core.store.errors import LeaseLost, StorageUnavailable
 
 if TYPE_CHECKING:
     from adapters.http.api.keptresponses import KeptResponses
@@ -160,7 +160,7 @@ class OpenAiApi:
                 request[CALLER], request[HEADERS] = caller, cors_headers(request, settings.cors_origins)
                 try:
                     response = await handler(request)
-                except (ConnectionError, web.HTTPException, StorageUnavailable):
+                except (ConnectionError, web.HTTPException, StorageUnavailable, LeaseLost):
                     raise
                 except Exception:
                     reference = self._ids.new("err")

@@ -1,0 +1,110 @@
+"""A turn that another gateway runs is read on as it is stored, and comes to the same as when it is read at once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+
+from agent_core.journal.rows import fold
+from agent_core.store.store import Store
+from agent_core.store.turns.rows import JournalRow
+from agent_core.tools.base import EffectClass
+from agent_core.turn.view import view
+from gateway.sharing.afar import FarTurn
+from gateway.sharing.portion import HEED_SECONDS, SESSION, WATCH, WATCH_SECONDS, FarWatchers
+from tests.gateway.rig import CountingTool, call_chunk, chunk, gateway
+
+
+@dataclass
+class Stored:
+    """A journal as far as it is stored."""
+
+    rows: list[JournalRow]
+    upto: int = 0
+    read: int = 0
+
+    async def journal(self, _: str, after: int = -1) -> list[JournalRow]:
+        found = [row for row in self.rows[: self.upto] if row.seq > after]
+        self.read += len(found)
+        return found
+
+    @property
+    def turns(self) -> Stored:
+        return self
+
+
+async def works_and_breaks(messages: list[dict[str, Any]], response: web.StreamResponse, _: web.Request) -> None:
+    if messages[-1]["role"] == "tool":
+        for piece in ("It ", "has ", "run."):
+            await response.write(chunk({"content": piece}))
+            await asyncio.sleep(0.05)
+        await response.write(chunk({}, "stop"))
+    elif any(one["role"] == "assistant" for one in messages):
+        await response.write(chunk({"content": "I look first, and then. "}))
+        await response.write(call_chunk("note", "{}"))
+    else:
+        await response.write(chunk({"reasoning_content": "Hm, let me see. "}))
+        await response.write(chunk({"content": "I look first"}))  # and there it breaks off
+
+
+async def test_what_is_read_on_comes_to_what_is_read_at_once(tmp_path: Path) -> None:
+    tool = CountingTool("note", EffectClass.KEYED, tmp_path / "runs")
+    async with gateway(tmp_path, works_and_breaks, tools=[tool]) as rig:
+        end = await rig.say("go")
+        rows = await rig.store.turns.journal(end.turn)
+    assert len(rows) > 10
+    whole = fold([(row.kind, row.body) for row in rows])
+    for step in (1, 2, 3, len(rows)):
+        stored = Stored(rows)
+        far = FarTurn(cast("Store", stored), end.turn)
+        while stored.upto < len(rows):
+            stored.upto += step
+            while await far.look():
+                pass
+        while await far.look():
+            pass
+        assert far.turn is not None
+        assert view(far.turn, whole.phase_since) == view(whole, whole.phase_since), step
+        assert far.turn.thoughts.beyond(0) == whole.thoughts.beyond(0)
+        assert far.turn.exit == whole.exit
+
+
+async def test_what_is_known_is_not_read_again(tmp_path: Path) -> None:
+    async with gateway(tmp_path, works_and_breaks) as rig:
+        end = await rig.say("go")
+        rows = await rig.store.turns.journal(end.turn)
+    texts = [at for at, row in enumerate(rows) if row.kind == "TextArrived"]
+    stored = Stored(rows, texts[0])
+    far = FarTurn(cast("Store", stored), end.turn)
+    assert await far.look()
+    stored.upto += 1
+    assert await far.look()
+    assert not await far.look()
+    assert stored.read == texts[0] + 1
+
+
+async def test_who_looks_says_so_now_and_then_and_counts_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, words = [1_000.0], list[str]()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+    there = FarWatchers(words.append)
+    there.look_at("")
+    for _ in range(3):
+        there.look_at("s")
+    assert words == [f"{WATCH}:s"]
+    now[0] += WATCH_SECONDS
+    there.look_at("s")
+    assert words == [f"{WATCH}:s"] * 2
+    here = FarWatchers(words.append)
+    here.stored("s")
+    assert len(words) == 2, "nobody is told what nobody looks at"
+    here.heard("s")
+    assert here.watched("s")
+    here.stored("s")
+    assert words[2:] == [f"{SESSION}:s"]
+    now[0] += HEED_SECONDS
+    assert not here.watched("s")

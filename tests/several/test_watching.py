@@ -1,0 +1,113 @@
+"""Whoever watches a turn at a gateway that does not run it sees it grow, through the death of the one that does, without a gap or a repeat."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.databases import new_database
+from tests.several.support import Cluster, Node, cluster
+from tests.several.test_doors import Page, named
+
+pytestmark = pytest.mark.timeout(120)
+WORDS = " ".join(f"word{number}" for number in range(40))
+
+
+@pytest.fixture
+async def two(postgres_server: str, tmp_path: Path) -> AsyncGenerator[tuple[Cluster, Node, Node]]:
+    database = await new_database(postgres_server, template="migrated")
+    async with cluster(tmp_path, "telegram", database) as all_:
+        first, second = await all_.begin("first"), await all_.begin("second")
+        await all_.even(2)
+        yield all_, first, second
+
+
+class Stream:
+    """What somebody is told who asks at one gateway."""
+
+    def __init__(self, node: Node, name: str, words: str, key: str) -> None:
+        self.node, self.name, self.words, self.key = node, name, words, key
+        self.pieces: list[str] = []
+        self.last: dict[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    async def watch(self) -> None:
+        headers = {"X-Outspoken-Session": self.name, "Idempotency-Key": self.key}
+        body = {"model": "m1", "messages": [{"role": "user", "content": self.words}], "stream": True}
+        async with (
+            aiohttp.ClientSession() as http,
+            http.post(f"{self.node.url}/v1/chat/completions", json=body, headers=headers) as response,
+        ):
+            assert response.status == 200, await response.text()
+            async for line in response.content:
+                if line.startswith(b"data: {"):
+                    self.last = json.loads(line[6:])
+                    if piece := self.last["choices"][0]["delta"].get("content"):
+                        self.pieces.append(piece)
+
+    async def until(self, words: str) -> None:
+        async with asyncio.timeout(30):
+            while words not in self.text:
+                await asyncio.sleep(0.02)
+
+
+async def test_text_is_seen_elsewhere_while_it_is_written(two: tuple[Cluster, Node, Node]) -> None:
+    all_, first, second = two
+    (name,) = await named(all_, 1, 1)
+    far, near = Stream(second, name, f"slow {WORDS}", "k"), Stream(first, name, f"slow {WORDS}", "k")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(far.watch())
+        while not all_.harness.model.requests:
+            await asyncio.sleep(0.02)
+        group.create_task(near.watch())
+    assert far.text == near.text
+    assert "word39" in far.text
+    assert len(far.pieces) > 12, far.pieces  # six seconds of it: by the second there would be six
+    all_.sound()
+
+
+@pytest.mark.parametrize("ends", [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM])
+async def test_no_gap_and_no_repeat_when_whoever_runs_it_goes(
+    two: tuple[Cluster, Node, Node], ends: signal.Signals
+) -> None:
+    all_, first, second = two
+    streams: list[Stream] = []
+    async with asyncio.TaskGroup() as group:
+        for number, name in enumerate(await named(all_, 1, 4)):
+            streams.append(one := Stream(second, name, f"slow {WORDS} #{number}", f"k{number}"))
+            group.create_task(one.watch())
+        await asyncio.gather(*(one.until("word5") for one in streams))
+        first.signal(ends)
+    for one in streams:
+        again = Stream(second, one.name, one.words, one.key)
+        await again.watch()
+        assert one.text == again.text
+        assert one.text.count("word39") == 1
+        assert one.last["choices"][0]["finish_reason"] == "stop", one.last
+    all_.sound()
+
+
+async def test_a_page_elsewhere_sees_text_grow(two: tuple[Cluster, Node, Node]) -> None:
+    all_, _, second = two
+    (name,) = await named(all_, 1, 1, "web/page")
+    page = Page(second, name)
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(page.watch())
+        await page.say(f"slow {WORDS}")
+        async with asyncio.timeout(30):
+            while [one["state"] for one in page.seen.values()] != ["closed"]:
+                await asyncio.sleep(0.05)
+        watching.cancel()
+    texts = ["\n".join(bubble.get("text", "") for bubble in one["bubbles"]) for one in page.told if one["bubbles"]]
+    assert len(texts) > 12, texts
+    all_.sound()
