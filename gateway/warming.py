@@ -38,6 +38,14 @@ async def warmed(client: ModelClient, store: Store) -> None:
 
 
 def _make(statements: Iterator[Callable[[], object]]) -> None:
+    make_records()
+    for prepare in statements:
+        prepare()
+        time.sleep(BREATH_SECONDS)
+
+
+def make_records() -> None:
+    """What is the same for every store: the methods of records, patterns, and what tells languages."""
     for line in EVERY_TURN.read_text("utf-8").splitlines():
         module, name, method = line.split()
         record = getattr(sys.modules.get(module), name, None)
@@ -45,9 +53,6 @@ def _make(statements: Iterator[Callable[[], object]]) -> None:
             getattr(record, method, None)
         elif isinstance(record, type):
             storedjson.plan(record)
-        time.sleep(BREATH_SECONDS)
-    for prepare in statements:
-        prepare()
         time.sleep(BREATH_SECONDS)
     compile_all()
     read_ending("That is done. Now I'll look at the rest:")  # the forms of languages, and English

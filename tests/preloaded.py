@@ -10,16 +10,26 @@ from tests.databases import migrate_once
 for name in (
     "adapters.discord.adapter",
     "adapters.discord.client",
+    "adapters.discord.platform",
     "adapters.slack.adapter",
     "adapters.slack.door",
+    "adapters.slack.platform",
     "adapters.telegram.adapter",
+    "adapters.telegram.platform",
     "adapters.telegram.port",
     "agent_core.model.listing",
+    "agent_core.tools.builtin.fetch",
+    "agent_core.tools.builtin.readers",
     "agent_core.tools.builtin.writers",
+    "agent_core.tools.python.sources",
+    "agent_core.tools.web.pages",
     "alembic.command",
     "anyio._backends._asyncio",
+    "encodings.idna",
+    "gateway.chats.handlers",
     "gateway.cli.command",
     "gateway.daemon",
+    "gateway.observe.logging",
     "gateway.operate.doctor.looks",
     "httpcore",
     "httpx2",
@@ -32,11 +42,19 @@ for name in (
     "slack_sdk.web.async_client",
     "sqlalchemy.dialects.sqlite.pysqlite",
     "telegram.ext",
+    "uvloop",
 ):
     import_module(name)
 
-for name, reads in (("adapters.telegram.adapter", "_tls"), ("agent_core.model.transport", "trusted")):
-    getattr(import_module(name), reads)()
+for name, makes in (
+    ("adapters.telegram.adapter", "_tls"),
+    ("agent_core.model.client", "_load"),
+    ("agent_core.model.transport", "trusted"),
+    ("gateway.config.sections", "schema"),
+    ("gateway.warming", "make_records"),
+):
+    getattr(import_module(name), makes)()
+import_module("gateway.config.sections").schema()()
 
 migrate_once()
 
