@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
+from agent_core.text.tongue import LANGUAGES, catalogue
 from tests.databases import migrate_once
 
 for name in (
@@ -55,6 +56,8 @@ for name, makes in (
 ):
     getattr(import_module(name), makes)()
 import_module("gateway.config.sections").schema()()
+for language in LANGUAGES:
+    catalogue(language)
 
 migrate_once()
 

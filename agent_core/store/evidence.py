@@ -103,7 +103,7 @@ Cursor = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class EvidencePage(Generic[T]):
     """Rows in their order, and those of which nobody can make anything: one of these hides no other."""
 
     rows: tuple[T, ...]
@@ -131,30 +131,30 @@ class EvidenceReads(StoreReading):
             return None
         return frozenset(int(row[0]) for row in await self._asks.all(select(_n.node).where(LIVES)))
 
-    async def closed_turns(self, after: Cursor, limit: int) -> Page[TurnRow]:
+    async def closed_turns(self, after: Cursor, limit: int) -> EvidencePage[TurnRow]:
         """Turns that are closed, in the order of their closing, behind `after`."""
         behind = tuple_(_u.closed_at, _u.turn) > tuple_(*after)
         query = t.TURN.query.where(_u.state == TurnState.CLOSED.value, behind).order_by(_u.closed_at, _u.turn)
         return await self._page(query.limit(limit), t.TURN.make, _u.closed_at, _u.turn)
 
-    async def undelivered(self) -> Page[TurnRow]:
+    async def undelivered(self) -> EvidencePage[TurnRow]:
         """Closed turns with a part that is still to be sent or changed."""
         origins = select(_d.origin).where(t.OPEN_PARTS).distinct().limit(OPEN_MOST)
         query = t.TURN.query.where(_u.turn.in_(origins), _u.state == TurnState.CLOSED.value)
         return await self._page(query, t.TURN.make, _u.opened_at, _u.turn)
 
-    async def open_turns(self) -> Page[TurnRow]:
+    async def open_turns(self) -> EvidencePage[TurnRow]:
         """Open turns, those that were opened first."""
         query = t.TURN.query.where(text("turns.state = 'open'")).order_by(_u.opened_at, _u.turn).limit(OPEN_MOST)
         return await self._page(query, t.TURN.make, _u.opened_at, _u.turn)
 
     async def _page(
         self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], T], *key: Column[Any]
-    ) -> Page[T]:
+    ) -> EvidencePage[T]:
         """What `query` finds: together, or row by row where one of them stands for nothing. Raises `Damaged` if not even keys can be read."""
         try:
             found = await self._asks.made(query.add_columns(*key), lambda row: (_cursor(row[-len(key) :]), make(row)))
-            return Page(tuple(one for _, one in found), tuple(at for at, _ in found))
+            return EvidencePage(tuple(one for _, one in found), tuple(at for at, _ in found))
         except Damaged:
             keys = [tuple(row) for row in await self._asks.all(query.with_only_columns(*key))]
         rows, senseless = list[T](), list[tuple[str, str]]()
@@ -165,7 +165,7 @@ class EvidenceReads(StoreReading):
             except Damaged as error:
                 number, name = _cursor(values)
                 senseless.append((name or str(number), str(error)))
-        return Page(tuple(rows), tuple(map(_cursor, keys)), tuple(senseless))
+        return EvidencePage(tuple(rows), tuple(map(_cursor, keys)), tuple(senseless))
 
     async def turn(self, turn: str) -> TurnRow | None:
         """One turn as it is now."""
@@ -229,7 +229,7 @@ class EvidenceReads(StoreReading):
             return ()
         return await self._parts(and_(text("platform_id is not null"), _d.platform_id.in_(ids)), OPEN_MOST)
 
-    async def parts(self, after: int, limit: int) -> Page[KeptPart]:
+    async def parts(self, after: int, limit: int) -> EvidencePage[KeptPart]:
         """Parts behind a number."""
         return await self._page(_PARTS.where(_d.id > after).order_by(_d.id).limit(limit), _kept_part, _d.id)
 
@@ -237,12 +237,12 @@ class EvidenceReads(StoreReading):
         query = _PARTS.add_columns(_d.id).where(which).order_by(_d.id).limit(limit)
         return tuple(await self._asks.made(query, _kept_part))
 
-    async def messages(self, after: int, limit: int) -> Page[InboxRow]:
+    async def messages(self, after: int, limit: int) -> EvidencePage[InboxRow]:
         """Messages behind a number, as they are stored."""
         query = t.MESSAGE.query.where(_i.id > after).order_by(_i.id).limit(limit)
         return await self._page(query, t.MESSAGE.make, _i.id)
 
-    async def waiting(self) -> Page[InboxRow]:
+    async def waiting(self) -> EvidencePage[InboxRow]:
         """Messages that no turn has taken."""
         query = t.MESSAGE.query.where(text("inbox.state = 'new'")).order_by(_i.id).limit(OPEN_MOST)
         return await self._page(query, t.MESSAGE.make, _i.id)

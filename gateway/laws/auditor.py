@@ -19,7 +19,7 @@ from typing import TypeVar
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import behind
 from agent_core.store.errors import Damaged
-from agent_core.store.evidence import Cursor, EvidenceReads, KeptPart, Page
+from agent_core.store.evidence import Cursor, EvidencePage, EvidenceReads, KeptPart
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow, TurnState
 from gateway.laws.law import Breach, Law, Viewpoint
@@ -136,7 +136,7 @@ class Auditor:
         if open_from is not None:  # what is under way is looked at again when it has arrived
             found.mark = replace(found.mark, parts=max(open_from - 1, found.mark.parts - BEHIND))
 
-    def _sensible(self, found: Audited, page: Page[T]) -> Sequence[T]:
+    def _sensible(self, found: Audited, page: EvidencePage[T]) -> Sequence[T]:
         """The rows of a page; of those that stand for nothing, it is told."""
         known = {one.key for one in found.breaches}
         told = (Breach(Law.UNREADABLE, why, where) for where, why in page.senseless)
@@ -206,8 +206,8 @@ def _on_disk(file: str) -> bool:
     return Path(file).exists()
 
 
-async def _pages(read: Callable[[], Awaitable[Page[T]]]) -> AsyncGenerator[Page[T]]:
-    """Page after page, until one is not full."""
+async def _pages(read: Callable[[], Awaitable[EvidencePage[T]]]) -> AsyncGenerator[EvidencePage[T]]:
+    """EvidencePage after page, until one is not full."""
     while True:
         page = await read()
         if page.keys:
