@@ -6,6 +6,8 @@ from agent_core.records import dataclass
 
 EVERYBODY = "everybody"
 """The scope of what everybody's agent knows."""
+ALL = "all"
+"""What no entry is called: whoever says so means everything."""
 MEMORY = "memory"
 """The kind of what is remembered, as it is stored; the to-do lists are another."""
 

@@ -30,7 +30,7 @@ from agent_core.records import NONE
 from agent_core.store.store import Fenced
 from agent_core.store.turns.rows import IntendedCall, OpeningTurn
 from agent_core.text.wellformed import storable
-from agent_core.tools.base import ToolContext, ToolStatus
+from agent_core.tools.base import Purse, ToolContext, ToolStatus
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolChanged, changed_words
 from agent_core.turn.effects import (
     AskApproval,
@@ -152,6 +152,11 @@ class TurnDriver:
     @over.setter
     def over(self, over: bool) -> None:
         self.seen.over = over
+
+    @property
+    def purse(self) -> Purse | None:
+        """What pays for what is asked of others on behalf of the turn."""
+        return self._caller.spending
 
     # ------------------------------------------------------------------ beginning
 

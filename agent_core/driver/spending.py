@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -33,6 +33,7 @@ from agent_core.records import dataclass
 from agent_core.retry import BUDGET
 from agent_core.signals import SpendStopped, Spent, Tell, nobody
 from agent_core.store.store import Conflict, Damaged, Fenced, StorageUnavailable, Store, StoreError
+from agent_core.tools.base import NotPaid
 from agent_core.turn.events import (
     CallBroke,
     Event,
@@ -48,6 +49,7 @@ log = structlog.get_logger("budget")
 SETTLE_PATIENCE_SECONDS = 2.0
 """How long a turn waits for its call to be settled; then it goes on, and the settling with it."""
 
+T = TypeVar("T")
 Sink = Callable[[Sequence[Event]], None]
 Ending = ReplyFinished | CallBroke
 Warned = Callable[[Reached], Awaitable[None]]
@@ -75,6 +77,8 @@ class Bill:
     pots: tuple[Pot, ...]
     prompt_tokens: int
     price: Price
+    seconds: float = 0.0
+    """Of sound, as far as is known before the call."""
 
 
 class Spending(Protocol):
@@ -90,6 +94,12 @@ class Spending(Protocol):
         sink: Sink,
     ) -> Ending | SpendRefused:
         """Make a call by `listen`, if there is room for it. `name` is unique in the turn; an `output_limit` of 0 is none."""
+        ...
+
+    async def pay(
+        self, kind: str, model: str, most: CallSpent, call: Callable[[], Awaitable[tuple[T, CallSpent]]]
+    ) -> T:
+        """As `Purse.pay`."""
         ...
 
 
@@ -127,7 +137,7 @@ class Spender:
     # ------------------------------------------------------------------ before a call
 
     async def reserve(
-        self, account: PaidTurn, name: str, model: str, prompt_tokens: int, output_limit: int
+        self, account: PaidTurn, name: str, model: str, prompt_tokens: int, output_limit: int, seconds: float = 0.0
     ) -> Bill | BudgetRefused:
         """Hold what a call may use; waits as long as nothing can be stored. Raises Damaged, Fenced."""
         rules = self.rules
@@ -139,8 +149,9 @@ class Spender:
             pots=rules.pots(account.payer, account.turn, now),
             prompt_tokens=prompt_tokens,
             price=self._price(model),
+            seconds=seconds,
         )
-        amount = expected(prompt_tokens, output_limit or rules.assumed_output_tokens, bill.price)
+        amount = expected(prompt_tokens, output_limit or rules.assumed_output_tokens, bill.price, seconds)
         outcome: asyncio.Future[Granted | BudgetRefused] = asyncio.get_running_loop().create_future()
         self._begin(self._reserve(bill, amount, now, outcome), f"reserve {bill.call}")
         try:
@@ -189,7 +200,7 @@ class Spender:
 
     async def settle(self, bill: Bill, told: CallSpent) -> None:
         """Let go what was held, and note what was used. Comes back when that is stored, or the storage is away."""
-        what = used(told, bill.prompt_tokens, bill.price)
+        what = used(told, bill.prompt_tokens, bill.price, bill.seconds)
         task = self._begin(self._settle(bill, what), f"settle {bill.call}")
         await asyncio.wait([task], timeout=SETTLE_PATIENCE_SECONDS)
 
@@ -258,6 +269,23 @@ class _TurnSpending:
     def __init__(self, spender: Spender, account: PaidTurn) -> None:
         self._spender = spender
         self._account = account
+        self._paid = 0
+
+    async def pay(
+        self, kind: str, model: str, most: CallSpent, call: Callable[[], Awaitable[tuple[T, CallSpent]]]
+    ) -> T:
+        spender = self._spender
+        self._paid += 1
+        name, output = f"{kind}:{self._paid}", max(1, most.output_tokens)
+        bill = await spender.reserve(self._account, name, model, most.input_tokens, output, most.seconds)
+        if isinstance(bill, BudgetRefused):
+            raise NotPaid(self._refused(bill, model).spend)
+        told = CallSpent()
+        try:
+            made, told = await call()
+        finally:
+            await spender.settle(bill, told)
+        return made
 
     async def ask(
         self,

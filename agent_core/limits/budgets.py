@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
+from math import ceil
 from typing import assert_never
 
 from agent_core.causes import BreakCause
@@ -87,12 +88,18 @@ class Price:
     output: int
     cached: int
     """Input that the provider had in its cache."""
+    minute: int = 0
+    """A minute of sound that is heard or spoken: billionths of the currency."""
 
     def nanos(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> int:
         """The cost, rounded up."""
         cached = min(cached_tokens, input_tokens)
         thousandths = (input_tokens - cached) * self.input + cached * self.cached + output_tokens * self.output
         return -(-thousandths // 1000)
+
+    def sound(self, seconds: float) -> int:
+        """What sound of this length costs, rounded up."""
+        return -(-self.minute * ceil(seconds) // 60)
 
 
 FREE = Price(0, 0, 0)
@@ -237,22 +244,25 @@ class CallSpent:
     cached_tokens: int = 0
     seen_bytes: int = 0
     """Of content that came."""
+    seconds: float = 0.0
+    """Of sound that was heard or spoken; of a call that is still to be made: that may be."""
 
 
-def expected(prompt_tokens: int, output_tokens: int, price: Price) -> Amount:
-    """What a call may use: its prompt, and a reply of full length."""
-    return Amount(prompt_tokens + output_tokens, price.nanos(prompt_tokens, output_tokens))
+def expected(prompt_tokens: int, output_tokens: int, price: Price, seconds: float = 0.0) -> Amount:
+    """What a call may use: its prompt, and a reply of full length; of sound so many `seconds`."""
+    nanos = price.nanos(prompt_tokens, output_tokens) + price.sound(seconds)
+    return Amount(prompt_tokens + output_tokens, nanos)
 
 
-def used(told: CallSpent, prompt_tokens: int, price: Price) -> Used:
-    """What a call used: as the provider told it, else estimated from its prompt and from what was seen of its reply."""
+def used(told: CallSpent, prompt_tokens: int, price: Price, seconds: float = 0.0) -> Used:
+    """What a call used: as the provider told it, else estimated from its prompt (of sound: from its `seconds`) and from what was seen of its reply."""
     if told.input_tokens or told.output_tokens:
-        nanos = price.nanos(told.input_tokens, told.output_tokens, told.cached_tokens)
+        nanos = price.nanos(told.input_tokens, told.output_tokens, told.cached_tokens) + price.sound(seconds)
         return Used(Amount(told.input_tokens + told.output_tokens, nanos))
     if told.cause in UNPAID and not told.seen_bytes:
         return Used(Amount())
     output = -(-told.seen_bytes // BYTES_A_TOKEN)
-    return Used(expected(prompt_tokens, int(output), price), estimated=True)
+    return Used(expected(prompt_tokens, int(output), price, told.seconds or seconds), estimated=True)
 
 
 # ------------------------------------------------------------------ windows

@@ -11,16 +11,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from agent_core.jsonvalue import Json
+from agent_core.limits.budgets import CallSpent
 from agent_core.limits.quotas import Amounts, Full, for_model, written
+from agent_core.limits.spend import Spend, spent_words
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.remembered import UNKNOWN_SOURCE, MemoryScopes, MemorySource, Remembered
 from agent_core.text.diffs import FileChange
 from agent_core.tools.asking import NOBODY, ToolAnswer, ToolQuestion
 
+T = TypeVar("T")
 RESULT_CHARS = 30_000
 """So much of a tool's result the model is shown, where the operator says nothing else."""
 
@@ -149,6 +152,24 @@ def holds_foreign(spec: ToolSpec, outcome: ToolOutcome) -> bool:
     return spec.foreign if outcome.foreign is None else outcome.foreign
 
 
+class NotPaid(Exception):
+    """There is no room in a budget for a call that somebody would have to pay."""
+
+    def __init__(self, spend: Spend) -> None:
+        super().__init__(spent_words(spend))
+        self.spend = spend
+
+
+class Purse(Protocol):
+    """What pays for calls that are no model's reply, such as those of speech, on behalf of whoever a turn works for."""
+
+    async def pay(
+        self, kind: str, model: str, most: CallSpent, call: Callable[[], Awaitable[tuple[T, CallSpent]]]
+    ) -> T:
+        """What `call` gives, beside what it used. `most` is held for it meanwhile. Raises `NotPaid` instead of making it."""
+        ...
+
+
 FULL = "full"
 """Among an outcome's facts: the `Kind` of which there was no room, and the figures."""
 
@@ -234,6 +255,8 @@ class ToolContext:
     """Asks the person something, and waits for the answer. What is asked and answered is put down as the call's intention."""
     space: Space = UNLIMITED
     """Where room is held for what the call keeps."""
+    purse: Purse | None = None
+    """What pays for what it asks of others; None: nobody counts."""
     tainted: bool = False
     """The model has read words of others in this conversation: what it wants kept may be theirs."""
     memories: MemoryScopes | None = None

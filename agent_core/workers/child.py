@@ -71,6 +71,10 @@ def main() -> None:
         answer = _answer(*asked, confines)
         if os.getpid() != process:  # a job has made a copy of this process, and that has nothing to answer
             os._exit(0)
+        if confines.processes:
+            from agent_core.workers.left import end_own
+
+            end_own()
         with _speaks:
             _over[0] += 1
             answers.write(answer)
@@ -104,6 +108,10 @@ def _limit(parent: int, confines: Confines) -> None:
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123 - pathlib is slower to import
         score.write("800")  # when memory is short, the kernel is to take a worker and not the gateway
     _die_with(parent)
+    if confines.processes:
+        from agent_core.workers.left import take_orphans
+
+        take_orphans()
 
 
 def _stay(number: int, frame: object) -> None:

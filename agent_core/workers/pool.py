@@ -87,6 +87,8 @@ def _unheard(_: str) -> None:
 @dataclass(eq=False, slots=True)
 class _Worker:
     process: asyncio.subprocess.Process
+    begins_more: bool = False
+    """It may have begun processes."""
     jobs: int = 0
     idle_since: float = 0.0
 
@@ -115,7 +117,11 @@ class _Worker:
         return self.process.returncode is None
 
     async def end(self) -> int | None:
-        """Kill it; its exit status, if it came soon."""
+        """Kill it, with all that it has begun; its exit status, if it came soon."""
+        if self.begins_more and self.alive:
+            from agent_core.workers.left import end_below
+
+            await asyncio.to_thread(end_below, self.process.pid)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)  # and with it whatever it has begun itself
         if self.process.stdin is not None:
@@ -302,7 +308,7 @@ class Workers:
             self._end(worker)
         began = time.monotonic()
         try:
-            worker = _Worker(await _spawned(self._confines))
+            worker = _Worker(await _spawned(self._confines), self._confines.processes)
         except OSError as error:
             log.error("worker.not_started", error=str(error))  # noqa: TRY400 - the system's, not a bug of ours
             raise WorkFailed(WorkerTrouble.NO_PROCESS) from None

@@ -21,11 +21,12 @@ from agent_core.documents.kinds import FileKind
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, text_of
+from agent_core.model.speech.terms import paid_by
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
 from agent_core.text.tongue import clause, known_sentence, speak
-from agent_core.tools.base import UNLIMITED, NoRoom, Space
+from agent_core.tools.base import UNLIMITED, NoRoom, Purse, Space
 from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, part_of, parts_of, quoted
 from gateway.limits.quotas import Quotas
 
@@ -74,14 +75,17 @@ class Attachments:
         self._quotas = quotas
         self._readers = readers
 
-    async def fetched(self, inbound: FromChat, workspace: Path, port: ChatPort | None, tell: Tell) -> FromChat:
-        """The message with its attachments, as the turn takes it. `tell` says to the person what was not taken."""
+    async def fetched(
+        self, inbound: FromChat, workspace: Path, port: ChatPort | None, tell: Tell, purse: Purse | None = None
+    ) -> FromChat:
+        """The message with its attachments, as the turn takes it. `tell` says to the person what was not taken; `purse` pays for listening."""
         space = UNLIMITED if self._quotas is None else self._quotas.space(inbound, workspace)
         taken: list[TakenAttachment] = []
         for sent in inbound.chat.attachments:
             one = replace(sent, name=plain(sent.name)[:NAME_CHARS])  # it stands in the gateway's own words
             deaf = next((before.deaf for before in taken if before.deaf), "")
-            taken.append(await self._take(port, one, workspace, space, deaf))
+            with paid_by(purse):
+                taken.append(await self._take(port, one, workspace, space, deaf))
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):
             await tell(complaint)
         own = [*(text_of(m.content) for m in inbound.input), *(one.said for one in taken)]

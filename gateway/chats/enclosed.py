@@ -19,10 +19,11 @@ from adapters.contract.base import FromApi
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind, blocks, for_person
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, Message, text_of
+from agent_core.model.speech.terms import paid_by
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
-from agent_core.tools.base import UNLIMITED, NoRoom, Space
+from agent_core.tools.base import UNLIMITED, NoRoom, Purse, Space
 from gateway.chats.attachments import NAME_CHARS, NO_WORDS, TakenAttachment, notes_of, save, unread_words
 from gateway.chats.readout import FileReaders, Readout, part_of
 from gateway.limits.quotas import Quotas
@@ -76,8 +77,12 @@ class EnclosedFiles:
         self._earlier: dict[bytes, tuple[TakenAttachment, ...]] = {}
         """What was found in files that clients brought along, by their bytes."""
 
-    async def told(self, inbound: FromApi, workspace: Path) -> FromApi:
-        """The message as the turn takes it."""
+    async def told(self, inbound: FromApi, workspace: Path, purse: Purse | None = None) -> FromApi:
+        """The message as the turn takes it. `purse` pays for listening."""
+        with paid_by(purse):
+            return await self._told(inbound, workspace)
+
+    async def _told(self, inbound: FromApi, workspace: Path) -> FromApi:
         space = UNLIMITED if self._quotas is None else self._quotas.space(inbound, workspace)
         page = inbound.surface == PAGE
         read = [await self._read(one, workspace, space, page=page) for one in inbound.input]

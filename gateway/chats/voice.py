@@ -18,6 +18,7 @@ from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.text.tongue import known_sentence, sentence, speak, speaking
+from agent_core.tools.base import Purse
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.turnoutlet import TurnOutlet
@@ -66,11 +67,13 @@ class ChatVoice:
     async def load_words(self, owner: Owner, waiting: Sequence[int]) -> None:
         await self._outbox.parts.load_words(owner, waiting)
 
-    async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
+    async def attached(
+        self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner, purse: Purse | None
+    ) -> Inbound:
         if isinstance(inbound, FromApi):
             if has_parts(inbound):
                 with speaking(self._languages.at_once(inbound)):
-                    return await self._files()[1].told(inbound, workspace)
+                    return await self._files()[1].told(inbound, workspace, purse)
             return inbound
         if not inbound.chat.attachments:
             return inbound
@@ -84,7 +87,7 @@ class ChatVoice:
         port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
         with speaking(self._languages.at_once(inbound)):
             async with self._waiting(address, owner, inbox_id):
-                return await self._files()[0].fetched(inbound, workspace, port, tell)
+                return await self._files()[0].fetched(inbound, workspace, port, tell, purse)
 
     @asynccontextmanager
     async def _waiting(self, address: ChatAddress, owner: Owner, inbox_id: int) -> AsyncGenerator[None]:

@@ -10,7 +10,7 @@ import structlog
 
 from agent_core.failures.notices import say
 from agent_core.limits.quotas import QuotaKind
-from agent_core.remembered import MEMORY, MemoryScopes, Remembered
+from agent_core.remembered import ALL, MEMORY, MemoryScopes, Remembered
 from agent_core.store.store import Store
 from agent_core.text.shown import shortened
 from agent_core.text.tongue import sentence, speak, speak_many
@@ -26,7 +26,6 @@ log = structlog.get_logger("quota")
 
 SHOWN = 15
 AT_ONCE = 100
-ALL = "all"
 HOW = sentence("{/forget NAME} removes one of these, {/forget all} removes all that is yours or this chat's.")
 NOT_GONE = sentence("What was said in conversations is still in them; {/new} begins one that knows nothing of it.")
 
@@ -99,10 +98,14 @@ class MemoryCommands:
         return CommandReply(words)
 
     async def _remove(self, scopes: Sequence[str], name: str) -> str:
-        """From which of these it is gone: the first that had it; empty: none had."""
+        """From which of these it is gone: the first that had it; empty: none had. A name is found as it is, or else as `/memory` shows it."""
         for scope in scopes:
             if await self._store.memory.delete(scope, MEMORY, name):
                 return scope
+        found, _ = await self._store.memory.remembered(scopes)
+        for one in found:
+            if shortened(one.name, 60) == name and await self._store.memory.delete(one.scope, MEMORY, one.name):
+                return one.scope
         return ""
 
     async def _remove_all(self, scopes: Sequence[str]) -> int:

@@ -38,11 +38,14 @@ class ModelPrice(Section):
     """A million tokens of reply."""
     cached: float | None = Field(default=None, ge=0, le=1_000_000)
     """A million tokens of prompt from the provider's cache; as input if not set."""
+    minute: Cost = 0
+    """A minute of sound that is listened to or spoken, of models that are paid by time."""
 
     def price(self) -> Price:
         """As calls are counted."""
         cached = self.input if self.cached is None else self.cached
-        return Price(*(round(value * MICROS) for value in (self.input, self.output, cached)))
+        tokens = (round(value * MICROS) for value in (self.input, self.output, cached))
+        return Price(*tokens, minute=round(self.minute * NANOS))
 
 
 def zone_of(name: str) -> tzinfo:

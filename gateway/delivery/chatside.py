@@ -14,6 +14,7 @@ from adapters.contract.chat import ChatOrigin
 from agent_core.failures.notices import NotStarted
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
+from agent_core.tools.base import Purse
 from gateway.delivery.owners import Owner, Restoring
 from gateway.delivery.turnoutlet import TurnOutlet
 
@@ -25,8 +26,10 @@ class ChatSide(Restoring, Protocol):
         """Where a turn is shown that answers a message of this chat."""
         ...
 
-    async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
-        """The message with what came with it, fetched into its workspace."""
+    async def attached(
+        self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner, purse: Purse | None
+    ) -> Inbound:
+        """The message with what came with it, fetched into its workspace. `purse` pays for what is asked of others to read it."""
         ...
 
     def begun(self, inbound: Inbound, inbox_id: int) -> None:
@@ -66,7 +69,9 @@ class NoChats:
     def outlet(self, chat: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
         return None
 
-    async def attached(self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner) -> Inbound:
+    async def attached(
+        self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner, purse: Purse | None
+    ) -> Inbound:
         return inbound
 
     def begun(self, inbound: Inbound, inbox_id: int) -> None:

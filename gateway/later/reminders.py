@@ -16,7 +16,7 @@ from agent_core.store.store import Conflict, StorageUnavailable
 from agent_core.tools.base import NotPossible, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from gateway.later.followups import bare
 from gateway.later.parts import Later
-from gateway.later.tasks import StartTask, Tasks, task_line
+from gateway.later.tasks import StartTask, Tasks, task_line, task_planted
 from gateway.later.zones import SETTING, TIMEZONE, ZoneSaid, zone_for, zone_words
 from gateway.limits.whose import memory_of, shown_in
 from gateway.schedule import reminding, schedules, times, toolspecs
@@ -94,7 +94,8 @@ class ListScheduled:
             ["Some cannot be read just now: the storage is damaged."] if self.later.store.left_out("schedules") else []
         )
         now = moment(self.later.clock.now_ms(), said.zone)
-        return _ok("\n".join([*(lines or ["Nothing is set here."]), *unread, f"Now it is {now}. {zone_words(said)}"]))
+        text = "\n".join([*(lines or ["Nothing is set here."]), *unread, f"Now it is {now}. {zone_words(said)}"])
+        return ToolOutcome(ToolStatus.OK, text, foreign=any(_planted(row) for row in rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class CancelScheduled:
         except StorageUnavailable:
             return ToolOutcome(ToolStatus.FAILED, AWAY)
         self.later.parts.stored()
-        return _ok(f"{_DONE[action]}: {_line(changed or row)}")
+        return ToolOutcome(ToolStatus.OK, f"{_DONE[action]}: {_line(changed or row)}", foreign=_planted(row))
 
     async def _cancel_task(self, row: ScheduleRow, action: str) -> ToolOutcome:
         if action != "cancel":
@@ -277,5 +278,15 @@ def _line(row: ScheduleRow, now: int = 0) -> str:
     return schedules.line(row, plan, rule)
 
 
+def _planted(row: ScheduleRow) -> bool:
+    """Whether its words may be those of others: a turn set it that had read some. Whoever reads it later has read them as well. Pure."""
+    if row.kind == TASK:
+        return task_planted(row)
+    try:
+        return schedules.decode(row)[0].tainted
+    except UnreadablePlan:
+        return False  # none of its words are shown
+
+
 def _ok(text: str) -> ToolOutcome:
-    return ToolOutcome(ToolStatus.OK, text)
+    return ToolOutcome(ToolStatus.OK, text, foreign=False)

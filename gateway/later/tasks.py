@@ -438,3 +438,11 @@ def task_line(row: ScheduleRow, now: int) -> str:
         return f"{row.number}. running for {span((now - int(plan['started_at'])) // 1000)}: {plan['title']}"
     except (ValueError, KeyError, TypeError):
         return f"{row.number}. (a task that cannot be read)"
+
+
+def task_planted(row: ScheduleRow) -> bool:
+    """Whether the words of a task may be those of others: a turn began it that had read some. Pure."""
+    try:
+        return any(one.foreign for one in _plans().validate_json(row.body).work.input)
+    except ValueError:
+        return False  # none of them are shown

@@ -359,7 +359,7 @@ class Quotas:
         await self._count_if_unknown(holder, dict.fromkeys(kinds, 0))
         used = self.ledger.used(holder)
         amounts = [self._of(kind, used.get(kind, 0)) for kind in kinds if kind is not QuotaKind.MEMORY]
-        lines = [speak("Kept for you: {amounts}.", amounts=", ".join(amounts))]
+        lines = [speak("Kept for you: {amounts}.", amounts=", ".join(amounts))] if amounts else []
         if QuotaKind.MEMORY in kinds:
             memory = self._of(QuotaKind.MEMORY, used.get(QuotaKind.MEMORY, 0))
             lines.append(speak("Remembered for you: {amount}.", amount=memory))

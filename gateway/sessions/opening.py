@@ -332,9 +332,9 @@ class TurnOpener:
         routes = standing.routes(await self.chain.routes(wished), wished)
         if not routes:
             raise NoWay(f"none of the models of {standing.name or standing.key} is there any more")
-        owner = Owner(session, epoch)
+        owner, purse = Owner(session, epoch), driver.purse
         inbounds = [
-            await self.chats.attached(m.inbound, m.inbox_id, self._workspace(m.inbound), owner) for m in messages
+            await self.chats.attached(m.inbound, m.inbox_id, self._workspace(m.inbound), owner, purse) for m in messages
         ]
         known = await self.learning.known(first, session, epoch)
         inbounds = [unsaid(inbound, queue.memory.standing) for inbound in inbounds]
@@ -432,6 +432,7 @@ class TurnOpener:
                 heartbeat=heartbeat,
                 skills=standing.skills,
                 space=self.counting.space(first, workspace),
+                purse=caller.spending,
             )
 
         outlet = outlet_for(self.chats, first, turn, session, epoch)

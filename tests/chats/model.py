@@ -58,6 +58,8 @@ class ScriptedModel:
     failing: bool = False
     spoken: str = "say I heard you"
     """What it hears in every sound."""
+    sound_usage: dict[str, str | int] = field(default_factory=dict[str, str | int])
+    """What it says that listening used."""
     sounds: list[tuple[str, str, bytes]] = field(default_factory=list[tuple[str, str, bytes]])
     """What it was given to hear: the file's name, its type, its bytes."""
     deaf: list[str] = field(default_factory=list[str])
@@ -111,7 +113,9 @@ class ScriptedModel:
             self.sounds.append((file.filename, file.content_type, sound.read()))
         match self.deaf.pop(0) if self.deaf else "":
             case "":
-                return web.json_response({"text": self.spoken})
+                return web.json_response(
+                    {"text": self.spoken, **({"usage": self.sound_usage} if self.sound_usage else {})}
+                )
             case "stall":
                 await asyncio.sleep(60)
                 return web.Response()

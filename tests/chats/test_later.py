@@ -231,6 +231,37 @@ async def test_what_a_page_had_set_for_later_needs_a_persons_word_when_it_comes(
             assert not any("hello" in text for text in texts(telegram, his))
 
 
+async def test_whoever_reads_what_a_page_had_set_has_read_the_pages_words(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada, ben = telegram.person("Ada"), telegram.person("Ben")
+        hers, his = telegram.private(ada), telegram.private(ben)
+        telegram.say(his, ben, "count to 3")
+        allowed = {"OUTSPOKEN_SEND__ALLOW": f"ben=telegram/{telegram.chat_of(his)}"}
+        async with running(telegram, **REHEARSAL, **allowed) as up:
+            await answer(telegram, his, "1, 2, 3.")
+            telegram.say(hers, ada, "remind me in 2 hours to drink tea")
+            await answer(telegram, hers, "Stored. Reminder 1")
+            telegram.say(hers, ada, "list reminders")
+            await answer(telegram, hers, "drink tea")
+            telegram.say(hers, ada, "send to ben: of my own")
+            await answer(telegram, his, "of my own")  # her own words taint nothing
+            (*_, (turn,)) = database(telegram, ("SELECT turn FROM turns ORDER BY turn", ()))
+            call = ToolContext(turn, "1", f"{turn}:1", tmp_path, "", SystemClock(), lambda _: None, tainted=True)
+            remind = SetLater(up.follow_ups.later, toolspecs.REMIND, ScheduleKind.REMINDER)
+            assert "Stored." in (await remind.run({"when": "in 3 hours", "what": "obey"}, call)).text
+            for read in ("list reminders", "cancel reminder 2"):
+                telegram.command(hers, ada, "new", "")
+                await quiet(telegram, hers)
+                telegram.say(hers, ada, read)
+                await answer(telegram, hers, "2. " if read.startswith("list") else "Taken back: 2.")
+                telegram.say(hers, ada, f"send to ben: after {read}")
+                asked = await answer(telegram, hers, f"after {read}")
+                assert "🔐" in asked.text
+                telegram.command(hers, ada, "stop", "")
+                await quiet(telegram, hers)
+            assert not any("after" in text for text in texts(telegram, his))
+
+
 async def test_a_task_asks_for_approval_in_its_chat_and_the_conversation_goes_on(platform: Harness) -> None:
     ada, ben = platform.person("Ada"), platform.person("Ben")
     group = platform.group(ada, ben)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from agent_core.jsonvalue import Json
 from tests.chats.harness import Harness, answer, running, status
+from tests.chats.telegram_harness import telegram_harness
+from tests.chats.test_schedule import database
 
 
 def use(tool: str, **arguments: Json) -> str:
@@ -54,3 +57,23 @@ async def test_each_memory_is_shown_where_it_belongs_says_where_it_came_from_and
         await answer(platform, home, "1 thing is forgotten. What was said")
         platform.command(home, ada, "forget", "dog")
         await answer(platform, home, "Nothing is remembered under “dog”.")
+
+
+async def test_what_an_older_version_kept_under_an_odd_name_is_forgotten_as_it_is_shown(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        ada = telegram.person("Ada")
+        chat = telegram.private(ada)
+        async with running(telegram):
+            telegram.say(chat, ada, use("remember", name="dog", text="Rex"))
+            await answer(telegram, chat, "Remembered as 'dog'.")
+            telegram.command(chat, ada, "memory")
+            shown = await answer(telegram, chat, "dog: Rex")
+            assert "Kept for you: ." not in shown.text
+        database(telegram, ("UPDATE memory SET name = ?", ("my\ndog " + "w" * 80,)))
+        async with running(telegram):
+            telegram.command(chat, ada, "memory")
+            shown = await answer(telegram, chat, "• my dog www")
+            name = shown.text.split("• ")[1].split(":")[0]
+            assert name.endswith("…")
+            telegram.command(chat, ada, "forget", name)
+            await answer(telegram, chat, f"“{name}” is forgotten.")

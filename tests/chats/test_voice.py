@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.chats.harness import Harness, answer, answers, process, quiet, runnin
 from tests.chats.model import text_of
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_beside import whose
+from tests.chats.test_schedule import database
 from tests.fakes.common import JsonObject
 from tests.fakes.telegram import refusal
 
@@ -57,6 +59,46 @@ async def test_a_sound_that_is_a_file_is_heard_and_is_not_the_persons_word(platf
         assert "say I heard you" in said_by_the_gateway(asked(platform))
         assert whose(platform) == [ATTACHED]
     assert [one.name for one in platform.folder.rglob("talk.ogg.txt")]
+
+
+def spent(platform: Harness) -> dict[str, tuple[int, int, int]]:
+    """(tokens, billionths of money, tokens that are held), by the kind of budget."""
+    query = "SELECT scope, spent_tokens, spent_nanos, held_tokens FROM budgets"
+    return {scope.partition(":")[0]: tuple(rest) for scope, *rest in database(platform, (query, ()))}
+
+
+async def test_what_is_heard_and_said_aloud_is_paid_for_by_whoever_asked(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    prices = json.dumps({
+        "whisper-1": {"input": 0, "output": 0, "minute": 0.6}, "tts-1": {"input": 15, "output": 0}, "*": {"input": 0, "output": 0},
+    })  # fmt: skip
+    async with running(telegram, **EARS, **SPEAKS, OUTSPOKEN_BUDGETS__PRICES=prices):
+        telegram.model.sound_usage = {"type": "duration", "seconds": 30}
+        telegram.voice(chat, ada, SOUND)
+        await answer(telegram, chat, "I heard you")
+        await telegram.until(lambda: spent(telegram).get("person", (0, 0, 0))[1] == 300_000_000)
+        assert spent(telegram)["chat"][1] == spent(telegram)["day"][1] == 300_000_000
+        telegram.model.sound_usage = {}  # then it is estimated from the size of the sound
+        telegram.voice(chat, ada, SOUND * 300)
+        await telegram.until(lambda: sum("I heard you" in text for text in texts(telegram, chat)) == 2)
+        await telegram.until(lambda: spent(telegram)["person"][1] > 300_000_000)
+        before = spent(telegram)["person"][1]
+        telegram.say(chat, ada, 'usetool speak {"text": "good morning"}')
+        await answer(telegram, chat, "Done: It is on its way")
+        await telegram.until(lambda: spent(telegram)["person"][1] > before)
+        assert spent(telegram)["person"][2] == 0
+
+
+async def test_without_room_in_a_budget_nothing_is_listened_to(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram, **EARS, OUTSPOKEN_BUDGETS__PERSON_TOKENS="1"):
+        telegram.say(chat, ada, "say hello")
+        await answer(telegram, chat, "hello")
+        telegram.voice(chat, ada, SOUND)
+        await answer(telegram, chat, "that failed: Your budget for today is used up")
+        assert telegram.model.sounds == []
 
 
 async def test_without_ears_it_is_said_by_name(platform: Harness) -> None:

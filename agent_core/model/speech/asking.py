@@ -46,6 +46,7 @@ class SpeechBroke(Exception):
 
     def __init__(self, cause: BreakCause, *, pause: float = 0.0, detail: str = "", **facts: float) -> None:
         super().__init__(cause.value)
+        self.cause = cause
         self.words = cause_words(cause, seconds=facts.get("seconds", 0), status=int(facts.get("status", 0)))
         self.passes = cause in _PASSES
         self.pause = pause
@@ -77,7 +78,7 @@ async def asked(terms: SpeechTerms, request: SpeechRequest, clock: Clock) -> tup
             log.warning("speech.failed", path=request.path, attempt=attempt, words=broke.words, error=broke.detail)
             if not broke.passes or SPEECH.over(attempt) or clock.monotonic() + pause + 1 > until:
                 tries = f" (tried {attempt} times)" if attempt > 1 else ""
-                raise SpeechFailed(f"{broke.words}{tries}") from broke
+                raise SpeechFailed(f"{broke.words}{tries}", cause=broke.cause) from broke
         await asyncio.sleep(pause)
     raise AssertionError
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Mapping
+from math import ceil
 
 import aiohttp
 import orjson
 
 from agent_core.jsonvalue import Json
+from agent_core.limits.budgets import CallSpent
 from agent_core.model.speech.asking import SpeechRequest, asked
 from agent_core.model.speech.program import TARGET, TEXT_BYTES
-from agent_core.model.speech.terms import SpeechFailed, SpeechTerms
+from agent_core.model.speech.terms import TOKENS_A_SECOND, SpeechFailed, SpeechTerms, paid
 from agent_core.ports import Clock
 from agent_core.workers.pool import Job, Workers, WorkerTrouble, WorkFailed
 
@@ -34,6 +36,11 @@ ENDINGS: Mapping[str, str] = {
 }
 """What endpoints take, by the ending that tells them (https://platform.openai.com/docs/guides/speech-to-text)."""
 ANY_ENDING = ".bin"
+BYTES_A_SECOND: Mapping[str, int] = {"audio/wav": 16_000, "audio/flac": 16_000, "audio/mpeg": 8_000}
+FEWEST_BYTES_A_SECOND = 3_000
+"""Of speech as chats record it (Opus, about 24 kbit/s)."""
+MOST_SECONDS = 86_400
+"""More than that no sound has that is taken."""
 
 
 class Transcriber:
@@ -55,8 +62,13 @@ class Transcriber:
         if not ending:
             data, ending = await self._as_ogg(data), ".ogg"
         body, kind = await _form(terms, data, f"sound{ending}", mime)
-        answer, said = await asked(terms, SpeechRequest("/audio/transcriptions", body, kind, TEXT_BYTES), self._clock)
-        return _text_of(answer, said)
+        request = SpeechRequest("/audio/transcriptions", body, kind, TEXT_BYTES)
+
+        async def call() -> tuple[str, CallSpent]:
+            answer, said = await asked(terms, request, self._clock)
+            return _text_of(answer, said)
+
+        return await paid("heard", terms.model, _most(len(data), mime), call)
 
     async def _as_ogg(self, data: bytes) -> bytes:
         command = ("ffmpeg", "-v", "error", "-protocol_whitelist", "file", "-i", "{file}", "-f", "wav", "{out}")
@@ -105,15 +117,34 @@ async def _form(terms: SpeechTerms, data: bytes, name: str, mime: str) -> tuple[
     return await form.as_bytes(), form.content_type
 
 
-def _text_of(answer: bytes, said: str) -> str:
-    """What an endpoint says: JSON with a ``text``, or the text itself. Raises `SpeechFailed`."""
+def _most(size: int, mime: str) -> CallSpent:
+    """What listening to a sound may use: its length is guessed from its size, and is seldom more. Pure."""
+    seconds = size / BYTES_A_SECOND.get(mime, FEWEST_BYTES_A_SECOND)
+    tokens = ceil(seconds * TOKENS_A_SECOND)
+    return CallSpent(input_tokens=tokens, output_tokens=tokens // 2, seconds=seconds)
+
+
+def _spent(found: Json) -> CallSpent:
+    """What an endpoint says that it used: tokens, or seconds (https://platform.openai.com/docs/api-reference/audio). Pure."""
+    told = found.get("usage") if isinstance(found, dict) else None
+    match told:
+        case {"type": "duration", "seconds": int() | float() as seconds} if 0 < seconds < MOST_SECONDS:
+            return CallSpent(seconds=float(seconds))
+        case {"input_tokens": int(given), "output_tokens": int(made)} if given >= 0 and made >= 0:
+            return CallSpent(input_tokens=given, output_tokens=made)
+        case _:
+            return CallSpent()
+
+
+def _text_of(answer: bytes, said: str) -> tuple[str, CallSpent]:
+    """What an endpoint says: JSON with a ``text``, or the text itself; and what that used. Raises `SpeechFailed`."""
     try:
         found: Json = orjson.loads(answer)
     except orjson.JSONDecodeError:
         if "text/plain" in said:
-            return answer.decode("utf-8", "replace").strip()
+            return answer.decode("utf-8", "replace").strip(), CallSpent()
         found = None
     text = found.get("text") if isinstance(found, dict) else None
     if not isinstance(text, str):
         raise SpeechFailed("what it answers cannot be read")
-    return text.strip()
+    return text.strip(), _spent(found)

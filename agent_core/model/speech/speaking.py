@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from math import ceil
 
 import orjson
 
 from agent_core.documents.kinds import FileKind, kind_of
 from agent_core.jsonvalue import Json
+from agent_core.limits.budgets import BYTES_A_TOKEN, CallSpent
 from agent_core.model.speech.asking import SpeechRequest, asked
 from agent_core.model.speech.hearing import ENDINGS, ran
 from agent_core.model.speech.program import SOUND_BYTES
-from agent_core.model.speech.terms import SpeechFailed, SpeechTerms
+from agent_core.model.speech.terms import TOKENS_A_SECOND, SpeechFailed, SpeechTerms, paid
 from agent_core.ports import Clock
 from agent_core.workers.pool import Workers
+
+CHARS_A_SECOND = 14
+"""Of text that is read out at an ordinary pace."""
 
 
 class Speaker:
@@ -35,8 +40,19 @@ class Speaker:
         else:
             body = {"model": terms.model, "input": text, "voice": terms.voice, "response_format": "opus"}
             request = SpeechRequest("/audio/speech", orjson.dumps(body), "application/json", SOUND_BYTES)
-            data, _ = await asked(terms, request, self._clock)
+
+            async def call() -> tuple[bytes, CallSpent]:
+                return (await asked(terms, request, self._clock))[0], CallSpent()
+
+            data = await paid("spoken", terms.model, _most(text), call)
         kind, mime = kind_of(data, "audio/mp4")
         if kind is not FileKind.SOUND:
             raise SpeechFailed("what came is no sound")
         return data, ENDINGS.get(mime, ".mp3")
+
+
+def _most(text: str) -> CallSpent:
+    """What saying it uses, which endpoints do not tell. Pure."""
+    seconds = len(text) / CHARS_A_SECOND
+    given = ceil(len(text.encode("utf-8", "replace")) / BYTES_A_TOKEN)
+    return CallSpent(input_tokens=given + ceil(seconds * TOKENS_A_SECOND), seconds=seconds)

@@ -14,7 +14,7 @@ from typing import Protocol
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import BLOCK, QuotaKind, blocks
 from agent_core.messages import VOICE_STEM
-from agent_core.model.speech.terms import SpeechFailed
+from agent_core.model.speech.terms import SpeechFailed, paid_by
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.whole import write_whole
 
@@ -67,7 +67,8 @@ class Speak:
         sent = next(place.glob(f"{VOICE_STEM}.*"), None) if context.again else None
         if sent is None:
             try:
-                data, ending = await self._voice().spoken(str(arguments["text"]))
+                with paid_by(context.purse):
+                    data, ending = await self._voice().spoken(str(arguments["text"]))
             except SpeechFailed as error:
                 words = f"It could not be said aloud: {error}. Nothing was sent; write it in its place."
                 return ToolOutcome(ToolStatus.FAILED, words)

@@ -15,8 +15,8 @@ import orjson
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind
 from agent_core.records import dataclass
-from agent_core.remembered import MEMORY, MemoryScopes, Remembered
-from agent_core.text.shown import plain
+from agent_core.remembered import ALL, MEMORY, UNKNOWN_SOURCE, MemoryScopes, Remembered
+from agent_core.text.shown import plain, something_to_see
 from agent_core.tools.base import (
     EffectClass,
     MemoryStore,
@@ -128,6 +128,18 @@ _FOR_EVERYBODY = ToolSpec(
 )
 
 
+async def _replaced(memory: MemoryStore, scope: str, name: str, context: ToolContext) -> str:
+    """What is said where an entry takes the place of somebody else's: they are not asked, so they are told."""
+    if context.again:
+        return ""
+    found, _ = await memory.remembered((scope,))
+    source = next((one.source for one in found if one.name == name), UNKNOWN_SOURCE)
+    if not source.author or source.author == context.author:
+        return ""
+    whose = " ".join(source.writer.split())[:60] or "somebody else"
+    return f" It takes the place of what {whose} had kept under that name; say so."
+
+
 async def _keep(memory: MemoryStore, scope: str, name: str, text: str, context: ToolContext) -> ToolOutcome | None:
     """Keep an entry, unless this very call has; what to say if it cannot be known."""
     verdict = await _begun(memory, scope, MEMORY, name, context)
@@ -163,8 +175,10 @@ class Remember:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         text, name = _named(arguments)
-        doubt = await _keep(self.memory, _scope_of(arguments, context), name, text, context)
-        return doubt or _ok(f"Remembered as {name!r}{_whose(arguments)}.")
+        scope = _scope_of(arguments, context)
+        replaced = await _replaced(self.memory, scope, name, context)
+        doubt = await _keep(self.memory, scope, name, text, context)
+        return doubt or _ok(f"Remembered as {name!r}{_whose(arguments)}.{replaced}")
 
 
 def _scope_of(arguments: Mapping[str, Json], context: ToolContext) -> str:
@@ -188,16 +202,16 @@ class RememberForEverybody:
     spec: ToolSpec = _FOR_EVERYBODY
 
     async def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Json:
-        scope, name = self._scope(context), str(arguments["name"])
-        text = arguments.get("text")
+        scope, name, text = self._scope(context), _name_of(str(arguments["name"])), arguments.get("text")
         return _put_down(await _kept(self.memory, scope, MEMORY, name), None if text is None else str(text))
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
-        scope, name, text = self._scope(context), str(arguments["name"]), arguments.get("text")
+        scope, name, text = self._scope(context), _name_of(str(arguments["name"])), arguments.get("text")
         if text is None:
             return await _remove(self.memory, scope, name, context, " for everybody")
-        doubt = await _keep(self.memory, scope, name, str(text), context)
-        return doubt or _ok(f"Remembered as {name!r}, for everybody who talks with this agent.")
+        replaced = await _replaced(self.memory, scope, name, context)
+        doubt = await _keep(self.memory, scope, name, _text_of(arguments), context)
+        return doubt or _ok(f"Remembered as {name!r}, for everybody who talks with this agent.{replaced}")
 
     def _scope(self, context: ToolContext) -> str:
         if not (context.scopes.everybody and context.scopes.edits):
@@ -208,11 +222,27 @@ class RememberForEverybody:
 
 
 def _named(arguments: Mapping[str, Json]) -> tuple[str, str]:
-    """(the text, its name)"""
+    """(the text, its name). Raises `NotPossible`."""
+    text = _text_of(arguments)
+    name = arguments.get("name")
+    return text, _name_of(str(name)) if name else hashlib.blake2b(
+        text.encode("utf-8", "replace"), digest_size=4
+    ).hexdigest()
+
+
+def _text_of(arguments: Mapping[str, Json]) -> str:
     text = str(arguments["text"])
-    return text, str(
-        arguments.get("name") or hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
-    )
+    if not something_to_see(text):
+        raise NotPossible("There are no words in it. Nothing was kept.")
+    return text
+
+
+def _name_of(name: str) -> str:
+    """A name that a person can type as they see it, so that `/forget` finds it."""
+    clean = " ".join(name.split())
+    if not something_to_see(clean) or clean.lower() == ALL:
+        raise NotPossible(f"{plain(name)!r} cannot be a name here. Nothing was done. Choose another.")
+    return clean
 
 
 _RECALL = ToolSpec(

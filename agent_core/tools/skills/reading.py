@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +27,7 @@ class FoundSkill:
 
     skill: Skill
     folder: Path
+    """As it was named: where it leads is looked up at each reading, for a link may lead elsewhere by then."""
 
 
 def read_skills(folder: Path) -> tuple[Sequence[FoundSkill], Sequence[Unusable]]:
@@ -36,7 +40,7 @@ def read_skills(folder: Path) -> tuple[Sequence[FoundSkill], Sequence[Unusable]]
     wrong: list[Unusable] = []
     for one in there:
         try:
-            found.append(FoundSkill(skill_of(one.name, _text(one / FILE)), one.resolve()))
+            found.append(FoundSkill(skill_of(one.name, _text(*_place(one, FILE))), one.absolute()))
         except NoSkill as error:
             wrong.append(Unusable(one.name, str(error)))
         except OSError as error:
@@ -44,15 +48,39 @@ def read_skills(folder: Path) -> tuple[Sequence[FoundSkill], Sequence[Unusable]]
     return found, wrong
 
 
-def _text(file: Path) -> str:
-    with file.open("rb") as opened:
-        data = opened.read(FILE_BYTES + 1)
+def _text(folder: Path, file: str) -> str:
+    if (folder / file).is_symlink():
+        raise NoSkill(f"its {FILE} is a link that leads out of its folder")
+    handle = os.open(
+        folder / file, os.O_RDONLY | os.O_NONBLOCK
+    )  # a pipe that nobody writes to would be waited for without an end
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise NoSkill(f"its {FILE} is no regular file")
+        with open(handle, "rb", closefd=False) as opened:
+            data = opened.read(FILE_BYTES + 1)
+    finally:
+        os.close(handle)
     if len(data) > FILE_BYTES:
         raise NoSkill(f"its {FILE} is larger than {FILE_BYTES} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError:
         raise NoSkill(f"its {FILE} is not UTF-8 text") from None
+
+
+def _place(folder: Path, file: str) -> tuple[Path, str]:
+    """(the folder as it is now, the file by a name without links). Raises `FileNotFoundError` if the folder is gone. Blocks.
+
+    Links that stay in the folder are its owner's, and are followed: all files of a mounted ConfigMap are such. What leads out of it keeps its
+    name, under which it is refused.
+    """
+    top = folder.resolve(strict=True)
+    try:
+        target = (top / file).resolve()
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL, links in a circle
+        return top, file
+    return top, str(target.relative_to(top)) if top in target.parents else file
 
 
 def _words(error: OSError) -> str:
@@ -79,8 +107,12 @@ class SkillReader:
         """A file of the skill; with its first one, the names of the others."""
         if context.skills is not None and arguments["skill"] not in context.skills:
             return ToolOutcome(ToolStatus.FAILED, f"You have no skill called {arguments['skill']}.")
-        folder, file = self._folders[str(arguments["skill"])], str(arguments.get("file") or FILE)
-        outcome = await self._look(folder, "read_file", {"path": file}, context)
+        name, file = str(arguments["skill"]), str(arguments.get("file") or FILE)
+        try:
+            folder, path = await asyncio.to_thread(_place, self._folders[name], file)
+        except OSError as error:
+            return ToolOutcome(ToolStatus.FAILED, f"The skill {name} is not there any more: {_words(error)}.")
+        outcome = await self._look(folder, "read_file", {"path": path}, context)
         if file != FILE or outcome.status is not ToolStatus.OK:
             return outcome
         listed = await self._look(folder, "list_files", {}, context)

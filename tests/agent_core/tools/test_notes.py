@@ -65,6 +65,34 @@ async def test_what_is_remembered_is_recalled_by_its_owner_alone_until_it_is_for
     assert (await Forget(shelf).run({"name": "dog"}, context())).status is ToolStatus.FAILED
 
 
+@pytest.mark.parametrize("name", ["all", " ALL ", "\u200b", " \n "])
+async def test_a_name_that_a_person_could_not_forget_by_is_none(name: str):
+    shelf = Shelf()
+    with pytest.raises(NotPossible, match="cannot be a name here"):
+        await Remember(shelf).run({"text": "tea", "name": name}, context())
+    assert not shelf.kept
+
+
+async def test_names_are_kept_as_a_person_types_them_and_nothing_to_see_is_nothing_to_keep():
+    shelf = Shelf()
+    for name in ("my  dog ", "my\ndog"):
+        await Remember(shelf).run({"text": "Rex", "name": name}, context())
+    assert [name for _, _, name in shelf.kept] == ["my dog"]
+    with pytest.raises(NotPossible, match="no words"):
+        await Remember(shelf).run({"text": "\u200b \u2060"}, context())
+
+
+async def test_whoever_replaces_what_somebody_else_kept_is_told():
+    shelf = Shelf()
+    ada = replace(context(), author="toy/1/ada", writer="Ada", memories=MemoryScopes("own", "group"))
+    bob = replace(ada, author="toy/1/bob", writer="Bob")
+    entry: dict[str, Json] = {"text": "1234", "name": "wifi", "for_chat": True}
+    for _ in range(2):
+        assert (await Remember(shelf).run(entry, ada)).text == "Remembered as 'wifi', for everybody in this chat."
+    replaced = await Remember(shelf).run({**entry, "text": "5678"}, bob)
+    assert "It takes the place of what Ada had kept under that name; say so." in replaced.text
+
+
 async def test_remembering_twice_keeps_one():
     shelf = Shelf()
     for _ in range(2):

@@ -334,6 +334,39 @@ async def test_what_one_tool_leaves_behind_no_other_finds(folder: Path, tmp_path
             assert (await ran(found, "counts", {}, context(tmp_path))).text.isdigit(), "the copy's answer is nobody's"
 
 
+async def test_what_a_tool_has_begun_ends_with_its_call_also_a_daemon(folder: Path, tmp_path: Path):
+    """A daemon has left the group and the session of its process, and its parent is dead."""
+    (folder / "daemons.py").write_text(
+        "import os, subprocess, time\n"
+        "def daemon(path: str) -> None:\n"
+        "    subprocess.run(['setsid', '-f', 'sh', '-c', f'echo $$ > {path}; exec sleep 300'], env={})\n"
+        "    while not (os.path.exists(path) and open(path).read().strip()):\n        time.sleep(0.01)\n"
+        'def leaves(path: str) -> str:\n    """Leave one."""\n    daemon(path)\n    return "left"\n'
+        'def hangs(path: str) -> str:\n    """Hang."""\n    daemon(path)\n    time.sleep(60)\n    return "never"\n'
+    )
+    async with brought(folder) as found:
+        left = tmp_path / "left"
+        assert (await ran(found, "leaves", {"path": str(left)}, context(tmp_path))).text == "left"
+        assert not alive(int(left.read_text()))
+        hung = tmp_path / "hung"
+        call = asyncio.create_task(ran(found, "hangs", {"path": str(hung)}, context(tmp_path)))
+        async with asyncio.timeout(20):
+            while not (hung.exists() and hung.read_text().strip()):
+                await asyncio.sleep(0.05)
+        assert alive(int(hung.read_text()))
+        call.cancel()
+        async with asyncio.timeout(20):
+            while alive(int(hung.read_text())):
+                await asyncio.sleep(0.05)
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 async def test_what_a_tool_or_a_program_of_its_reads_is_nobodys_request(folder: Path, tmp_path: Path):
     (folder / "reads.py").write_text(
         "import subprocess, sys\nfrom agent_core.toolbox import pure\n"

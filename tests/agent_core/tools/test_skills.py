@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,53 @@ async def test_a_skill_is_read_with_the_names_of_its_files_and_nothing_beside_it
             assert status is ToolStatus.FAILED, way
             assert "canary" not in text
         assert isinstance(registry.check("read_skill", '{"skill": "another"}'), ArgumentsUnreadable)
+
+
+async def test_files_of_a_mounted_config_map_are_read_also_after_it_was_changed(skills: Path, tmp_path: Path):
+    def mounted(version: str, words: str) -> None:
+        (skills / "tea" / version).mkdir(parents=True)
+        (skills / "tea" / version / "SKILL.md").write_text(head(name="tea", description="Tea.") + words)
+        (skills / "tea" / "..next").symlink_to(version)
+        (skills / "tea" / "..next").rename(skills / "tea" / "..data")
+
+    mounted("..2026_1", "Green.")
+    (skills / "tea" / "SKILL.md").symlink_to("..data/SKILL.md")
+    (skills / "folder").symlink_to(skills / "release-notes", target_is_directory=True)
+    (skills / "leads-out").mkdir()
+    (skills / "leads-out" / "SKILL.md").symlink_to(skills / "release-notes" / "SKILL.md")
+    found, wrong = read_skills(skills)
+    assert [one.skill.name for one in found] == ["release-notes", "tea"]
+    assert {one.source: one.why for one in wrong} == {
+        "folder": "it is called release-notes, and its folder folder: they have to have one name",
+        "leads-out": "its SKILL.md is a link that leads out of its folder",
+    }
+    where = ToolContext("t", "c", "t:c", tmp_path / "work", "m", SystemClock(), lambda _: None)
+    async with Workers() as workers:
+        reader = SkillReader(found, workers)
+        assert "Green." in (await reader.run({"skill": "tea"}, where)).text
+        mounted("..2026_2", "Black.")
+        assert "Black." in (await reader.run({"skill": "tea"}, where)).text
+        shutil.rmtree(skills / "tea")
+        gone = await reader.run({"skill": "tea"}, where)
+        assert (gone.status, gone.text) == (
+            ToolStatus.FAILED,
+            "The skill tea is not there any more: no such file or directory.",
+        )
+
+
+def test_what_would_never_end_is_not_waited_for(skills: Path):
+    for name, device in (("pipe", None), ("zero", "/dev/zero")):
+        (skills / name).mkdir()
+        if device is None:
+            os.mkfifo(skills / name / "SKILL.md")
+        else:
+            (skills / name / "SKILL.md").symlink_to(device)
+    found, wrong = read_skills(skills)
+    assert [one.skill.name for one in found] == ["release-notes"]
+    assert {one.source: one.why for one in wrong} == {
+        "pipe": "its SKILL.md is no regular file",
+        "zero": "its SKILL.md is a link that leads out of its folder",
+    }
 
 
 async def test_an_agent_with_skills_is_told_of_them_and_reads_one(tmp_path: Path):
