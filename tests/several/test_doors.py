@@ -289,6 +289,7 @@ async def test_the_console_at_any_of_them_shows_what_all_do(two: tuple[Cluster, 
     asking = asyncio.create_task(asked(first, name, "hold something"))
     headers = {"Authorization": f"Bearer {OPERATOR}"}
     seen: dict[str, Any] = {}
+    running: list[dict[str, Any]] = []
     async with (
         asyncio.timeout(40),
         aiohttp.ClientSession(headers=headers, read_bufsize=2**20) as http,
