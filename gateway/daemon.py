@@ -159,8 +159,7 @@ async def serving(
     stopping = stopping or Stopping()
     config = _prepared(config, paths)
     ids = SystemIds(clock := clock or SystemClock())
-    redactor = set_redactor(redactor_of(config, os.environ))
-    signals = Signals()
+    redactor, signals = set_redactor(redactor_of(config, os.environ)), Signals()
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
         announced, damage = Announcements(), DamageMet(clock)
@@ -212,6 +211,7 @@ async def serving(
         await stack.enter_async_context(started(chats, hub.portion))
         for one in (quotas, alerter, soundness, laws):
             await stack.enter_async_context(one.running())
+        await _tells_others(url, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 
@@ -240,6 +240,16 @@ async def _together(
         together(hub.portion, place, address, store, hub, chats, keeper, tasks, signals, ids)
     )
     return team.drain
+
+
+async def _tells_others(
+    url: str, hub: Hub, store: Store, chats: Platforms, health: Health, stack: AsyncExitStack
+) -> None:
+    """How it does, if it is one of several."""
+    if not hub.portion.whole:
+        from gateway.several.telling import telling
+
+        await stack.enter_async_context(telling(url, store, hub, chats, health))
 
 
 def _files(

@@ -33,6 +33,7 @@ REVISIONS = (
     "0025",
     "0026",
     "0027",
+    "0028",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""
 MIN_REVISION = "0027"

@@ -131,13 +131,27 @@ def _audit(value: Json) -> list[str]:
     return [f"Audited: {value.get('looked')} turns, messages and parts since the start; {found}."]
 
 
+SILENT_SECONDS = 2.5
+"""A pulse beats each second."""
+
+
 def _node(one: Table) -> str:
     """One of several gateways."""
-    has = ", ".join(
-        ["the house" if name == "house" else name.removeprefix("account/") for name in _words(one.get("has"))]
-    )
+    states = {str(adapter.get("name")): f" ({adapter.get('state')})" for adapter in tables(one.get("adapters"))}
+    held = [name.removeprefix("account/") for name in _words(one.get("has"))]
+    has = "".join(f", {'the house' if name == 'house' else name + states.get(name, '')}" for name in held)
+    up, silent = one.get("uptime_seconds"), one.get("silent_seconds")
+    since = f", up for {duration(up)}" if isinstance(up, int) else ""
+    machine = f" on {one.get('machine')}" if one.get("machine") else ""
     here = ", this one" if one.get("here") else ""
-    return f"Gateway {one.get('node')} at {one.get('address')} ({one.get('version')}{here}): {one.get('chats')}/64 of the chats{f', {has}' if has else ''}"
+    turns, waiting = one.get("running_turns"), one.get("waiting_messages")
+    words = f"Gateway {one.get('node')} at {one.get('address')}{machine} ({one.get('version')}{since}{here}): {one.get('chats')}/64 of the chats{has}"
+    words += f"; running turns: {turns}" if turns is not None else ""
+    words += f"; waiting messages: {waiting}" if waiting else ""
+    words += "; it ends" if one.get("leaves") else ""
+    words += "".join(f"; not ready: {problem}" for problem in _words(one.get("problems")))
+    words += f"; silent for {silent:.0f} s" if isinstance(silent, int | float) and silent > SILENT_SECONDS else ""
+    return words
 
 
 def status_lines(body: Table) -> list[str]:

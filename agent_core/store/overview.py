@@ -36,6 +36,8 @@ class TurnSummary:
     output_tokens: int
     quarantined: str
     """Why nothing of its session is run for now; empty if it is."""
+    node: int = 0
+    """Whose its session is, or was last; 0: nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ _TURN = select(
     t.turns.c.input_tokens,
     t.turns.c.output_tokens,
     _QUARANTINED,
+    t.sessions.c.owner,
 ).join(t.sessions, t.sessions.c.session == t.turns.c.session)
 
 
@@ -208,5 +211,16 @@ def _within(since: int, until: int, opened: tuple[str, str]) -> ColumnElement[bo
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:
     return TurnSummary(
-        row[0], row[1], row[2], row[3], row[4] or "", row[5], row[6], bool(row[7]), int(row[8]), int(row[9]), row[10]
+        row[0],
+        row[1],
+        row[2],
+        row[3],
+        row[4] or "",
+        row[5],
+        row[6],
+        bool(row[7]),
+        int(row[8]),
+        int(row[9]),
+        row[10],
+        int(row[11] or 0),
     )

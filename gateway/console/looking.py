@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
@@ -28,11 +28,15 @@ from agent_core.store.overview import ExitCount, PotLevel, SpentBy, TurnSummary,
 from agent_core.store.store import Damaged, Store
 from agent_core.store.troubles.rows import IncidentRow
 from agent_core.text.redaction import Redactor
+from agent_core.turn.view import view
 from gateway.console import snapshot
 from gateway.console.naming import Names
 from gateway.console.words import WaitsFor
 from gateway.delivery.outbox import Outbox
 from gateway.sessions.hub import Hub
+
+if TYPE_CHECKING:
+    from gateway.sharing.afar import FarTurn
 
 T = TypeVar("T")
 FRESH_SECONDS = 0.5
@@ -41,6 +45,10 @@ QUIET_SECONDS = 1.0
 """How often what is not stored is looked at while nothing is committed: adapters, pauses, words that count seconds."""
 NET_SECONDS = 60.0
 """So old rows are asked for anew although nothing was committed here."""
+FAR_SECONDS = 2.0
+"""The same where other gateways commit, too."""
+FAR_TURNS = 50
+"""Of so many turns that others run it is read what they do."""
 SHARE = 4
 """A section is looked up again after four times as long as that took, so that looking costs a fifth of a reader at most."""
 SLOW_SECONDS = 60.0
@@ -129,6 +137,9 @@ class _Rows:
     trends: list[snapshot.Trend] = field(default_factory=list[snapshot.Trend])
     spent: list[SpentBy] = field(default_factory=list[SpentBy])
     trends_at: float = -1e9
+    nodes: list[Json] = field(default_factory=list[Json])
+    far: dict[str, FarTurn] = field(default_factory=dict[str, "FarTurn"])
+    """Turns that others run, as far as they were read."""
 
 
 @dataclass(slots=True)
@@ -159,6 +170,7 @@ class Board:
         here |= {"servers": _Section(self._servers, always)}
         self._groups = (
             _Group(here),
+            _Group({"nodes": of_rows(lambda: self._rows.nodes)}, self._ask_nodes),
             _Group({"turns": turns, "sessions": of_rows(self._sessions)}, self._ask_turns),
             _Group({"incidents": of_rows(self._incidents)}, self._ask_incidents),
             _Group({"outbox": outbox}, self._ask_parts),
@@ -190,7 +202,8 @@ class Board:
     def _there(self) -> tuple[int, ...]:
         """Stands for all that the database would answer now: it is other once something was committed, or another time runs."""
         now, zone = self.sources.clock.now_ms(), self.sources.rules.zone
-        net = int(self.sources.clock.monotonic() // NET_SECONDS)
+        seconds = NET_SECONDS if self.sources.hub.portion.whole else FAR_SECONDS
+        net = int(self.sources.clock.monotonic() // seconds)
         return self.sources.store.changes.count, window(Budget.HOUR, now, zone)[0], self._day(now)[0], net
 
     @contextmanager
@@ -242,7 +255,30 @@ class Board:
         rows.latest = await self._read("turns", overview.turns(2 * TURNS))
         self._left_out("turns", self.sources.store.left_out("turns"))
         rows.waiting = await self._read("sessions", overview.waiting(SESSIONS))
+        await self._ask_far()
         await self.sources.names.learn((*rows.opened, *rows.latest))
+
+    async def _ask_far(self) -> None:
+        """What turns do that other gateways run."""
+        rows, hub = self._rows, self.sources.hub
+        if hub.portion.whole:
+            return
+        from gateway.sharing.afar import FarTurn  # of several alone
+
+        here = {one.driver.identity.turn for one in hub.running()}
+        far = [one.turn for one in rows.opened if one.turn not in here][:FAR_TURNS]
+        rows.far = {name: rows.far.get(name) or FarTurn(self.sources.store, name) for name in far}
+        for one in rows.far.values():
+            with suppress(Damaged):  # then it is only known where it runs
+                await one.look()
+
+    async def _ask_nodes(self) -> None:
+        portion = self.sources.hub.portion
+        if not portion.whole:
+            from gateway.sharing.nodes import nodes_seen
+
+            store, now = self.sources.store, self.sources.clock.now_ms()
+            self._rows.nodes = await nodes_seen(store, portion, now)
 
     async def _ask_incidents(self) -> None:
         troubles = self.sources.store.troubles
@@ -309,7 +345,17 @@ class Board:
     def _turns(self) -> Json:
         shown = {one.turn for one in self._rows.opened[:TURNS]}
         here = [one.driver for one in self.sources.hub.running()]
-        doing = {one.identity.turn: snapshot.doing_of(one) for one in here if one.identity.turn in shown}
+        doing = {
+            one.identity.turn: snapshot.doing_of(one.turn, one.seen.current_view())
+            for one in here
+            if one.identity.turn in shown
+        }
+        now, nodes = self.sources.clock.now_ms(), {one.turn: one.node for one in self._rows.opened}
+        doing |= {
+            name: snapshot.elsewhere_words(snapshot.doing_of(one.turn, view(one.turn, now)), nodes.get(name, 0))
+            for name, one in self._rows.far.items()
+            if one.turn is not None and name not in doing
+        }
         return snapshot.turns_json(self._rows.opened, self._rows.latest, doing, TURNS, self.sources.names.of)
 
     def _sessions(self) -> Json:

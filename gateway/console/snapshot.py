@@ -12,13 +12,13 @@ import orjson
 
 from adapters.contract.chat import AdapterSight
 from adapters.delivery.reconcile import Hand, Part, objection
-from agent_core.driver.driver import TurnDriver
 from agent_core.explain.why import asker_words
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.learning.incidents import incident_words
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
 from agent_core.limits.spend import Budget, Measure, amount_words
+from agent_core.machine.turn import Turn
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.overview import LONG_MS, ExitCount, PotLevel, SpentBy, TurnSummary, WaitingMessages
@@ -76,16 +76,21 @@ def doing_words(view: View, offered: frozenset[str]) -> str:
     return f"writes; {chars:,} characters so far" if chars else "asks the model"
 
 
-def doing_of(driver: TurnDriver) -> str:
-    """What a turn of this process does."""
-    turn = driver.turn
+def doing_of(turn: Turn, shown: View) -> str:
+    """What a turn does that looks like this."""
     if turn.opened is None:
         return "begins"
     settings = turn.settings
     offered = frozenset((*(tool.name for tool in settings.tools), *settings.client_tools))
     asker = asker_words(turn.opened.key, turn.opened.agent)
-    words = doing_words(driver.seen.current_view(), offered)
+    words = doing_words(shown, offered)
     return f"{words} ({asker})" if asker else words
+
+
+def elsewhere_words(words: str, node: int) -> str:
+    """The same of a turn that another gateway runs; without words, nothing more is known."""
+    where = f"at gateway {node}" if node else "at another gateway"
+    return f"{words}, {where}" if words else f"runs {where}"
 
 
 def turns_json(
@@ -99,7 +104,9 @@ def turns_json(
     known = {turn.turn for turn in opened}
     ended = [turn for turn in latest if turn.turn not in known and turn.exit]
     return {
-        "running": [turn_json(turn, called, doing.get(turn.turn, "runs on another node")) for turn in opened[:limit]],
+        "running": [
+            turn_json(turn, called, doing.get(turn.turn) or elsewhere_words("", turn.node)) for turn in opened[:limit]
+        ],
         "ended": [turn_json(turn, called) for turn in ended[:limit]],
         "more_running": max(0, len(opened) - limit),
     }

@@ -19,7 +19,7 @@ from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import Redactor
-from gateway.console.looking import FRESH_SECONDS, NET_SECONDS, QUIET_SECONDS, SHARE, Pace, paced
+from gateway.console.looking import FAR_SECONDS, FRESH_SECONDS, NET_SECONDS, QUIET_SECONDS, SHARE, Pace, paced
 from gateway.console.naming import Names
 from gateway.console.snapshot import class_of, doing_of, place_of
 from gateway.explain.story import Explainer, local_zone, turn_words
@@ -70,12 +70,13 @@ class ConsoleTurns:
         """The turn as it is now; None if there is none. What did not change since `before` is not made again."""
         began, count = self._clock.monotonic(), self._store.changes.count
         read = before.read if before is not None else None
-        if read is None or read.count != count or began - read.at >= NET_SECONDS:
+        driver = self._driver(turn)
+        net = NET_SECONDS if driver is not None or self._hub.portion.whole else FAR_SECONDS
+        if read is None or read.count != count or began - read.at >= net:
             read = await self._read(turn, read, count, began)
         if read is None:
             return None
-        driver = self._driver(turn)
-        doing = doing_of(driver) if driver is not None else ""
+        doing = doing_of(driver.turn, driver.seen.current_view()) if driver is not None else ""
         if before is not None and read is before.read and not _waits(read.case):
             return replace(before, body=before.body | {"doing": doing}, took_seconds=0.0)
         row, lines = read.row, read.lines

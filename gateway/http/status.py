@@ -27,8 +27,6 @@ from gateway.queues.queue import Running
 from gateway.retention.forgetting import Forgetting
 from gateway.sessions.hub import Hub
 from gateway.setaside.setaside import PutAside
-from gateway.sharing.portion import Portion
-from gateway.sharing.shares import CHATS
 from gateway.shell.shell import ShellTools
 from gateway.storage.soundness import SoundnessWatch
 from gateway.version import program_version
@@ -83,7 +81,7 @@ class Look:
             "problems": [*found.not_ready],
             "well": found.well,
             "unwell": [*found.unwell],
-            "nodes": _nodes(self.hub.portion, self.store.node),
+            "nodes": self._nodes_known(),
             "adapters": [_rounded(asdict(sight)) for sight in self.chats.sights()],
             "running_turns": len(self.hub.running()),
             "running_for": _askers(self.hub.running()),
@@ -120,9 +118,26 @@ class Look:
             "spend": [_spend(pot, level, self._currency()) for pot, level in self.alerter.pots],
         }
         try:
-            return body | await self._stored() | {"storage": store_words}
+            return body | await self._stored() | await self._nodes() | {"storage": store_words}
         except StorageUnavailable as error:
             return body | {"storage": store_words or str(error)}
+
+    def _nodes_known(self) -> list[Json]:
+        portion = self.hub.portion
+        if portion.whole:
+            return []
+        from gateway.sharing.nodes import nodes_known  # of several alone
+
+        return nodes_known(portion, self.store.node, self.clock.now_ms())
+
+    async def _nodes(self) -> dict[str, Json]:
+        """The gateways of this database, where several serve it, and how each does."""
+        portion = self.hub.portion
+        if portion.whole:
+            return {}
+        from gateway.sharing.nodes import nodes_seen
+
+        return {"nodes": await nodes_seen(self.store, portion, self.clock.now_ms())}
 
     async def _stored(self) -> dict[str, Json]:
         failed = await self.store.deliveries.failed(FAILED_SHOWN)
@@ -148,19 +163,6 @@ class Look:
 
     def _currency(self) -> str:
         return self.hub.budgets.rules.currency if self.hub.budgets is not None else ""
-
-
-def _nodes(portion: Portion, here: int) -> list[Json]:
-    """The gateways of this database, where several serve it, and what each has."""
-    found: list[Json] = []
-    for one in portion.peers:
-        has = sorted(name for name, owner in portion.owners.items() if owner == one.node)
-        others: list[Json] = [name for name in has if not name.startswith(CHATS)]
-        found.append({
-            "node": one.node, "here": one.node == here, "address": one.address, "version": one.version,
-            "started_at": one.started_at, "chats": len(has) - len(others), "has": others,
-        })  # fmt: skip
-    return found
 
 
 def _askers(running: Sequence[Running]) -> dict[str, Json]:

@@ -32,6 +32,7 @@ from agent_core.limits.budgets import NANOS
 from agent_core.limits.quotas import QuotaKind as Kept
 from agent_core.limits.spend import Budget, Measure
 from agent_core.records import dataclass
+from agent_core.store.slices.rows import ACCOUNT, CHAT_SLICES, HOUSE
 from gateway.chats.supervisor import AdapterState
 from gateway.limits.alerts import AlertKind
 from gateway.limits.patience import CutOff
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from gateway.observe.looplag import LoopWatch
     from gateway.recovery.keeper import Keeper
     from gateway.sessions.hub import Hub
+    from gateway.sharing.portion import Portion
     from gateway.storage.soundness import SoundnessWatch
     from gateway.webhooks.sender import HookSender
 
@@ -267,6 +269,12 @@ def _adapters(parts: GatewayParts) -> Iterator[tuple[str, Supervisor, bool]]:
         yield _platform(one.adapter.name), one, one.sight().state == AdapterState.UP.value
 
 
+def _slices(portion: Portion) -> int:
+    return (
+        CHAT_SLICES if portion.whole else sum(not name.startswith(ACCOUNT) and name != HOUSE for name in portion.held)
+    )
+
+
 def _alerts(parts: GatewayParts) -> Iterator[Amount]:
     waiting = Counter(condition.kind for condition in parts.alerter.open)
     for kind in AlertKind:
@@ -381,6 +389,11 @@ OURS: tuple[Metric, ...] = (
     _gauge("outspoken_webhooks_waiting", "Messages that a receiver was not told yet; as of the last look, a few seconds ago.",
            lambda p: [(count, name) for name, count in p.webhooks.waiting().items()] if p.webhooks is not None else [], "receiver",
            unwatched=True),
+    # ------------------------------------------------------------------ several gateways
+    _gauge("outspoken_gateways", "Gateways that share the database just now, as this one sees it; 1 where one serves alone.",
+           lambda p: [(max(1, len(p.hub.portion.peers)),)], unwatched=True),
+    _gauge("outspoken_chat_slices", "Of the 64 slices of chats, how many this gateway runs (docs/scale.md).",
+           lambda p: [(_slices(p.hub.portion),)], unwatched=True),
     # ------------------------------------------------------------------ queues
     _gauge("outspoken_running_turns", "Turns that run just now.", lambda p: [(len(p.hub.running()),)]),
     _gauge("outspoken_waiting_for_a_place", "Conversations that wait until the gateway has room for another turn.",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
 import pytest
 
-from agent_core.store.slices.rows import HOUSE, chat_slices, slice_of
+from adapters.terminal.operator import status_lines
+from agent_core.store.slices.rows import HOUSE, NodeSight, chat_slices, slice_of
 from gateway.config.misfits import misfits
 from gateway.config.sections import Config
+from gateway.several.telling import reached_at
+from gateway.sharing.nodes import nodes_json
 from gateway.sharing.portion import Portion
 
 
@@ -62,3 +66,51 @@ async def test_alone_everything_is_ours_and_one_of_several_has_its_slices() -> N
     assert one.mine("telegram/1/2/7/8")
     assert alone.slices is None
     assert set(one.slices or ()) <= set(chat_slices())
+
+
+def test_all_gateways_are_shown_with_what_they_tell_and_no_command() -> None:
+    told = '{"address": "http://b:1", "ready": false, "problems": ["no disk"], "secret": 1, "adapters": [{"name": "t/1", "state": "up"}]}'
+    nodes = [
+        NodeSight(1, "http://a:1", "1.0", 1_000),
+        NodeSight(2, "http://0.0.0.0:1", "1.1", 2_000, told, 3.14, 7),
+        NodeSight(3, "", "1.0", 3_000),
+        NodeSight(4, "", "1.0", 4_000, "{}"),
+        NodeSight(5, "", "1.0", 5_000, '{"ready": true}'),
+        NodeSight(6, "http://c:1", "1.0", 6_000, "what a later version tells"),
+    ]
+    found = nodes_json(nodes, {"chats/00": 1, "chats/01": 2, HOUSE: 2, "account/t/1": 2, "chats/02": None}, 2, 10_000)
+    shown = [cast("dict[str, Any]", one) for one in found]
+    assert [one["node"] for one in shown] == [1, 2, 5, 6], "3 and 4 are commands, which serve nobody"
+    second = shown[1]
+    assert (second["here"], second["address"], second["chats"], second["has"]) == (
+        True,
+        "http://b:1",
+        1,
+        ["account/t/1", HOUSE],
+    )
+    assert (second["running_turns"], second["silent_seconds"], second["uptime_seconds"]) == (7, 3.1, 8)
+    assert "secret" not in second
+    assert shown[2]["leaves"]
+    line = status_lines({"nodes": found})
+    (words,) = [one for one in line if one.startswith("Gateway 2")]
+    for part in (
+        "http://b:1 (1.1, up for 8 s, this one)",
+        "1/64 of the chats, t/1 (up), the house",
+        "running turns: 7",
+        "not ready: no disk",
+        "silent for 3 s",
+    ):
+        assert part in words, (part, words)
+
+
+@pytest.mark.parametrize(
+    ("url", "where"),
+    [
+        ("http://0.0.0.0:8787", "http://pod-1:8787"),
+        ("http://[::]:8787", "http://pod-1:8787"),
+        ("http://127.0.0.1:8787", "http://127.0.0.1:8787"),
+        ("http://10.0.0.1:80", "http://10.0.0.1:80"),
+    ],
+)
+def test_what_listens_everywhere_is_named_by_its_machine(url: str, where: str) -> None:
+    assert reached_at(url, "pod-1") == where

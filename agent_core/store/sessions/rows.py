@@ -24,6 +24,8 @@ class NodeRow:
     """The node that has taken it for dead, and with that what it had."""
     address: str = later("")
     """Where it serves, for the other gateways of its database; empty if it takes no part (any more)."""
+    told: str = later("")
+    """What it tells the others of itself, as JSON (`gateway.several.telling`); empty if it is none of several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, bindparam, update
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
-from agent_core.store.slices.rows import Division, SliceRow
-from agent_core.store.slices.sql import OWNERS, PEERS, peer
+from agent_core.store.slices.rows import Division, NodeSight, SliceRow
+from agent_core.store.slices.sql import NODES, OWNERS, PEERS, peer
 
 Divide = Callable[[Division], Mapping[str, int]]
 """Decides which slices get which owner now."""
@@ -28,6 +28,14 @@ class SliceReads(StoreReading):
         """Who is there, and who works on what. On PostgreSQL alone."""
         peers, owners = await self._asks.all(PEERS), await self._asks.all(OWNERS)
         return Division(tuple(peer(tuple(row)) for row in peers), {str(name): owner for name, owner in owners})
+
+    async def nodes(self) -> list[NodeSight]:
+        """Who is there, and how they do. On PostgreSQL alone."""
+        rows = await self._asks.all(NODES)
+        return [
+            NodeSight(int(r[0]), str(r[1]), str(r[2]), int(r[3]), str(r[4]), max(0.0, float(r[5] or 0)), int(r[6]))
+            for r in rows
+        ]
 
 
 class Slices(SliceReads, Writing):
@@ -65,6 +73,17 @@ class Slices(SliceReads, Writing):
         others = {owner for name in moved if (owner := division.owners[name]) not in (None, who.node)}
         dead = who.dead(conn, others) if others else frozenset[int]()
         return {name: to for name, to in moved.items() if division.owners[name] in (None, who.node, *dead)}
+
+    async def tell(self, words: str) -> None:
+        """Promises: whoever asks how the nodes do is told this of this one.
+
+        Raises LeaseLost.
+        """
+        await self._node.must_live()
+        node = self._node.who.node
+        await self._writer.alone(
+            lambda conn: conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(told=words))
+        )
 
     async def take_part(self, address: str) -> None:
         """Promises: the other nodes know that this one takes part, and where it serves; with no address, that it takes nothing more.

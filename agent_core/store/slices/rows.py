@@ -38,6 +38,22 @@ class PeerNode:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeSight:
+    """A node that lives, for whoever asks how all are doing."""
+
+    node: int
+    address: str
+    version: str
+    started_at: int
+    told: str = ""
+    """As `NodeRow.told`."""
+    silent_seconds: float = 0.0
+    """How long ago its pulse was heard."""
+    running: int = 0
+    """How many turns are open in its conversations."""
+
+
+@dataclass(frozen=True, slots=True)
 class Division:
     """Who is there, and who works on what."""
 

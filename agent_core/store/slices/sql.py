@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     ColumnElement,
     Connection,
@@ -13,17 +14,21 @@ from sqlalchemy import (
     Text,
     bindparam,
     cast,
+    column,
     exists,
+    extract,
     func,
     literal,
     literal_column,
     select,
+    table,
+    text,
     update,
 )
 
 from agent_core.store import tables as t
 from agent_core.store.database.mapping import inserting
-from agent_core.store.database.ownership import LIVES, Who
+from agent_core.store.database.ownership import LIVES, LOCK_SPACE, Who
 from agent_core.store.slices.rows import ACCOUNT, ANYBODY, CHAT_SLICES, PeerNode, Right, single, slice_of
 
 
@@ -46,6 +51,38 @@ PEERS = (
     .order_by(t.nodes.c.node)
 )
 """The nodes that live."""
+_locks = table("pg_locks", column("objid"), column("pid"))
+_beats = table("pg_stat_activity", column("pid"), column("state_change"))
+_HELD = text(
+    "pg_locks.locktype = 'advisory' AND pg_locks.granted AND pg_locks.objsubid = 1 AND pg_locks.classid = :class "
+    "AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger))
+_RUNNING = (
+    select(func.count())
+    .select_from(t.turns.join(t.sessions, t.sessions.c.session == t.turns.c.session))
+    .where(text("turns.state = 'open'"), t.sessions.c.owner == t.nodes.c.node)
+    .correlate(t.nodes)
+    .scalar_subquery()
+)
+NODES = (
+    select(
+        t.nodes.c.node,
+        t.nodes.c.address,
+        t.nodes.c.version,
+        t.nodes.c.started_at,
+        t.nodes.c.told,
+        extract("epoch", func.clock_timestamp() - _beats.c.state_change),
+        _RUNNING,
+    )
+    .select_from(
+        t.nodes.join(_locks, cast(_locks.c.objid, BigInteger) == t.nodes.c.node).outerjoin(
+            _beats, _beats.c.pid == _locks.c.pid
+        )
+    )
+    .where(t.nodes.c.ended_at.is_(None), t.nodes.c.taken_by.is_(None), _HELD)
+    .order_by(t.nodes.c.node)
+)
+"""The same, with what they tell, and how they do: a pulse's connection is asked something each second."""
 OWNERS = select(t.slices.c.slice, t.slices.c.owner).order_by(t.slices.c.slice)
 
 

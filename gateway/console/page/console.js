@@ -207,7 +207,8 @@ const SHOWN = {
     return [{ name: "Waits", rows: waiting.map(row), none: "Nothing waits." }, { name: "Refused for good", rows: failed.map(row) }];
   },
   adapters() {
-    return [{ rows: state.sections.adapters.map((a) => item(a.id, a, `${a.id} ${a.state} ${a.words}`)), none: "No chat platform is configured. The web page and the API need none." },
+    const gateways = (state.sections.nodes ?? []).map((n) => item(`gateway ${n.node}`, n, `gateway ${n.node} ${n.address} ${n.machine ?? ""} ${n.has.join(" ")} ${(n.problems ?? []).join(" ")}`));
+    return [...(gateways.length ? [{ name: "Gateways", rows: gateways }] : []), { name: gateways.length ? "Platforms" : undefined, rows: state.sections.adapters.map((a) => item(a.id, a, `${a.id} ${a.state} ${a.words}`)), none: "No chat platform is configured. The web page and the API need none." },
       ...(state.sections.servers.length ? [{ name: "Servers of tools", rows: state.sections.servers.map((m) => item(m.id, m, `${m.id} ${m.state} ${m.words} ${m.tools.join(" ")}`)) }] : [])];
   },
   spend() {
@@ -231,16 +232,33 @@ const ROWS = {
   ],
   incidents: (i) => [dot(i.state === "open" ? i.class : "stopped", i.state === "open"), head(i.what), side(age(i.last_at)), sub(`${i.where} · ${plural(i.conversations, "conversation")}, ${plural(i.turns, "turn")}`)],
   outbox: (p) => [dot(p.state === "failed" ? "ours" : "limit", p.state !== "failed"), head(p.called), side(p.at ? age(p.at) : ""), sub(p.why), sub(p.what)],
-  adapters: (a) => a.tools ? [
+  adapters: (a) => a.node ? gateway(a) : a.tools ? [
     dot(a.state === "down" ? "ours" : "clean", a.state === "starting"), head(a.about ? `${a.id} (${a.about})` : a.id), side(chip(a.state === "down" ? "ours" : "clean", a.state)),
     sub(`${plural(a.tools.length, "tool")} · ${plural(a.calls, "call")} · begun again ${plural(a.restarts, "time")}`), a.words ? sub(a.words) : "", a.last ? sub(a.last) : "", a.tools.length ? sub(a.tools.join(", ")) : "",
   ] : [
-    dot(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state !== "up"), head(a.id), side(chip(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state)),
+    dot(kindOf(a), !sound(a)), head(a.id), side(chip(kindOf(a), a.state)),
     sub("last in: ", age(a.inbound_at), " · last out: ", age(a.outbound_at)), a.words ? sub(a.words) : "",
   ],
   spend: (b) => [dot(b.measures.some((m) => m.share >= 1) ? "ours" : b.measures.some((m) => m.share >= 0.8) ? "limit" : "clean"), head(b.owner ? `${b.name}: ${b.owner}` : b.name), side(b.until ? `anew ${minute(b.until)}` : ""), el("div", { class: "meterbox" }, ...b.measures.map(measured), b.estimated ? el("span", { class: "soft" }, `${b.estimated} of it estimated`) : "")],
   audit: (a) => [dot(a.act === "drop" ? "limit" : ["show text", "show title", "search"].includes(a.act) ? "stopped" : "clean"), head(a.words), side(age(a.at)), sub(a.who)],
 };
+
+const SILENT_SECONDS = 2.5; // a gateway's pulse beats each second
+const sound = (a) => a.state === "up" || a.state === "elsewhere";
+const kindOf = (a) => (sound(a) ? "clean" : a.state === "needs a person" ? "ours" : "limit");
+
+function gateway(n) {
+  const silent = n.silent_seconds > SILENT_SECONDS;
+  const [kind, says] = silent ? ["ours", `silent for ${Math.round(n.silent_seconds)} s`] : n.leaves ? ["limit", "ends"] : n.ready === false ? ["ours", "not ready"] : ["clean", "up"];
+  const states = Object.fromEntries((n.adapters ?? []).map((a) => [a.name, a.state]));
+  const held = n.has.map((name) => (name === "house" ? "the house" : name.replace(/^account\//, ""))).map((name) => (states[name] ? `${name} (${states[name]})` : name));
+  return [
+    dot(kind, kind !== "clean"), head(`Gateway ${n.node}${n.here ? ", this one" : ""}`), side(chip(kind, says)),
+    sub(`${n.address}${n.machine ? ` on ${n.machine}` : ""} · ${n.version} · up for `, age(n.started_at, "")),
+    sub([`${n.chats} of 64 slices of chats`, ...held].join(", "), ` · ${plural(n.running_turns, "running turn")}`, n.waiting_messages ? ` · ${plural(n.waiting_messages, "message")} waiting` : ""),
+    ...(n.problems ?? []).map((problem) => sub(problem)),
+  ];
+}
 
 const head = (text) => el("span", { class: "head" }, text);
 const side = (...children) => el("span", { class: "side" }, ...children);
@@ -354,7 +372,7 @@ function badges() {
   set("sessions", s.sessions.list.filter((one) => one.waiting).length, "");
   set("incidents", s.incidents.filter((i) => i.state === "open").length, "alarm");
   set("outbox", s.outbox.waiting.length + s.outbox.more_waiting + s.outbox.failed.length + s.outbox.more_failed, s.outbox.failed.length ? "alarm" : "");
-  set("adapters", s.adapters.filter((a) => a.state !== "up").length + s.servers.filter((m) => m.state === "down").length, "alarm");
+  set("adapters", s.adapters.filter((a) => !sound(a)).length + (s.nodes ?? []).filter((n) => !n.here && (n.ready === false || n.silent_seconds > SILENT_SECONDS)).length + s.servers.filter((m) => m.state === "down").length, "alarm");
 }
 
 function renderExits() {
