@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
@@ -72,12 +72,9 @@ class ConversationCommands:
         store: Store,
         leave: Handler,
         standings: Standings,
-        take_out_held: Callable[[str], int],
         background: BackgroundCommands | None = None,
     ) -> None:
-        """`take_out_held` takes out the messages of a conversation, by its key, that wait for their time."""
         self._background = background
-        self._take_out_held = take_out_held
         self._accepting = accepting
         self._queues = accepting.queues
         self._stopping = stopping
@@ -124,7 +121,7 @@ class ConversationCommands:
             )
             return CommandReply("")
         return CommandReply(
-            say(NEW_WORDS, speak("What was said before is not before me any more.")),
+            say(NEW_WORDS, speak("I no longer see what was said before.")),
             SessionChange(forget=True),
         )
 
@@ -147,7 +144,7 @@ class ConversationCommands:
             return CommandReply(ended or speak("No command goes on in the background here."))
         queue = self._queues.known(request.key)
         waiting = list(queue.waiting) if queue is not None and wish == "all" else []
-        dropped = 0
+        dropped = self._messages.held.take_out(request.key, room=wish == "all")  # first: it goes where there is room
         for message in waiting:  # before the running one: the next would begin when that ends
             if queue is not None and await self._dropped(queue, message, request):
                 dropped += 1
@@ -155,7 +152,7 @@ class ConversationCommands:
         came = await self._stopped(request)
         # A turn that is shown here says itself that it was stopped, and what it had done.
         words = "" if here and came.stopped else came.words
-        if dropped := dropped + self._take_out_held(request.key):
+        if dropped:
             taken = speak_many(
                 "{count} waiting message was taken out of the queue.",
                 "{count} waiting messages were taken out of the queue.",

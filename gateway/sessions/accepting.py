@@ -262,13 +262,16 @@ class Accepting:
 
     async def _check_room(self, inbound: Inbound) -> None:
         """Raises `NotAccepted` if too much waits, in the conversation or in all. What was taken before is not turned away."""
-        slots = self.runner.slots
-        refusal = slots.refusal(self.queues.known(inbound.session.text()), self.queue_limit)
+        refusal = self.crowded(inbound.session.text())
         if refusal is None or await self.store.inbox.by_key(inbound.account, inbound.platform_key) is not None:
             return
         if refusal.code is NotAcceptedCode.GATEWAY_FULL:
-            slots.turn_away(inbound.account)
+            self.runner.slots.turn_away(inbound.account)
         raise refusal
+
+    def crowded(self, key: str) -> NotAccepted | None:
+        """Why there is no room for one more message of the conversation just now; None if there is."""
+        return self.runner.slots.refusal(self.queues.known(key), self.queue_limit)
 
     async def _check_rate(self, inbound: Inbound) -> None:
         """Raises `NotAccepted` if the key asks too often. What was taken before has its answer."""
