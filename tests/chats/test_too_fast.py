@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from gateway.people import access, members
-from tests.chats.harness import Where, answer, quiet, running, texts
-from tests.chats.telegram_harness import TelegramHarness, telegram_harness
+from tests.chats.harness import answer, quiet, running, texts
+from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import User
 
 KEPT = "Your message is kept, and I take it up in"
