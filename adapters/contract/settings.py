@@ -85,7 +85,7 @@ class Section(BaseModel):
 def _numeric(kind: object) -> bool:
     """Whether values of this kind are numbers."""
     parts = get_args(kind)
-    return kind in (int, float) or (bool not in parts and any(_numeric(part) for part in parts))
+    return kind is int or kind is float or (bool not in parts and any(_numeric(part) for part in parts))
 
 
 def complaint(key: str, words: str, fix: str) -> PydanticCustomError:

@@ -186,7 +186,7 @@ async def test_who_is_signed_out_at_a_proxy_is_told_so_and_asked_for_no_key(brow
     await page.click("#signin")
     await finished(page)
     await expect(page.locator("#signedout")).to_be_hidden()
-    await expect(page.locator("#turns .person .words")).to_contain_text("kept until I am back")
+    await expect(page.locator("#turns .person")).to_contain_text("kept until I am back")
 
 
 async def test_a_connection_that_is_gone_is_told_also_where_what_is_followed_does_not_know_it(
@@ -212,7 +212,7 @@ async def test_a_phone_has_room_to_write_and_cuts_no_word_of_the_header(browser:
     await page.goto(up.url)
     box = await page.locator("#text").bounding_box()
     assert box is not None
-    assert box["width"] > 170
+    assert box["width"] > 150
     await page.get_by_role("button", name="Neue Unterhaltung", exact=True).click()
     cut = "one => one.scrollWidth > one.clientWidth"
     assert not await page.locator("#new").evaluate(cut)

@@ -457,7 +457,7 @@ def test_a_value_that_does_not_fit_is_told_in_words_with_its_variable(env: dict[
 
 @pytest.mark.parametrize("word", ["true", "false"])
 def test_true_and_false_are_no_numbers(write: Write, word: str) -> None:
-    numbers = [doc for doc in describe() if doc.kind.startswith(("number", "whole number"))]
+    numbers = [doc for doc in describe() if doc.type.startswith(("number", "whole number"))]
     assert len(numbers) > 50
     by_section: dict[str, list[str]] = {}
     for doc in numbers:

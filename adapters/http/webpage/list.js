@@ -19,10 +19,10 @@ let gone = () => {};
 /** @param {Listed} one */
 const titled = (one) => one.title || say("new.title");
 
-/** @param {(id: string) => void} whenGone Is told which conversation was deleted. */
 /** @param {string} title */
 const short = (title) => (title.length > 60 ? `${title.slice(0, 59)}…` : title);
 
+/** @param {(id: string) => void} whenGone Is told which conversation was deleted. */
 export function begin(whenGone) {
   gone = whenGone;
   let pause = 0;

@@ -74,7 +74,7 @@ WHOLE: dict[str, tuple[Block, ...]] = {
     "<b>no</b> <!-- x -->\n\n<div>\n": (para("<b>no</b> <!-- x -->"), para("<div>")),
     "a [b]\n\n[b]: http://c.de\n[^1]: http://d.de": (
         Paragraph((Text("a "), Link("http://c.de", (Text("b"),)))),
-        Paragraph((Text("[^1]: "), Link("http://d.de", (Text("http://d.de"),)))),
+        Paragraph((Text("¹ "), Link("http://d.de", (Text("http://d.de"),)))),
     ),
     "2*3*4 and a**2 + b**2, (a+b)*c*(d), x[1]*y*z": (para("2*3*4 and a**2 + b**2, (a+b)*c*(d), x[1]*y*z"),),
     "**2*3*4** and *one*s": (Paragraph((Bold((Text("2*3*4"),)), Text(" and "), Italic((Text("one"),)), Text("s"))),),
