@@ -25,6 +25,10 @@ PROXY = "@proxy"
 """The name under which people come whom a proxy names; no key can have it."""
 
 
+AT_TERMINAL = "terminal-"
+"""How the name begins in which the terminal asks: that of whoever is logged in on its machine."""
+
+
 class ErrorStyle(StrEnum):
     """How a program is told that nothing came of its request."""
 

@@ -34,6 +34,11 @@ class NotAcceptedCode(StrEnum):
         storage = (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.STORAGE_FULL, NotAcceptedCode.STORAGE_DAMAGED)
         return self in (*storage, NotAcceptedCode.SHUTTING_DOWN)
 
+    @property
+    def lacks_room(self) -> bool:
+        """Too many wait before it; it may be taken once they are done."""
+        return self in (NotAcceptedCode.QUEUE_FULL, NotAcceptedCode.GATEWAY_FULL)
+
 
 class NotAccepted(Exception):
     """The message is not taken, and nothing of it is kept. The words are for the person."""

@@ -7,10 +7,18 @@ A value comes typed from TOML, or as one text from the environment. Each kind ac
 from __future__ import annotations
 
 import json
-from typing import Annotated, TypeAlias
+from typing import Annotated, Self, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from agent_core.records import dataclass
@@ -54,6 +62,30 @@ class Section(BaseModel):
         str_strip_whitespace=True,
         defer_build=True,
     )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _truths_are_no_numbers(cls, given: object, made: ModelWrapValidatorHandler[Self]) -> Self:
+        """`true` is no number, though Python would count it as 1: it is found wrong as any other word is."""
+        if isinstance(given, dict) and any(isinstance(one, bool) for one in cast("dict[str, object]", given).values()):
+            spelled = {True: "true", False: "false"}
+            given = {
+                key: spelled[one] if isinstance(one, bool) and not cls._is_switch(key) else one
+                for key, one in cast("dict[str, object]", given).items()
+            }
+        return made(given)
+
+    @classmethod
+    def _is_switch(cls, key: str) -> bool:
+        """Whether a key may be true or false, or is none of ours."""
+        field = cls.model_fields.get(key)
+        return field is None or not _numeric(field.annotation)
+
+
+def _numeric(kind: object) -> bool:
+    """Whether values of this kind are numbers."""
+    parts = get_args(kind)
+    return kind is int or kind is float or (bool not in parts and any(_numeric(part) for part in parts))
 
 
 def complaint(key: str, words: str, fix: str) -> PydanticCustomError:

@@ -108,7 +108,7 @@ NOT_NAMED = Problem(
     401,
     "The proxy in front of this gateway does not say who you are. Log in there; or send a key as: Authorization: Bearer <key>",
     "authentication_error",
-    code="invalid_api_key",
+    code="not_signed_in",
 )
 
 

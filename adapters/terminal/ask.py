@@ -21,6 +21,7 @@ from typing import TextIO
 import aiohttp
 import orjson
 
+from adapters.contract.callers import AT_TERMINAL
 from adapters.terminal.screen import draw, width
 from adapters.text.clusters import cut
 from agent_core.failures.exits import EXITS, ExitCode
@@ -277,7 +278,7 @@ def whoever_is_here() -> str:
     except (OSError, KeyError, ImportError):
         name = str(os.getuid())
     return (
-        "terminal-" + hashlib.blake2b(f"{name}@{platform.node()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+        AT_TERMINAL + hashlib.blake2b(f"{name}@{platform.node()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     )
 
 

@@ -24,6 +24,7 @@ from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 
 from adapters.text import document as doc
+from adapters.text.footnotes import footnote, raised
 from adapters.text.growing import heal, hold, multiplies
 from agent_core.records import dataclass
 
@@ -115,6 +116,7 @@ def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     reader.validateLink = _any_link
     reader.inline.ruler.at("emphasis", _emphasis)
+    reader.inline.ruler.before("link", "footnote", footnote)
     reader.core.ruler.after("block", "heal", _heal_last)
     return reader
 
@@ -187,10 +189,15 @@ def _unused_definitions(tokens: Sequence[Token], env: Mapping[str, object]) -> t
         if url not in used:
             lines += [
                 *([doc.LineBreak()] if lines else []),
-                doc.Text(f"[{label.lower()}]: "),
+                doc.Text(_label(label)),
                 doc.Link(url, (doc.Text(url),)),
             ]
     return (doc.Paragraph(tuple(lines)),) if lines else ()
+
+
+def _label(label: str) -> str:
+    shown = raised(label)
+    return f"[{label.lower()}]: " if shown == label else f"{shown} "
 
 
 def _is_finished(text: str) -> bool:
@@ -364,9 +371,17 @@ def _styled(opener: Token, children: tuple[doc.Inline, ...]) -> doc.Inline:
         case "s_open":
             return doc.Strike(children)
         case "link_open":
-            return doc.Link(str(opener.attrs.get("href", "")), children)
+            return doc.Link(str(opener.attrs.get("href", "")), _raised(children))
         case kind:
             raise AssertionError(kind)
+
+
+def _raised(children: tuple[doc.Inline, ...]) -> tuple[doc.Inline, ...]:
+    match children:
+        case (doc.Text(text),):
+            return (doc.Text(raised(text)),)
+        case _:
+            return children
 
 
 def _single(token: Token) -> doc.Inline:

@@ -277,6 +277,13 @@ def _loaded(language: str) -> Catalogue:
         return gettext.GNUTranslations(file)
 
 
+def uncompiled() -> tuple[str, ...]:
+    """The languages of a checkout whose catalogue is written and not compiled, or has changed since; they speak English, or an older state."""
+    found = {path.stem: path.stat().st_mtime_ns for path in FOLDER.glob("*.po")}
+    compiled = {path.stem: path.stat().st_mtime_ns for path in FOLDER.glob("*.mo")}
+    return tuple(tag for tag in LANGUAGES if tag in found and compiled.get(tag, 0) < found[tag])
+
+
 # ---------------------------------------------------------------------- whose language it is
 
 

@@ -308,7 +308,7 @@ def _approval(activity: Activity, now: int) -> Bubble:
 def lasting_words(activity: Activity) -> str:
     """What is agreed to by more than once."""
     kind = kind_of(activity.name, activity.arguments) if len(activity.offers) > 1 else None
-    return speak("What lasts covers: {what}.", what=kind.shown()) if kind is not None else ""
+    return speak("A lasting approval covers: {what}.", what=kind.shown()) if kind is not None else ""
 
 
 def decided_words(tool: str, arguments: str, decided: Decided) -> str:

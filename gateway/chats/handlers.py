@@ -51,7 +51,6 @@ def handlers_of(
         store,
         people.leave,
         hub.doors.standings,
-        holding.take_out,
         background,
     )
     telling = TellingCommands(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from adapters.terminal.screen import put_up, typed
-from agent_core.text.tongue import begin_speaking, of_environment
+from agent_core.text.tongue import begin_speaking, of_environment, uncompiled
 from gateway.cli.elsewhere import LateCommands
 from gateway.cli.examples import with_examples
 from gateway.cli.guarded import CONFIGURATION, PROBLEM, TRY_AGAIN, guarded, in_words
@@ -329,6 +329,10 @@ async def _run(config_file: Path | None, *, takeover: bool) -> int:
 
             click.echo(REHEARSAL_WORDS)
             click.echo("To use a model: set OPENAI_API_KEY, or OPENAI_BASE_URL for a local one, and start again.")
+        if languages := uncompiled():
+            click.echo(
+                f"The sentences in {', '.join(languages)} are not compiled, so people there are told in English. Stop, run: make run"
+            )
         click.echo("Stop it with Ctrl-C.")
         sys.stdout.flush()
 

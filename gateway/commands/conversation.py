@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
@@ -12,7 +12,7 @@ from agent_core.failures.notices import say
 from agent_core.journal.rows import opened_of
 from agent_core.jsonvalue import Json
 from agent_core.store.people.rows import PlaceRow
-from agent_core.store.sessions.rows import SessionChange
+from agent_core.store.sessions.rows import OwnersChange, SessionChange
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import TurnRow
 from agent_core.text.shown import shortened
@@ -38,7 +38,7 @@ from gateway.limits.standing import Standings
 from gateway.queues.branches import before
 from gateway.queues.prefs import Prefs
 from gateway.queues.queue import SessionQueue, Waiting, person_words
-from gateway.sessions.accepting import Accepting
+from gateway.sessions.accepting import Accepting, Changing
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.followers import Watching
 from gateway.sessions.recents import said_of
@@ -58,6 +58,9 @@ CUT_OFF = sentence(
 )
 
 
+NOT_KEPT = sentence("That was so long ago that I do not have your message as it came any more. Send it again, please.")
+
+
 class ConversationCommands:
     """Their handlers. `leave` is how ``/new`` is carried out where another chat's conversation goes on."""
 
@@ -72,12 +75,9 @@ class ConversationCommands:
         store: Store,
         leave: Handler,
         standings: Standings,
-        take_out_held: Callable[[str], int],
         background: BackgroundCommands | None = None,
     ) -> None:
-        """`take_out_held` takes out the messages of a conversation, by its key, that wait for their time."""
         self._background = background
-        self._take_out_held = take_out_held
         self._accepting = accepting
         self._queues = accepting.queues
         self._stopping = stopping
@@ -124,7 +124,7 @@ class ConversationCommands:
             )
             return CommandReply("")
         return CommandReply(
-            say(NEW_WORDS, speak("What was said before is not before me any more.")),
+            say(NEW_WORDS, speak("I no longer see what was said before.")),
             SessionChange(forget=True),
         )
 
@@ -147,7 +147,7 @@ class ConversationCommands:
             return CommandReply(ended or speak("No command goes on in the background here."))
         queue = self._queues.known(request.key)
         waiting = list(queue.waiting) if queue is not None and wish == "all" else []
-        dropped = 0
+        dropped = self._messages.held.take_out(request.key, room=wish == "all")  # first: it goes where there is room
         for message in waiting:  # before the running one: the next would begin when that ends
             if queue is not None and await self._dropped(queue, message, request):
                 dropped += 1
@@ -155,7 +155,7 @@ class ConversationCommands:
         came = await self._stopped(request)
         # A turn that is shown here says itself that it was stopped, and what it had done.
         words = "" if here and came.stopped else came.words
-        if dropped := dropped + self._take_out_held(request.key):
+        if dropped:
             taken = speak_many(
                 "{count} waiting message was taken out of the queue.",
                 "{count} waiting messages were taken out of the queue.",
@@ -185,23 +185,24 @@ class ConversationCommands:
         if queue is not None and queue.running is not None:
             return CommandReply(speak("An answer is on its way. {/stop} it first, then {/retry}."))
         turn = await self._last_turn(request)
-        messages = await self._watching.messages_of(turn.turn) if turn is not None else ()
         if turn is None:
             return CommandReply(speak("There is nothing to try again."))
-        if not messages:
-            return CommandReply(
-                speak(
-                    "That was so long ago that I do not have your message as it came any more. Send it again, please."
-                )
-            )
-        self._queues.forget_memory(request.key)
-        await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
-        self._queues.rebranch(request.key)
-        for number, message in enumerate(messages):
-            key = f"retry:{request.inbound.platform_key}:{number}"
-            again = asked_in(message.inbound, request.origin)
-            await self._accepting.accept(replace(again, platform_key=key))
+        said = await self._said(request, turn.turn)
+        if not said:
+            return CommandReply(speak(NOT_KEPT))
+        change = SessionChange(undo=turn.turn)
+
+        async def changing() -> OwnersChange:
+            return OwnersChange(request.owner.session, request.owner.epoch, change)
+
+        await self._say_again(request, "retry", said, changing)
         return CommandReply("")
+
+    async def _say_again(self, request: Request, what: str, said: Sequence[Inbound], changing: Changing) -> None:
+        """Have these answered once more; what it changes before is stored with the first of them, so that nobody sees the one without the other."""
+        for number, again in enumerate(said):
+            key = f"{what}:{request.inbound.platform_key}:{number}"
+            await self._accepting.accept(replace(again, platform_key=key), changing=None if number else changing)
 
     async def _redo(self, request: Request) -> CommandReply:
         """`/redo TURN [WORDS]`, which the page says for its buttons: from there on the conversation goes another way. What was there stays to be read.
@@ -216,23 +217,18 @@ class ConversationCommands:
         mine = first is not None and first.session == request.owner.session
         said = await self._said(request, turn) if mine else []
         if not said:
-            return CommandReply(
-                speak(
-                    "That was so long ago that I do not have your message as it came any more. Send it again, please."
-                )
-            )
-        queue = self._queues.at(request.key)
-        async with queue.accepting:  # no turn begins meanwhile
-            latest = await self._store.turns.latest(request.owner.session, 1)
-            branch = before(await self._store.turns.places(request.owner.session), turn)
-            if branch is not None and queue.quiet and latest[-1].first_message < request.inbox_id:
-                change = SessionChange(branch=branch)
-                await self._store.sessions.change(request.owner.session, request.owner.epoch, change)
-        self._queues.forget_memory(request.key)
-        self._queues.rebranch(request.key)
-        for place, again in enumerate([in_other_words(said[0], words)] if words.strip() else said):
-            key = f"redo:{request.inbound.platform_key}:{place}"
-            await self._accepting.accept(replace(again, platform_key=key))
+            return CommandReply(speak(NOT_KEPT))
+
+        async def changing() -> OwnersChange | None:
+            session = request.owner.session
+            latest = await self._store.turns.latest(session, 1)
+            branch = before(await self._store.turns.places(session), turn)
+            quiet = self._queues.at(request.key).quiet
+            if branch is None or not quiet or latest[-1].first_message >= request.inbox_id:
+                return None
+            return OwnersChange(session, request.owner.epoch, SessionChange(branch=branch))
+
+        await self._say_again(request, "redo", [in_other_words(said[0], words)] if words.strip() else said, changing)
         return CommandReply("")
 
     async def _said(self, request: Request, turn: str) -> list[Inbound]:

@@ -1,4 +1,4 @@
-"""Messages that came too fast: kept, and run when their time comes, unless `/stop` takes them out before.
+"""Messages that came too fast, or for which there was no room: kept, and run when their time comes, unless `/stop` takes them out before.
 
 Such a message is stored as a command that the gateway gives itself, under the platform's own id of it. So a redelivery is known, the next process
 carries it out if this one dies, and what it says meanwhile is what is stored: an edit changes it, and one that was taken back is not run.
@@ -21,6 +21,8 @@ from gateway.queues.held import HOLD, HeldMessage
 
 AWAY_SECONDS = 5.0
 """How often it is tried to take one in that cannot be stored just now."""
+ROOM_SECONDS = 1.0
+"""How often it is looked whether there is room."""
 
 
 class Holding:
@@ -28,33 +30,33 @@ class Holding:
 
     def __init__(self, messages: Messages, store: Store, clock: Clock) -> None:
         self._messages = messages
+        self._here = messages.held
         self._store = store
         self._clock = clock
-        self._waiting: dict[str, dict[int, asyncio.Event]] = {}
-        """By conversation and number: set when it is taken out."""
-
-    def take_out(self, key: str) -> int:
-        """Take all of a conversation out; how many they were."""
-        waiting = [one for one in self._waiting.get(key, {}).values() if not one.is_set()]
-        for one in waiting:
-            one.set()
-        return len(waiting)
 
     async def hold(self, request: Request) -> CommandReply:
-        """Wait until the message's time has come, and put it into its conversation's queue."""
+        """Wait until the message's time has come and there is room, and put it into its conversation's queue."""
         assert isinstance(request.inbound, FromChat)
-        held, taken_out = HeldMessage.of(request.inbound), asyncio.Event()
+        held = HeldMessage.of(request.inbound)
         assert held is not None
-        self._waiting.setdefault(request.key, {})[request.inbox_id] = taken_out
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(0, held.due - self._clock.now_ms()) / 1000):
-                    await taken_out.wait()
-            return CommandReply("") if taken_out.is_set() else await self._run(request)
-        finally:
-            del self._waiting[request.key][request.inbox_id]
-            if not self._waiting[request.key]:
-                del self._waiting[request.key]
+        with self._here.holding(request.key, request.inbox_id) as taken_out:
+            early = held.due - self._clock.now_ms()
+            if early > 0 and await _within(early / 1000, taken_out):
+                return CommandReply("")
+            with suppress(_Waits):
+                if self._ready(request):
+                    return await self._run(request)
+            with self._here.lining_up(request.key, request.inbox_id):
+                while True:
+                    while not self._ready(request):
+                        if await _within(ROOM_SECONDS, taken_out):
+                            return CommandReply("")
+                    with suppress(_Waits):
+                        return await self._run(request)
+
+    def _ready(self, request: Request) -> bool:
+        """Whether there is room, and nobody before it."""
+        return self._here.next(request.key, request.inbox_id) and self._messages.crowded(request.key) is None
 
     async def _run(self, request: Request) -> CommandReply:
         row = await self._store.inbox.one(request.inbox_id)
@@ -62,14 +64,27 @@ class Holding:
         held = HeldMessage.of(inbound) if isinstance(inbound, FromChat) else None
         if inbound is None or held is None:
             return CommandReply("")
-        while True:
-            try:
-                await self._messages.submit(
-                    inbound, f"{HOLD}:{inbound.platform_key}", held.text, None, foreign=held.foreign
-                )
-            except NotAccepted as refused:
-                if refused.code.passes:
-                    await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up
-                    continue
-                return CommandReply(str(refused))
-            return CommandReply("")
+        try:
+            await self._messages.submit(
+                inbound, f"{HOLD}:{inbound.platform_key}", held.text, None, foreign=held.foreign
+            )
+        except NotAccepted as refused:
+            if refused.code.lacks_room:
+                raise _Waits from refused
+            if refused.code.passes:
+                await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up
+                raise _Waits from refused
+            return CommandReply(str(refused))
+        return CommandReply("")
+
+
+class _Waits(Exception):
+    """It could not be taken in just now."""
+
+
+async def _within(seconds: float, happens: asyncio.Event) -> bool:
+    """Whether it happens within so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await happens.wait()
+    return happens.is_set()

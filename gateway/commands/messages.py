@@ -29,8 +29,9 @@ from gateway.limits.quotas import Quotas
 from gateway.people.members import MemberRefused, Members
 from gateway.people.routing import spoken
 from gateway.queues import inbox
-from gateway.queues.held import HeldMessage, edited
+from gateway.queues.held import HeldHere, HeldMessage, edited
 from gateway.queues.inbox import BY_PERSON, COMMAND_LANE, REFUSED_LANE
+from gateway.queues.slots import full_here
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
 
@@ -71,19 +72,34 @@ class Messages:
         self._quotas = quotas
         self._store = store
         self._clock = clock
+        self.held = HeldHere()
+        """What cannot go into its queue yet."""
 
-    async def take(self, inbound: FromChat, cursor: Cursor) -> None:
+    def crowded(self, key: str) -> NotAccepted | None:
+        """Why there is no room for one more message of the conversation just now; None if there is."""
+        return self._accepting.crowded(key)
+
+    async def take(self, inbound: FromChat, cursor: Cursor) -> NotAcceptedCode | None:
+        """Take it in, or refuse it in words. Not taken in, for the reason that is returned, is what may be held until there is room."""
+        key = inbound.session.text()
         try:
+            if self.held.lines_up(key) and await self._unknown(inbound):
+                raise self.crowded(key) or full_here(self._queues.known(key))
             ticket = await self._accepting.accept(inbound, cursor=cursor)
         except NotAccepted as refused:
             if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
+            if refused.code.lacks_room and self.held.takes(key):
+                return refused.code
             if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
-                await self.take(without_files(inbound, str(refused)), cursor)
-                return
+                return await self.take(without_files(inbound, str(refused)), cursor)
             await self.refuse(inbound, cursor, MemberRefused(refused.code.value, str(refused)))
-            return
+            return None
         await self._met(inbound, ticket, cursor)
+        return None
+
+    async def _unknown(self, inbound: FromChat) -> bool:
+        return await self._store.inbox.by_key(inbound.account, inbound.platform_key) is None
 
     async def submit(
         self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None, *, foreign: str = ""
@@ -196,7 +212,7 @@ class Messages:
 
     async def _reword_held(self, inbound: FromChat, stored: InboxRow) -> None:
         """Of what waits for its time the new words are run; a command stays what it was."""
-        before = self._held(stored)
+        before = self.held_command(stored)
         after = edited(inbound, before) if before is not None else None
         taken = after is not None and await self._store.inbox.reword(
             inbound.account, inbound.platform_key, inbox.encode(after)
@@ -204,7 +220,7 @@ class Messages:
         log.info("chat.edited", account=inbound.account, taken=taken)
 
     @staticmethod
-    def _held(row: InboxRow) -> FromChat | None:
+    def held_command(row: InboxRow) -> FromChat | None:
         """The command that stands for a message which waits for its time; None if it is another."""
         try:
             found = inbox.decode(row.body)
@@ -218,7 +234,7 @@ class Messages:
         if row is None or row.state is not InboxState.NEW:
             return
         if row.lane == COMMAND_LANE:
-            outcome = self._held(row) is not None
+            outcome = self.held_command(row) is not None
             if outcome:
                 await self._store.inbox.drop(row.id, BY_PERSON)
         else:

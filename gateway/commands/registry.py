@@ -82,7 +82,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("start", "say hello", hidden=True, changes=False),
     CommandSpec("press", "a button was pressed", hidden=True),
     CommandSpec("happen", "something scheduled is due", hidden=True, own=True, changes=False),
-    CommandSpec("hold", "a message came too fast, and waits for its time", hidden=True, own=True, changes=False),
+    CommandSpec("hold", "a message waits for its time, or for room", hidden=True, own=True, changes=False),
     CommandSpec("post", "whoever runs the gateway says something", hidden=True, own=True, changes=False),
     CommandSpec("control", "somebody wants something at another gateway", hidden=True, own=True, changes=False),
 )

@@ -56,11 +56,11 @@ class SessionsSection(Section):
     """What a message does that comes while a turn is running: queue waits for its turn, steer goes into the running turn, interrupt
     ends it."""
     queue_limit: Annotated[int, Unit("messages")] = Field(default=20, ge=1, le=1000)
-    """Messages that may wait in one session; the next one is declined with a notice."""
+    """Messages that may wait in one session; the next one is kept if it is of a chat (five of each conversation), else declined with a notice."""
     open_turns: Turns = 1_000
     """Turns that are open at once in the whole gateway; whoever comes then is told the place in the queue."""
     waiting_limit: Annotated[int, Unit("messages")] = Field(default=5_000, ge=1, le=1_000_000)
-    """Messages that may wait in the whole gateway; the next one is declined with a notice."""
+    """Messages that may wait in the whole gateway; the next one is kept if it is of a chat (five of each conversation), else declined with a notice."""
     history_turns: Turns = 200
     """Closed turns of a session that are shown to the model at most."""
     language: Tongue = Field(default="", examples=["de"])

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 
 from adapters.contract.base import FromChat, Inbound, SessionKey
+from adapters.contract.callers import AT_TERMINAL, scope_of
 from adapters.contract.chat import ChatKind
 from adapters.platforms import platform_of
 from agent_core.records import dataclass
@@ -39,6 +40,8 @@ def place_name(key: str) -> str:
         at = SessionKey.of(key)
     except TypeError:  # of another version
         return key.rstrip("/")
+    if (at.platform, at.account) == ("api", "gone"):  # `gateway.retention.forgetting.GONE`
+        return "Deleted conversation"
     if at.platform in _OURS:
         return title_of(at.platform) if at.account == "once" else f"{title_of(at.platform)} {at.chat}"
     return f"{title_of(at.platform)} {at.chat}{f', thread {at.thread}' if at.thread else ''}"
@@ -51,6 +54,9 @@ def conversation_name(key: str, inbound: Inbound) -> str:
         if inbound.chat.kind is ChatKind.PRIVATE:
             return f"{person or inbound.chat.person.id}, {title}"
         return f"{place_name(key)}{f', last {person}' if person else ''}"
+    terminal = inbound.memory_scope.removeprefix(scope_of(AT_TERMINAL))
+    if terminal != inbound.memory_scope:
+        return f"{title_of('terminal')} {terminal[:BROWSER_SHOWN]}"
     title, person = title_of(inbound.surface), inbound.session.person
     if inbound.key:
         return f"{title}, key {inbound.key}"

@@ -44,7 +44,7 @@ class AccountRules:
 
 
 HELD_MOST = 5
-"""So many messages of a person wait for their time at most."""
+"""So many messages of a person that came too fast are kept, and so many of a conversation for which there is no room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,12 @@ def person_of(inbound: Inbound) -> str:
     return inbound.memory_scope if inbound.memory_scope.startswith("api/") else ""
 
 
+def full_here(queue: SessionQueue | None) -> NotAccepted:
+    """Why one more message of this queue is not taken."""
+    waiting = len(queue.waiting) if queue is not None else 0
+    return NotAccepted(NotStarted.QUEUE_FULL.said(waiting), NotAcceptedCode.QUEUE_FULL)
+
+
 class TurnSlots:
     """Who has a slot, and who waits for one."""
 
@@ -148,9 +154,8 @@ class TurnSlots:
 
     def refusal(self, queue: SessionQueue | None, queue_limit: int) -> NotAccepted | None:
         """Why a message of this queue cannot be taken; None if it can."""
-        of_its_own = len(queue.waiting) if queue is not None else 0
-        if of_its_own >= queue_limit:
-            return NotAccepted(NotStarted.QUEUE_FULL.said(of_its_own), NotAcceptedCode.QUEUE_FULL)
+        if queue is not None and len(queue.waiting) >= queue_limit:
+            return full_here(queue)
         return NotAccepted(speak(FULL_WORDS), NotAcceptedCode.GATEWAY_FULL, FULL_SECONDS) if self.full() else None
 
     def full(self) -> bool:

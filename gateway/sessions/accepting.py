@@ -6,8 +6,9 @@ Known to be weak: a message that is offered twice at the same time is told apart
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import field
+from typing import TypeAlias
 
 from adapters.contract.base import Inbound, Ticket
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
@@ -15,6 +16,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
+from agent_core.store.sessions.rows import OwnersChange
 from agent_core.store.store import Damaged, LeaseLost, NoRoomToday, OwnedElsewhere, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpeningTurn
 from agent_core.text.tongue import speak
@@ -37,6 +39,9 @@ from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import Portion
 from gateway.storage.storewatch import not_stored
+
+Changing: TypeAlias = Callable[[], Awaitable[OwnersChange | None]]
+"""Says what changes in a session with a message, at the moment at which it is stored."""
 
 
 def always_room() -> NotAccepted | None:
@@ -76,9 +81,14 @@ class Accepting:
         return (account, platform_key) in self.under_way
 
     async def accept(
-        self, inbound: Inbound, *, cursor: tuple[str, str] | None = None, busy: SessionPolicy | None = None
+        self,
+        inbound: Inbound,
+        *,
+        cursor: tuple[str, str] | None = None,
+        busy: SessionPolicy | None = None,
+        changing: Changing | None = None,
     ) -> Ticket:
-        """See `adapters.contract.base.Gateway.accept`. `cursor` is stored with it; `busy` says what it does to a running turn."""
+        """See `adapters.contract.base.Gateway.accept`. `cursor` is stored with it, and what `changing` says when no turn of the session can begin; `busy` says what it does to a running turn."""
         if self.runner.closing:
             raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
         if (refusal := self.no_room()) is not None:
@@ -92,7 +102,7 @@ class Accepting:
         charges = await self.quotas.incoming.admit(inbound, now) if self.quotas is not None else ()
         message = changed(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
         self.runner.slots.coming()
-        outcome = await asyncio.shield(self.group.create_task(self._try_to_take_in(inbound, message, busy)))
+        outcome = await asyncio.shield(self.group.create_task(self._try_to_take_in(inbound, message, busy, changing)))
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -154,21 +164,28 @@ class Accepting:
     # ------------------------------------------------------------------ storing and queueing
 
     async def _try_to_take_in(
-        self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None
+        self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None, changing: Changing | None
     ) -> Ticket | Exception:
         """What went wrong is the caller's to hear; raised here, it would end the hub and everybody's turns."""
         try:
-            return await self._take_in(inbound, message, busy)
+            return await self._take_in(inbound, message, busy, changing)
         except Exception as error:  # noqa: BLE001
             return error
         finally:
             self.runner.slots.came()
 
-    async def _take_in(self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None) -> Ticket:
+    async def _take_in(
+        self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None, changing: Changing | None
+    ) -> Ticket:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
         queue = self.queues.at(message.session_key)
         async with queue.accepting:
+            if changing is not None:
+                message = changed(message, change=await changing())
             accepted = await self._stored(queue, inbound, message)
+            if changing is not None:  # before anybody looks
+                self.queues.forget_memory(message.session_key)
+                self.queues.rebranch(message.session_key)
             if self.quotas is not None:
                 self.quotas.incoming.taken(inbound)
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate, accepted.received_at)
@@ -199,7 +216,8 @@ class Accepting:
     async def _stored(self, queue: SessionQueue, inbound: Inbound, message: NewMessage) -> Accepted:
         """Store the message, with its turn if that can begin at once."""
         mine = self.portion.mine(message.session_key)
-        begins = await self.at_once.beginning(queue, inbound, message) if mine else None
+        at_once = mine and message.change is None  # else its turn is of what the session is then
+        begins = await self.at_once.beginning(queue, inbound, message) if at_once else None
         accepted: Accepted | None = None
         try:
             accepted = await self.put(message, begins.turn.opening if begins is not None else None)
@@ -262,13 +280,16 @@ class Accepting:
 
     async def _check_room(self, inbound: Inbound) -> None:
         """Raises `NotAccepted` if too much waits, in the conversation or in all. What was taken before is not turned away."""
-        slots = self.runner.slots
-        refusal = slots.refusal(self.queues.known(inbound.session.text()), self.queue_limit)
+        refusal = self.crowded(inbound.session.text())
         if refusal is None or await self.store.inbox.by_key(inbound.account, inbound.platform_key) is not None:
             return
         if refusal.code is NotAcceptedCode.GATEWAY_FULL:
-            slots.turn_away(inbound.account)
+            self.runner.slots.turn_away(inbound.account)
         raise refusal
+
+    def crowded(self, key: str) -> NotAccepted | None:
+        """Why there is no room for one more message of the conversation just now; None if there is."""
+        return self.runner.slots.refusal(self.queues.known(key), self.queue_limit)
 
     async def _check_rate(self, inbound: Inbound) -> None:
         """Raises `NotAccepted` if the key asks too often. What was taken before has its answer."""

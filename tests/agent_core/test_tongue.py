@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.text import tongue
 from agent_core.text.durations import duration
 from agent_core.text.tongue import (
     COMMAND_NAMES,
@@ -226,3 +229,12 @@ def test_the_first_wish_that_is_known_counts() -> None:
     assert chosen("", "tlh", "de-CH", "fr") == "de"
     assert chosen("en", "de") == ""
     assert chosen("", "") == ""
+
+
+def test_a_catalogue_that_is_written_and_not_compiled_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tongue, "FOLDER", tmp_path)
+    assert tongue.uncompiled() == ()  # a wheel has only what is compiled
+    for name, at in (("de.mo", 2), ("de.po", 1), ("fr.po", 1), ("ja.mo", 1), ("ja.po", 2), ("xx.po", 1)):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (at, at))
+    assert tongue.uncompiled() == ("fr", "ja")

@@ -172,3 +172,47 @@ async def test_escape_in_the_question_for_a_key_leaves_a_sentence_and_a_way_back
         await page.keyboard.press("Enter")
         await finished(page)
         await expect(page.locator("#keyless")).to_be_hidden()
+
+
+async def test_who_is_signed_out_at_a_proxy_is_told_so_and_asked_for_no_key(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.route(
+        "**/messages", lambda route: route.fulfill(status=401, content_type="text/html", body="<h1>No</h1>")
+    )
+    await say(page, "kept until I am back")
+    await expect(page.locator("#signedout")).to_contain_text("Load the page again to sign in")
+    await expect(page.locator("#keydialog")).to_be_hidden()
+    await page.unroute("**/messages")
+    await page.click("#signin")
+    await finished(page)
+    await expect(page.locator("#signedout")).to_be_hidden()
+    await expect(page.locator("#turns .person")).to_contain_text("kept until I am back")
+
+
+async def test_a_connection_that_is_gone_is_told_also_where_what_is_followed_does_not_know_it(
+    browser: Browser, up: Serving
+):
+    context = await browser.new_context(viewport={"width": 360, "height": 740})
+    page = await context.new_page()
+    await page.goto(up.url)
+    await say(page, "hello")
+    await finished(page)
+    await context.set_offline(True)
+    await say(page, "later")
+    await expect(page.locator("#link")).to_contain_text("Connection lost")
+    assert await page.evaluate("document.documentElement.scrollWidth") == 360
+    await context.set_offline(False)
+    await expect(page.locator("#link")).to_be_empty()
+    await finished(page, 2)
+
+
+async def test_a_phone_has_room_to_write_and_cuts_no_word_of_the_header(browser: Browser, up: Serving):
+    context = await browser.new_context(viewport={"width": 360, "height": 740}, locale="de-DE")
+    page = await context.new_page()
+    await page.goto(up.url)
+    box = await page.locator("#text").bounding_box()
+    assert box is not None
+    assert box["width"] > 150
+    await page.get_by_role("button", name="Neue Unterhaltung", exact=True).click()
+    cut = "one => one.scrollWidth > one.clientWidth"
+    assert not await page.locator("#new").evaluate(cut)

@@ -118,7 +118,7 @@ async def test_who_has_to_wait_is_told_so_and_the_word_goes(platform: Harness) -
         await platform.until(lambda: not [t for t in texts(platform, chat) if "Queued" in t])
 
 
-async def test_who_comes_when_everything_is_full_is_told_so_once_and_the_message_is_confirmed(
+async def test_who_comes_when_everything_is_full_is_told_so_once_and_answered_when_there_is_room(
     platform: Harness,
 ) -> None:
     ada, ben, cleo = (platform.person(name) for name in ("Ada", "Ben", "Cleo"))
@@ -130,19 +130,18 @@ async def test_who_comes_when_everything_is_full_is_told_so_once_and_the_message
         await asyncio.sleep(0.5)  # how many wait is not counted at every moment
         platform.say(two, ben, "say later")
         await answer(platform, two, "Many people")
-        platform.say(three, cleo, "say never")
-        told = await answer(platform, three, "your message was not taken")
-        assert "Send it again" in told.text
+        platform.say(three, cleo, "say last")
+        await answer(platform, three, "Your message is kept")
         platform.redeliver()
+        await quiet(platform, three)
+        assert "last" not in texts(platform, three)
         platform.model.release()
         await answer(platform, two, "later")
-        await quiet(platform, two)  # how many wait is not counted at every moment
-        platform.say(three, cleo, "say again")
-        await answer(platform, three, "again")
+        await platform.until(lambda: "last" in texts(platform, three), 15)
         await quiet(platform, three)
         said = texts(platform, three)
-        assert len([t for t in said if "not taken" in t]) == 1
-        assert not [t for t in said if "never" in t]
+        assert len([t for t in said if "is kept" in t]) == 1
+        assert said.count("last") == 1
 
 
 async def test_what_was_queued_is_run_after_a_kill(platform: Harness) -> None:
@@ -208,15 +207,19 @@ async def test_a_message_interrupts_where_that_is_the_rule(platform: Harness) ->
         await answer(platform, chat, "instead")
 
 
-async def test_a_full_queue_is_told(platform: Harness) -> None:
+async def test_what_a_full_queue_has_no_room_for_is_kept_and_answered_in_its_order(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
     async with running(platform, OUTSPOKEN_SESSION__QUEUE_LIMIT="2"):
         platform.say(chat, ada, "hold on")
         await asyncio.wait_for(platform.model.holding.wait(), 60)
-        for number in range(3):
+        for number in range(4):
             platform.say(chat, ada, f"say m{number}")
-        await platform.until(lambda: any("was not taken up" in t for t in texts(platform, chat)), 15)
+        await platform.until(lambda: sum("This one is kept" in t for t in texts(platform, chat)) == 2, 15)
+        platform.model.release()
+        await platform.until(lambda: "m3" in texts(platform, chat), 30)
+        answers = [t for t in texts(platform, chat) if t.startswith("m")]
+        assert answers == ["m0", "m1", "m2", "m3"]
 
 
 # ---------------------------------------------------------------------- commands

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from gateway.people import access
+from gateway.people import access, members
 from tests.chats.harness import answer, quiet, running, texts
-from tests.chats.telegram_harness import TelegramHarness, telegram_harness
+from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
+from tests.fakes.telegram import User
 
 KEPT = "Your message is kept, and I take it up in"
 FEW = {"OUTSPOKEN_TELEGRAM__PER_MINUTE": "2"}
@@ -76,6 +78,68 @@ async def test_the_new_words_are_answered_of_what_waits_and_what_is_beyond_is_re
         await answer(telegram, chat, "otherwise", 20)
         await quiet(telegram, chat)
         assert "three" not in texts(telegram, chat)
+
+
+async def test_what_is_delivered_again_while_it_waits_is_not_run_before_its_time(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram, **FEW):
+        for word in ("one", "two", "three"):
+            telegram.say(chat, ada, f"say {word}")
+        await answer(telegram, chat, KEPT)
+        telegram.redeliver()
+        await quiet(telegram, chat, 2)
+        assert "three" not in texts(telegram, chat)
+        await answer(telegram, chat, "three", 20)
+        await quiet(telegram, chat)
+        assert texts(telegram, chat).count("three") == 1
+
+
+FULL = {"OUTSPOKEN_SESSION__QUEUE_LIMIT": "1", "OUTSPOKEN_MODEL__STALL_SECONDS": "60"}
+
+
+async def _crowd(telegram: TelegramHarness) -> tuple[User, Where]:
+    """One is answered, one waits, and for one there is no room."""
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    telegram.say(chat, ada, "hold on")
+    await asyncio.wait_for(telegram.model.holding.wait(), 60)
+    for word in ("one", "two"):
+        telegram.say(chat, ada, f"say {word}")
+    await answer(telegram, chat, "This one is kept")
+    return ada, chat
+
+
+async def test_what_waits_for_room_is_answered_by_the_next_process(telegram: TelegramHarness) -> None:
+    async with running(telegram, **FULL):
+        _, chat = await _crowd(telegram)
+    telegram.model.release()
+    async with running(telegram, **FULL):
+        await answer(telegram, chat, "two", 20)
+        await quiet(telegram, chat)
+        assert [one for one in texts(telegram, chat) if one in ("one", "two")] == ["one", "two"]
+
+
+async def test_more_than_so_many_without_room_are_refused_in_words_and_stop_all_takes_them_out(
+    telegram: TelegramHarness,
+) -> None:
+    async with running(telegram, **FULL):
+        ada, chat = await _crowd(telegram)
+        for number in range(members.HELD_MOST):
+            telegram.say(chat, ada, f"say more {number}")
+        await answer(telegram, chat, "It is not kept")
+        assert sum("This one is kept" in one for one in texts(telegram, chat)) == members.HELD_MOST
+        telegram.command(chat, ada, "stop all")
+        await answer(telegram, chat, f"{members.HELD_MOST + 1} waiting messages were taken out of the queue.")
+        await quiet(telegram, chat, 3)
+        assert not [one for one in texts(telegram, chat) if one == "two" or one.startswith("more")]
+
+
+async def test_stop_alone_leaves_what_waits_for_room(telegram: TelegramHarness) -> None:
+    async with running(telegram, **FULL):
+        ada, chat = await _crowd(telegram)
+        telegram.command(chat, ada, "stop")
+        await answer(telegram, chat, "two", 20)
 
 
 def test_so_many_wait_for_their_time_and_each_at_its_own() -> None:

@@ -15,11 +15,16 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.contract.base import Inbound
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.store.inbox.access import Inbox
+from agent_core.store.inbox.rows import Accepted, NewMessage
 from agent_core.store.sessions.rows import BranchChange
-from agent_core.store.turns.rows import ON_ANOTHER_BRANCH, TAKEN_BACK, TurnPlace
+from agent_core.store.turns.rows import ON_ANOTHER_BRANCH, TAKEN_BACK, OpeningTurn, TurnPlace
 from gateway.daemon import Serving
 from gateway.queues.branches import before, branches_of, line, to_show
 from gateway.sessions import recents
+from gateway.sessions.accepting import Accepting
 from tests.gateway.test_page_commands import BROWSER, Tab, settled
 from tests.gateway.test_standing import chunk
 from tests.gateway.test_standing import told as asked_model
@@ -167,6 +172,11 @@ class Model:
             await self.tab.says(text)
             seen = await settled(self.tab, there + 1)
         return seen
+
+    async def shown(self) -> list[dict[str, Any]]:
+        """What somebody sees who opens the conversation now."""
+        seen = sorted((await self.tab.sees("answer 1")).values(), key=lambda one: one["order"])
+        return [one for one in seen if not one["hidden"] and not one["undone"]]
 
     def told(self) -> list[str]:
         """What it was told last of what people said."""
@@ -344,6 +354,49 @@ async def test_a_branch_is_a_conversation_of_its_own(model: Model):
     seen = await settled(model.tab, 2)
     assert said(seen) == model.told() == ["first", "second"]
     assert seen[1]["versions"] == [copied[1]["turn"], seen[1]["turn"]]
+
+
+async def test_a_copied_message_is_answered_once_more_as_any_other(model: Model):
+    _, second = await model.says("first", "second")
+    await post(
+        model.up.url, "c-conversation/branches", {"turn": second["turn"], "name": "c-the-branch", "title": "Branch"}
+    )
+    model.tab = model.open("c-the-branch")
+    await settled(model.tab, 2)
+    await model.tab.says("/retry")
+    await model.tab.sees("answer 3")
+    assert model.told() == ["first", "second"]
+
+
+async def test_nobody_sees_a_retry_half_done(model: Model, monkeypatch: pytest.MonkeyPatch):
+    await model.says("first", "second")
+    commits: list[str] = []
+    kept = Inbox.accept
+
+    async def accept(
+        self: Inbox, message: NewMessage, opening: OpeningTurn | None = None, *, claims: bool = True
+    ) -> Accepted:
+        if message.platform_key.startswith("retry:"):
+            commits.append("before " + ",".join(said(await model.shown())))
+        return await kept(self, message, opening, claims=claims)
+
+    monkeypatch.setattr(Inbox, "accept", accept)
+    await model.tab.says("/retry")
+    await model.tab.sees("answer 3")
+    assert commits == ["before first,second"]
+    assert model.told() == ["first", "second"]
+
+
+async def test_a_retry_that_is_not_taken_takes_nothing_back(model: Model, monkeypatch: pytest.MonkeyPatch):
+    await model.says("first", "second")
+
+    async def full(self: Accepting, inbound: Inbound) -> None:
+        raise NotAccepted("There is no room.", NotAcceptedCode.QUEUE_FULL)
+
+    monkeypatch.setattr(Accepting, "_check_room", full)
+    await model.tab.says("/retry")
+    await model.tab.sees("There is no room.")
+    assert said(await model.shown())[:2] == ["first", "second"]
 
 
 @pytest.mark.parametrize("name", ["mine", "other-name", 5, "c-" + "x" * 80])

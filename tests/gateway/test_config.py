@@ -455,6 +455,22 @@ def test_a_value_that_does_not_fit_is_told_in_words_with_its_variable(env: dict[
     assert any(problem.startswith(tuple(f"{name} (environment)" for name in env)) for problem in told), told
 
 
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_true_and_false_are_no_numbers(write: Write, word: str) -> None:
+    numbers = [doc for doc in describe() if doc.type.startswith(("number", "whole number"))]
+    assert len(numbers) > 50
+    by_section: dict[str, list[str]] = {}
+    for doc in numbers:
+        by_section.setdefault(doc.section, []).append(f"{doc.key} = {word}")
+    text = "".join(f"[{section}]\n" + "\n".join(lines) + "\n" for section, lines in by_section.items())
+    text += f'[[budgets.people]]\nname = "ada"\nturns = {word}\n'
+    with pytest.raises(ConfigError) as caught:
+        load(write(text), {})
+    said = str(caught.value)
+    assert not [doc.name for doc in numbers if f"{doc.name} must be a" not in said]
+    assert "pictures" not in str(load(write(f"[model]\npictures = {word}\n"), {}).warnings)
+
+
 def test_all_problems_are_told_at_once(write: Write) -> None:
     file = write('[model]\nattempts = 0\nnam = 1\n[server]\nport = "x"\n')
     assert len(problems(file, {"OUTSPOKEN_LOG__LEVEL": "loud", "OUTSPOKEN_X__Y": "1"})) == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,6 +27,7 @@ from adapters.delivery.substitutes import for_other_chat
 from adapters.discord.port import pieces as discord_pieces
 from adapters.slack.port import pieces as slack_pieces
 from adapters.telegram.port import pieces as telegram_pieces
+from adapters.terminal.ask import whoever_is_here
 from adapters.text.styled import Styled
 from agent_core.explain.why import MOST_LINES
 from agent_core.failures.exits import ExitCode
@@ -40,6 +42,7 @@ from gateway.console.naming import conversation_name, place_name
 from gateway.console.snapshot import within
 from gateway.console.words import Elsewhere, WaitsFor, mark_of, why_waiting, will_do
 from gateway.daemon import Serving
+from gateway.retention.forgetting import GONE
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.serving import served
@@ -567,12 +570,18 @@ def test_a_conversation_is_called_by_who_talks_in_it_and_where():
     assert place_name("telegram/bot/4711//") == "Telegram 4711"
     assert place_name("slack/T1/C1/17.5/") == "Slack C1, thread 17.5"
     assert place_name("api/once/x_1//") == "API"
+    assert place_name(GONE.format("s_1")) == "Deleted conversation"
     assert place_name("of another version") == "of another version"
     page = FromApi(
         account="web", platform_key="k", session=SessionKey("web", "page", "c-1", person="browser:3f2a91c0d4"), input=(), surface="web",
         memory_scope="web",
     )  # fmt: skip
     assert conversation_name("", page) == "Web page, browser 3f2a91"
+    typed = replace(
+        page, surface="api", memory_scope=f"api/{whoever_is_here()}", session=SessionKey("api", "key", "shopping")
+    )
+    assert re.fullmatch("Terminal [0-9a-f]{6}", conversation_name("", typed))
+    assert re.fullmatch("Terminal [0-9a-f]{6}", conversation_name("", replace(typed, key="ada")))
     assert conversation_name("", replace(page, key="ada")) == "Web page, key ada"
     assert conversation_name("", replace(page, session=SessionKey("web", "page", "shared"))) == "Web page"
 

@@ -412,6 +412,19 @@ async def test_receivers_that_can_be_reached_are_said_to_be_and_others_with_the_
     assert SECRET not in json.dumps(told.findings)
 
 
+async def test_an_agent_that_names_a_model_is_compared_with_the_one_that_the_endpoint_lists_first(
+    world: World, tmp_path: Path
+) -> None:
+    config = tmp_path / "agents.toml"
+    config.write_text('[agents.coder]\nmodels = ["other"]\n[agents.writer]\nmodels = ["small"]\n')
+    told = await doctor(world.home, config=config, env=world.env(OUTSPOKEN_MODEL__NAME=""))
+    assert (told.status, told.problems) == (1, ["agents"])
+    assert told.of("agents")["what"] == "The agent coder asks for other, and the model here is small: it cannot answer."
+    world.model.lists = False
+    told = await doctor(world.home, config=config, env=world.env(OUTSPOKEN_MODEL__NAME=""))
+    assert "agents" not in told.problems
+
+
 async def test_agents_and_hooks_are_said_to_have_everything_that_they_name_or_not(world: World) -> None:
     agents = {"coder": {"models": ["small"], "chats": ["telegram/7"]}}
     hook = {"prompt": "Say it.", "secrets": ["whsec_" + "QUJD" * 10]}

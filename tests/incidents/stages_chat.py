@@ -157,7 +157,7 @@ async def full_queue(folder: Path) -> AsyncGenerator[Operator]:
         place = scene.chat.private(ada)
         scene.say(place, ada, "hold on")
         await asyncio.wait_for(scene.model.holding.wait(), PATIENCE)
-        for number in range(5):
+        for number in range(8):  # two wait, five more are kept
             scene.say(place, ada, f"say number {number}")
             await asyncio.sleep(0.8)  # what comes at once is one message in pieces
         await asyncio.sleep(0.5)

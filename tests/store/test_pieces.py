@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ from agent_core.store import tables as t
 from agent_core.store.keeping import pieces
 from agent_core.store.keeping.packing import MARK, needed, piece_of
 from agent_core.store.sessions.copies import SessionCopy
-from agent_core.store.sessions.rows import BranchChange, SessionChange
+from agent_core.store.sessions.rows import BranchChange, OwnersChange, SessionChange
 from agent_core.store.store import Fenced, Store
 from agent_core.store.turns.rows import JournalRow
 from tests.store.support import IDS, FakeClock, message, opened, row, session_of, started
@@ -196,7 +197,19 @@ async def test_what_comes_after_a_turn_that_was_taken_back_follows_the_one_befor
 
         for _ in range(3):
             await say()
-        await store.sessions.change(session, epoch, SessionChange(undo=turns[2]))
+        again = replace(message("again"), change=OwnersChange(session, epoch, SessionChange(undo=turns[2])))
+        with pytest.raises(Fenced):  # who does not own it any more stores neither
+            await store.inbox.accept(
+                replace(again, change=OwnersChange(session, epoch + 1, SessionChange(undo=turns[2])))
+            )
+        assert await store.inbox.by_key(again.account, again.platform_key) is None
+        assert (await store.turns.places(session))[-1].undone == 0
+        accepted = await store.inbox.accept(again)
+        assert (await store.turns.places(session))[-1].undone == 1
+        await store.inbox.drop(accepted.inbox_id, "tried")
+        assert (
+            await store.inbox.accept(replace(again, change=OwnersChange(session, epoch, SessionChange(undo=turns[1]))))
+        ).duplicate
         await store.sessions.change(session, epoch, SessionChange(undo=turns[2]))
         await store.sessions.change(session, epoch, SessionChange(undo=turns[1]))
         await say()

@@ -19,6 +19,9 @@ let gone = () => {};
 /** @param {Listed} one */
 const titled = (one) => one.title || say("new.title");
 
+/** @param {string} title */
+const short = (title) => (title.length > 60 ? `${title.slice(0, 59)}…` : title);
+
 /** @param {(id: string) => void} whenGone Is told which conversation was deleted. */
 export function begin(whenGone) {
   gone = whenGone;
@@ -102,7 +105,7 @@ function settings(one) {
   const name = /** @type {HTMLInputElement} */ ($("settingstitle"));
   name.value = one.named ? one.title : "";
   name.placeholder = one.title;
-  $("settingsof").textContent = say("list.of", { title: titled(one) });
+  $("settingsof").textContent = say("list.of");
   $("pin").textContent = say(one.pinned ? "unpin" : "pin");
   $("sure").hidden = true;
   $("delete").hidden = false;
@@ -127,7 +130,7 @@ function settings(one) {
   $("delete").onclick = () => { $("sure").hidden = false; $("delete").hidden = true; announce(say("delete.words")); $("really").focus(); };
   $("really").onclick = () => doing(async () => {
     await ask(`/api/conversations/${one.id}`, { method: "DELETE" });
-    toast(say("delete.done", { title: titled(one) }));
+    toast(say("delete.done", { title: short(titled(one)) }));
     gone(one.id);
   });
   dialog.showModal();

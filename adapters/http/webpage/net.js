@@ -24,8 +24,17 @@ export async function call(path, options = {}) {
   const shown = key;
   const response = await fetch(path, { ...options, headers: headers(Boolean(options.body)) });
   if (response.status !== 401) return response;
-  if (shown === key) await askKey();
+  if (shown === key) await admit(response);
   return call(path, options);
+}
+
+/** Nobody is served so: asks for a key, if it is the gateway that wants one; what a proxy in front of it wants is found by loading the page anew. @param {Response} response */
+export async function admit(response) {
+  const { error } = await response.clone().json().catch(() => ({}));
+  if (error?.code === "invalid_api_key") return askKey();
+  $("signedout").hidden = false;
+  announce(say("signin.needed"));
+  throw new NoKey(say("signin.needed"));
 }
 
 /** What went wrong, in words. @param {Response} response */
@@ -52,7 +61,7 @@ let asking = null;
 let refused = false;
 
 /** Asks for a key; raises `NoKey` if the person does not want to give one now. */
-export function askKey() {
+function askKey() {
   if (refused) return Promise.reject(new NoKey(say("key.needed")));
   asking ??= new Promise((resolve, reject) => {
     $("keywrong").hidden = !key;
@@ -85,6 +94,7 @@ function keyless(shown) {
   if (shown) announce(say("key.needed"));
 }
 
+$("signin").addEventListener("click", () => location.reload());
 $("keylater").addEventListener("click", () => $("keydialog").close());
 /** @param {() => void} again What is done once there is a key. */
 export function whenKeyIsGiven(again) {

@@ -4,7 +4,7 @@ import { attaching } from "./attach.js";
 import { $, announce, button, node, reconcile, toast } from "./dom.js";
 import * as list from "./list.js";
 import * as menu from "./menu.js";
-import { NoKey, ask, askKey, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
+import { NoKey, admit, ask, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
 import { lingers, merged, sayNews, text, turnNode } from "./turns.js";
 import { drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
@@ -75,7 +75,7 @@ async function deliver() {
       const response = message.files?.length
         ? await files.post(path, body, headers(), message.id)
         : await call(path, { method: "POST", body: JSON.stringify(body) });
-      if (response.status === 401) { await askKey(); continue; }
+      if (response.status === 401) { await admit(response); continue; }
       if (response.ok) {
         message.accepted = true;
         const { command } = await response.json();
@@ -95,6 +95,7 @@ async function deliver() {
       render();
     }
   } catch (error) {
+    if (error instanceof TypeError) lostSince ||= Date.now(); // nothing can be reached, though what is followed may not know it yet
     if (!(error instanceof NoKey)) setTimeout(deliver, 2000);
   } finally {
     sending = false;
@@ -155,7 +156,7 @@ function idOf(turn) {
 /** @param {string} block */
 function receive(block) {
   failures = 0;
-  lostSince = 0;
+  if (navigator.onLine) lostSince = 0;
   showLink();
   const event = /^event: (.*)$/m.exec(block)?.[1];
   const data = /^data: (.*)$/m.exec(block)?.[1];
@@ -532,6 +533,7 @@ addEventListener("storage", () => render());
 let followed = true; // the end was in sight: it stays so where the box above or the one below grows
 $("scroll").addEventListener("scroll", () => { followed = atEnd(); });
 new ResizeObserver(() => { if (followed) toEnd(); }).observe($("scroll"));
+addEventListener("offline", () => { lostSince ||= Date.now(); });
 for (const name of ["online", "visibilitychange"]) {
   (name === "online" ? window : document).addEventListener(name, () => { if (lostSince && !document.hidden) { follow(); deliver(); } });
 }

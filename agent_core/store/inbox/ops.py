@@ -11,6 +11,7 @@ from agent_core.store.database.mapping import Fact
 from agent_core.store.errors import Conflict
 from agent_core.store.inbox.rows import Accepted, CursorRow, InboxRow, InboxState, NewMessage
 from agent_core.store.schedules.ops import check_claim, claim_occurrence
+from agent_core.store.sessions.ops import change_needs, change_session
 from agent_core.store.sessions.rows import SessionRow
 from agent_core.store.turns.ops import Start
 from agent_core.store.turns.rows import OpeningTurn
@@ -34,6 +35,9 @@ class Accept(Op[Accepted]):
         wanted.pots.update(key for one in message.charges for key in one.keys)
         if message.claim is not None:
             wanted.schedules.add(message.claim.schedule.schedule)
+        if message.change is not None:
+            wanted.sessions.add(message.change.session)
+            change_needs(message.change.change, wanted)
 
     def decide(self, facts: Facts, previous: object) -> Accepted:
         message = self.message
@@ -50,6 +54,8 @@ class Accept(Op[Accepted]):
             )  # fmt: skip
         if message.claim is not None:
             check_claim(facts, message.claim)
+        if (alongside := message.change) is not None:
+            change_session(facts, facts.owned(alongside.session, alongside.epoch), alongside.change)
         session = facts.sessions_by_key.get(message.session_key)
         charges = [one for one in message.charges if session is None or not one.new_session]
         charge(facts, charges, message.received_at)

@@ -8,6 +8,7 @@ from agent_core.records import dataclass
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.mapping import later
 from agent_core.store.schedules.rows import Claimed
+from agent_core.store.sessions.rows import OwnersChange
 
 
 class InboxState(StrEnum):
@@ -42,6 +43,8 @@ class NewMessage:
     """Why it will never be run; it is recorded all the same."""
     claim: Claimed | None = None
     """The occurrence that it stands for, claimed in the same commit."""
+    change: OwnersChange | None = None
+    """What changes in its session in the same commit, if the message is stored by it."""
     person: str = ""
     """Who wrote it, within the account; empty if nobody can say."""
     charges: tuple[Charge, ...] = ()

@@ -56,10 +56,7 @@ class Respond(Op[None]):
         wanted.sessions.add(self.session)
         wanted.inbox.update({self.inbox_id} - {0})
         wanted.schedules.update(row.schedule for row in self.schedules)
-        if self.change.undo is not None:
-            wanted.turns.add(self.change.undo)
-        if self.change.branch is not None:
-            wanted.turns.update((*self.change.branch.told, *self.change.branch.untold))
+        change_needs(self.change, wanted)
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         session = facts.owned(self.session, self.epoch)
@@ -71,26 +68,39 @@ class Respond(Op[None]):
         if message is not None and message.row.state is not InboxState.NEW:
             raise Conflict(f"Message {self.inbox_id} is {message.row.state}; it cannot be responded to.")
         put_schedules(facts, self.schedules)
-        undone = facts.turns.get(self.change.undo) if self.change.undo is not None else None
-        if undone is not None and not undone.row.undone:
-            number, follows = undone.row.number, undone.row.follows
-            undone.change(undone=TAKEN_BACK)
-            if number == (session.last_number if session.row.tip < 0 else session.row.tip):
-                session.change(tip=number - 1 if follows < 0 else follows)
-        if self.change.branch is not None:
-            _show(facts, session, self.change.branch)
-        if self.change.forget:
-            session.change(since=session.last_number)
-        if self.change.policy is not None:
-            session.change(policy=self.change.policy)
-        if self.change.place is not None:
-            facts.pointed[self.change.place.place] = self.change.place.continues
+        change_session(facts, session, self.change)
         if message is not None:
             message.change(state=InboxState.DONE)
         deliver(facts, self.session, self.epoch, self.deliveries)
 
     def weight(self) -> int:
         return parts_bytes(self.deliveries)
+
+
+def change_needs(change: SessionChange, wanted: Needs) -> None:
+    """What has to be known for `change_session`, beside the session."""
+    if change.undo is not None:
+        wanted.turns.add(change.undo)
+    if change.branch is not None:
+        wanted.turns.update((*change.branch.told, *change.branch.untold))
+
+
+def change_session(facts: Facts, session: SessionFact, change: SessionChange) -> None:
+    """The session is changed like this; saying so once more changes nothing."""
+    undone = facts.turns.get(change.undo) if change.undo is not None else None
+    if undone is not None and not undone.row.undone:
+        number, follows = undone.row.number, undone.row.follows
+        undone.change(undone=TAKEN_BACK)
+        if number == (session.last_number if session.row.tip < 0 else session.row.tip):
+            session.change(tip=number - 1 if follows < 0 else follows)
+    if change.branch is not None:
+        _show(facts, session, change.branch)
+    if change.forget:
+        session.change(since=session.last_number)
+    if change.policy is not None:
+        session.change(policy=change.policy)
+    if change.place is not None:
+        facts.pointed[change.place.place] = change.place.continues
 
 
 def _show(facts: Facts, session: SessionFact, branch: BranchChange) -> None:

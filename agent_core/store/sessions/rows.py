@@ -98,6 +98,15 @@ class SessionChange:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnersChange:
+    """A change of a session that goes with something else, in one commit, under the epoch of who owns it."""
+
+    session: str
+    epoch: int
+    change: SessionChange
+
+
+@dataclass(frozen=True, slots=True)
 class SessionFigures:
     """What is known of a session by its turns."""
 

@@ -122,6 +122,14 @@ async def listed(endpoint: Endpoint, line: Probe) -> tuple[ServerReply | NoReply
     )
 
 
+async def first_names(endpoints: Sequence[Endpoint]) -> list[str]:
+    """The first model that each of these lists; of those that list none, nothing."""
+    lines = [Probe(one.label, proxy=environment_proxy(one.base_url)) for one in endpoints]
+    replies = await asyncio.gather(*(listed(one, line) for one, line in zip(endpoints, lines, strict=True)))
+    seen = [judged_list(one, reply) for one, reply in zip(endpoints, replies, strict=True)]
+    return [one.names[0] for one in seen if one.names]
+
+
 async def check(endpoint: Endpoint, redactor: Redactor) -> ModelSeen:
     """Look at one endpoint. Never raises for what it or the network does."""
     line = Probe(endpoint.label, proxy=environment_proxy(endpoint.base_url))

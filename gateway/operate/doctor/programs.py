@@ -10,6 +10,7 @@ from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Findi
 from agent_core.store.database.look import look
 from agent_core.store.errors import CannotOpen
 from gateway.config.agents import AgentEntry
+from gateway.config.model import endpoints_of
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.config.types import is_loopback
@@ -25,8 +26,7 @@ def checks(config: Config, paths: Paths) -> list[Check]:
         found.append(Check("server.keys", LOCAL_SECONDS, lambda: keys(config, paths)))
     there = frozenset(platform.name for platform, _ in config.chats())
     if config.agents.each:
-        findings = judged_agents(config.agents.each, [one.name for one in config.model.chain()], there)
-        found.append(Check("agents", LOCAL_SECONDS, lambda: _said(findings)))
+        found.append(Check("agents", REMOTE_SECONDS, lambda: agents(config, there)))
     if config.hooks.entries:
         hooks = judged_hooks(config.hooks.entries)
         found.append(Check("hooks", LOCAL_SECONDS, lambda: _said(hooks)))
@@ -73,8 +73,35 @@ def judged_keys(stored: Sequence[str], host: str, now: int) -> Finding:
 # --- agents ---
 
 
+async def agents(config: Config, platforms: frozenset[str]) -> Seen:
+    """What is said of the agents. A model that the configuration does not name is the first of its endpoint's list, so that is asked for."""
+    each, models = config.agents.each, [one.name for one in config.model.chain()]
+    first: list[str] = []
+    if not all(models) and not config.model.rehearsal and any(one.models for one in each):
+        from gateway.operate.doctor.model import first_names
+
+        endpoints = endpoints_of(config.model.chain(), context_known=True)
+        first = await first_names([one for one in endpoints if not any(one.models)])
+    known = [name for name in (*models, *first) if name] if all(models) or first else []
+    return Seen((*judged_agents(each, models, platforms), *judged_models(each, known)))
+
+
+def judged_models(agents: Sequence[AgentEntry], known: Sequence[str]) -> list[Finding]:
+    """Agents that name models which are not there; `known` are those that there are, none if nobody knows. Pure."""
+    return [
+        problem(
+            "agents",
+            f"The agent {one.name} asks for {model}, and the model here is {', '.join(known)}: it cannot answer.",
+            f"Correct [agents.{one.name}] models, or set [model] name.",
+        )
+        for one in agents
+        for model in one.models
+        if known and model not in known
+    ]
+
+
 def judged_agents(agents: Sequence[AgentEntry], models: Sequence[str], platforms: frozenset[str]) -> list[Finding]:
-    """Whom each agent asks, and whether the chats are there that it answers in. What it names and is not there is no valid configuration."""
+    """Whom each agent asks, and whether the chats are there that it answers in."""
     found: list[Finding] = []
     for one in agents:
         asked = ", ".join(name for name in (one.models or models) if name) or "every model that there is"

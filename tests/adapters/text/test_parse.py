@@ -74,7 +74,7 @@ WHOLE: dict[str, tuple[Block, ...]] = {
     "<b>no</b> <!-- x -->\n\n<div>\n": (para("<b>no</b> <!-- x -->"), para("<div>")),
     "a [b]\n\n[b]: http://c.de\n[^1]: http://d.de": (
         Paragraph((Text("a "), Link("http://c.de", (Text("b"),)))),
-        Paragraph((Text("[^1]: "), Link("http://d.de", (Text("http://d.de"),)))),
+        Paragraph((Text("¹ "), Link("http://d.de", (Text("http://d.de"),)))),
     ),
     "2*3*4 and a**2 + b**2, (a+b)*c*(d), x[1]*y*z": (para("2*3*4 and a**2 + b**2, (a+b)*c*(d), x[1]*y*z"),),
     "**2*3*4** and *one*s": (Paragraph((Bold((Text("2*3*4"),)), Text(" and "), Italic((Text("one"),)), Text("s"))),),
@@ -201,3 +201,21 @@ def test_time_grows_with_the_length_alone(unit: str) -> None:
     spent(10)
     small, large = spent(500), spent(4000)
     assert large < 40 * max(small, 0.004)  # 8 times the text; were it quadratic, 64 times the time
+
+
+def test_footnotes_are_raised_numbers_and_what_is_none_stays() -> None:
+    said = "Term[^1] and more[^12], `[^1]`, [^note], [^0-9].\n\n[^1]: The first.\n[^12]: The second."
+    assert parse(said) == (
+        Paragraph(
+            (Text("Term¹ and more¹², "), Code("[^1]"), Text(", [^note], [^0-9]."))
+        ),
+        Paragraph((Text("¹ The first."), SoftBreak(), Text("¹² The second."))),
+    )  # fmt: skip
+
+
+def test_a_footnote_that_is_an_address_is_a_link() -> None:
+    link = Link("https://example.org/a", (Text("²"),))
+    assert parse("See[^2].\n\n[^2]: https://example.org/a") == (Paragraph((Text("See"), link, Text("."))),)
+    assert parse("[^3]: https://example.org/b")[0] == Paragraph(
+        (Text("³ "), Link("https://example.org/b", (Text("https://example.org/b"),)))
+    )
