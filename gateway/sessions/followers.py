@@ -35,8 +35,8 @@ from gateway.sessions.recents import FarMessage, FarSights, earlier_sights, load
 from gateway.sessions.runner import Runner
 from gateway.sharing.portion import Portion
 
-ELSEWHERE_SECONDS = 0.5
-"""How often the journal of a turn is asked that does not run here."""
+ELSEWHERE_SECONDS = 1.0
+"""How often it is looked what became of a turn that does not run here, although nobody has said that there is more."""
 
 
 def ended_of(driver: TurnDriver, view: View) -> Ended:

@@ -196,7 +196,8 @@ class FarMessage:
         if self._turn is None or self._turn.name != row.turn:
             self._turn = _far_turn(self._store, row.turn)
             await self._turn.look()
-        return await stored_end(self._store, self._message) or self._showing(now)
+        shown = self._showing(now) if row.state is InboxState.TAKEN else None  # else its turn is over
+        return shown or await stored_end(self._store, self._message)
 
     def _showing(self, now: int) -> Showing | None:
         turn = self._turn.turn if self._turn is not None else None

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from openai import AsyncOpenAI
+from aiohttp import web
+from openai import APIStatusError, AsyncOpenAI
 
 from tests.databases import new_database
 from tests.several.support import Cluster, cluster
@@ -31,7 +32,7 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def balancer(*gateways: str) -> AsyncGenerator[str]:
-    """HAProxy before these two; its address."""
+    """HAProxy before these two, as soon as one is ready; its address."""
     program = shutil.which("haproxy")
     if program is None:
         pytest.skip("haproxy is not installed (Debian: apt install haproxy)")
@@ -124,6 +125,40 @@ async def test_gateways_that_begin_together_on_an_empty_database_all_serve(gatew
         await asking.more(4)
     assert not asking.failed
     gateways.sound()
+
+
+async def test_where_no_gateway_answers_a_program_is_told_so_in_its_own_form() -> None:
+    async def leaves(request: web.Request) -> web.StreamResponse:
+        if request.path == "/readyz":
+            return web.Response(status=200 if up else 503)
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    async def asked(url: str) -> APIStatusError:
+        async with AsyncOpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0, timeout=20) as client:
+            with pytest.raises(APIStatusError) as found:
+                await client.chat.completions.create(model="m1", messages=[{"role": "user", "content": "hello"}])
+            return found.value
+
+    up = True
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", leaves)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port := free_port()).start()
+    try:
+        async with balancer(f"http://127.0.0.1:{port}", f"http://127.0.0.1:{free_port()}") as url:
+            gone = await asked(url)
+            assert (gone.status_code, gone.code) == (502, "gateway_gone")
+            up = False
+            async with asyncio.timeout(20):  # the balancer believes the second no
+                while (none := await asked(url)).code != "no_gateway":
+                    await asyncio.sleep(0.1)
+            assert none.status_code == 503
+            assert none.response.headers["retry-after"] == "5"
+    finally:
+        await runner.cleanup()
 
 
 async def test_nobody_notices_a_new_version_and_few_a_death(gateways: Cluster) -> None:
