@@ -176,4 +176,3 @@ async def test_the_page_sends_files_and_pictures(tmp_path: Path) -> None:
             kept = await export.text()
         assert "## You\n\nsay hm\n📎 plan.pdf\n📎 cat.png\n📎 locked.pdf\n" in kept
         assert "[outspoken]" not in kept
-        assert "[image_url]" not in kept
