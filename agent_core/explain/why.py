@@ -65,6 +65,7 @@ REASONS = {
     "quarantined": "the conversation is set aside after repeated failures",
     "shutting_down": "the gateway was shutting down",
     "its turn could not be opened": "its turn could not be opened because of a mistake of ours; the log has the details",
+    "no model that may answer it is there": "its agent or its key names models, and none of them is there",
     "unknown_model": "it named a model that is not configured",
     "model_not_found": "it named a model that is not configured",
     "other_content": "its key was used before, for another request",
