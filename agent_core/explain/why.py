@@ -41,6 +41,8 @@ from agent_core.turn.view import doubt_words
 
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
+HELD = "hold"
+"""The command as which a message is stored that cannot be put into its queue yet."""
 """Lanes of messages that are no turn's."""
 ON_TIME_MS = 60_000
 """What was due is on time for so long."""
@@ -63,6 +65,7 @@ REASONS = {
     "quarantined": "the conversation is set aside after repeated failures",
     "shutting_down": "the gateway was shutting down",
     "its turn could not be opened": "its turn could not be opened because of a mistake of ours; the log has the details",
+    "no model that may answer it is there": "its agent or its key names models, and none of them is there",
     "unknown_model": "it named a model that is not configured",
     "model_not_found": "it named a model that is not configured",
     "other_content": "its key was used before, for another request",
@@ -269,7 +272,7 @@ def _asked_lines(case: StoryCase) -> list[Sentence]:
         case StoryEnd.WAITING:
             lines.append(Sentence(case.now, _waiting(case, asked), frame=True))
         case StoryEnd.COMMAND:
-            lines.append(Sentence(asked.at, _carried_out(asked.occasion), frame=True))
+            lines.append(Sentence(asked.at, _carried_out(asked), frame=True))
         case StoryEnd.STEERED:
             heard = next(e.at for e in case.events if isinstance(e, ev.Steered) and e.inbox == asked.number)
             turn = case.turn.turn if case.turn is not None else ""
@@ -285,7 +288,10 @@ def _asked_lines(case: StoryCase) -> list[Sentence]:
     return lines
 
 
-def _carried_out(occasion: Occasion | None) -> str:
+def _carried_out(asked: Asked) -> str:
+    occasion = asked.occasion
+    if asked.command == HELD:
+        return "It came too fast, or there was no room for it: it was kept, and run later as a message of its own unless it was taken out."
     if occasion is None:
         return "It is a command and was carried out at once; commands wait for no turn."
     if occasion.missed:
@@ -321,13 +327,13 @@ def _arrival(asked: Asked) -> Sentence:
         return _occurred(asked, asked.occasion)
     if asked.words:
         size = f": “{_short(asked.words)}”"
-    elif asked.chars and not asked.command:
+    elif asked.chars and asked.command in ("", HELD):
         size = speak_many(", {count} character", ", {count} characters", asked.chars)
     else:
         size = ""
     if asked.request:
         words = sentence("A request came from {where} (number {number}, id {id}{size}).")
-    elif asked.command:
+    elif asked.command not in ("", HELD):
         words = f"The command /{asked.command} came from {{where}} (number {{number}}, id {{id}}{{size}})."
     else:
         words = sentence("A message came from {where} (number {number}, id {id}{size}).")
@@ -347,6 +353,8 @@ def _reason(asked: Asked) -> str:
 
 def _waiting(case: StoryCase, asked: Asked) -> str:
     since = duration((case.now - asked.at) // 1000)
+    if asked.command == HELD:
+        return f"It has waited for {since}: it came too fast, or there is no room for it yet. It is kept, and runs when its time comes."
     if asked.lane == COMMANDS:
         return f"It has waited for {since} and is not carried out yet; a gateway that starts takes it up."
     parts = [f"{case.ahead} earlier messages" if case.ahead > 1 else "an earlier message"] if case.ahead else []

@@ -201,6 +201,11 @@ class NotStarted(Worded):
         ),
     )
     """A mistake of ours."""
+    NO_MODEL = (
+        "no_model",
+        sentence("Your message was not answered: no model that may answer it is there. {by_operator}"),
+    )
+    """Whoever set the gateway up named models that it does not have."""
     SHUTTING_DOWN = (
         "shutting_down",
         sentence("Your message was not taken up: the gateway is shutting down. Send it again in a minute."),
@@ -222,4 +227,5 @@ class NotStarted(Worded):
             after_damage=speak(AFTER_DAMAGE),
             forgotten=speak(FORGOTTEN),
             restored=speak(RESTORED),
+            by_operator=speak(BY_OPERATOR),
         )

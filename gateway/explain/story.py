@@ -17,6 +17,7 @@ from adapters.platforms import platform_of as known_platform
 from agent_core.explain.missing import NothingStored, gone_lines, missing_lines
 from agent_core.explain.why import (
     COMMANDS,
+    HELD,
     MOST_LINES,
     REFUSED,
     Asked,
@@ -118,6 +119,8 @@ def asked_of(row: InboxRow, *, show_text: bool) -> Asked:
     address = _address(body)
     said = _said(body)
     command = said.split(maxsplit=1)[0].lstrip("/") if row.lane == COMMANDS and said.strip() else ""
+    if command == HELD:  # a number says when, and the rest is the person's
+        said = said.partition(" ")[2].partition(" ")[2]
     where = "/".join(part for part in address if part) if address else row.account.partition("/")[0]
     request = row.account == "api"
     key = row.platform_key

@@ -12,10 +12,10 @@ from agent_core.store.inbox.rows import InboxState
 from agent_core.store.schedules.rows import ScheduleRow
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.laws.shown import OPEN
-from gateway.queues.inbox import NORMAL_LANE, NOT_OPENED, REFUSED_LANE, UnreadableMessage, chat_of
+from gateway.queues.inbox import NO_MODEL, NORMAL_LANE, NOT_OPENED, REFUSED_LANE, UnreadableMessage, chat_of
 from gateway.setaside.takeup import SET_ASIDE
 
-MUST_BE_TOLD = (NOT_OPENED, SET_ASIDE)
+MUST_BE_TOLD = (NOT_OPENED, NO_MODEL, SET_ASIDE)
 """Why messages are given up by the gateway itself, and not because somebody wanted it."""
 
 

@@ -15,7 +15,7 @@ import structlog
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatKind, ChatOrigin
 from agent_core.journal.rows import opened_of
-from agent_core.messages import text_of
+from agent_core.messages import words_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow, Redeemed
 from agent_core.store.sessions.rows import PlaceChange
@@ -209,4 +209,4 @@ def first_words(opened: TurnOpened | None) -> str:
     """What a person said in it, shortened."""
     if opened is None:
         return "…"
-    return shortened(" ".join(text_of(message.content) for message in opened.input if message.role == "user"))
+    return shortened(" ".join(words_of(message.content) for message in opened.input if message.role == "user"))

@@ -22,6 +22,7 @@ COMMAND_LANE = "command"
 REFUSED_LANE = "refused"
 BY_CLIENT, BY_PERSON = "withdrawn by the client", "withdrawn by the person"
 NOT_OPENED = "its turn could not be opened"
+NO_MODEL = "no model that may answer it is there"
 """Why a message was dropped, as it is stored."""
 
 

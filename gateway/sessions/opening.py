@@ -56,7 +56,7 @@ from gateway.limits.whose import (
     withheld_from,
     workspace_of,
 )
-from gateway.queues.inbox import NOT_OPENED
+from gateway.queues.inbox import NO_MODEL, NOT_OPENED
 from gateway.queues.languages import LanguageRules, language_for
 from gateway.queues.loglines import log_started
 from gateway.queues.prefs import Prefs, prefs_of
@@ -295,6 +295,10 @@ class TurnOpener:
             queue.epoch = 0
             queue.wake()
             return None
+        except NoWay as error:
+            log.warning("turn.not_opened", session=queue.session, inbox=messages[0].inbox_id, error=str(error))
+            await self._give_up(queue, messages, NO_MODEL, NotStarted.NO_MODEL)
+            return None
         except Exception as error:
             if isinstance(error, Conflict) and await self.store.left.turns(queue.session):
                 queue.blocked = True  # what an earlier process left open comes first, then this is tried again
@@ -305,7 +309,7 @@ class TurnOpener:
             withdrawn = [message for message in messages if message not in queue.waiting]
             if not withdrawn:
                 log.exception("turn.not_opened", session=queue.session, error=type(error).__name__)
-            await self._give_up(queue, withdrawn or messages)
+            await self._give_up(queue, withdrawn or messages, NOT_OPENED, NotStarted.NOT_OPENED)
             return None
 
     async def _try_to_open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver:
@@ -360,15 +364,15 @@ class TurnOpener:
         log_started(driver, messages, route.model, route.endpoint, self.world.tell, standing.name, standing.key)
         return driver
 
-    async def _give_up(self, queue: SessionQueue, messages: Sequence[Waiting]) -> None:
+    async def _give_up(self, queue: SessionQueue, messages: Sequence[Waiting], reason: str, told: NotStarted) -> None:
         """Messages whose turn cannot be opened must not stop the ones behind them, nor vanish without a word."""
         for message in messages:
             if message in queue.waiting:
                 queue.waiting.remove(message)
             with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
-                await self.store.inbox.drop(message.inbox_id, NOT_OPENED)
+                await self.store.inbox.drop(message.inbox_id, reason)
                 owner = Owner(queue.session, queue.epoch)
-                await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.NOT_OPENED)
+                await self.chats.not_run(message.inbound, message.inbox_id, owner, told)
         queue.wake()
 
     async def _dropped_meanwhile(self, queue: SessionQueue, messages: Sequence[Waiting]) -> bool:

@@ -21,7 +21,7 @@ from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.turn.view import exit_view, view
 from gateway.queues.branches import Branches, branches_of
-from gateway.queues.inbox import BY_CLIENT, BY_PERSON, COMMAND_LANE, NORMAL_LANE, NOT_OPENED
+from gateway.queues.inbox import BY_CLIENT, BY_PERSON, COMMAND_LANE, NO_MODEL, NORMAL_LANE, NOT_OPENED
 from gateway.queues.languages import PAGE
 from gateway.queues.queue import (
     MOST_NUMBER,
@@ -59,6 +59,7 @@ NOT_STARTED = {
     BY_CLIENT: NotStarted.WITHDRAWN,
     BY_PERSON: NotStarted.WITHDRAWN,
     NOT_OPENED: NotStarted.NOT_OPENED,
+    NO_MODEL: NotStarted.NO_MODEL,
 }
 """By the reason for which a message was dropped."""
 

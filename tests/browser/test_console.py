@@ -224,6 +224,7 @@ async def test_every_view_on_a_desktop_and_a_phone_in_the_light_and_in_the_dark(
                 assert await found_by_axe(page, tools) == [], view
                 await shot(page, f"{view}-{kind}-{'dark' if dark else 'light'}")
             await one_turn(page, scene)
+            assert await found_by_axe(page, tools) == [], f"a turn that is open on a {kind}"
             await shot(page, f"turn-{kind}-{'dark' if dark else 'light'}")
             await page.keyboard.press("Escape")
             await page.evaluate("location.hash = 'outbox'")

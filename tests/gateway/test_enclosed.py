@@ -172,3 +172,7 @@ async def test_the_page_sends_files_and_pictures(tmp_path: Path) -> None:
         assert [one.read_bytes() for one in tmp_path.rglob("cat.png")] == [png]
         assert "You cannot tell what is in it: it is encrypted" in asked
         assert "📎 plan.pdf" in said_by_the_person(asked)
+        async with http.get(f"{up.url}/api/conversations/{'s' * 16}/export?format=markdown") as export:
+            kept = await export.text()
+        assert "## You\n\nsay hm\n📎 plan.pdf\n📎 cat.png\n📎 locked.pdf\n" in kept
+        assert "[outspoken]" not in kept

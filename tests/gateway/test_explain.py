@@ -326,6 +326,23 @@ async def test_a_command_is_no_turns_and_its_words_are_found(where: str):
     assert (await told_of(where, "88"))[0].ending == StoryEnd.COMMAND.value
 
 
+async def test_a_message_that_was_kept_until_its_time_is_a_message(where: str):
+    command = BODY.replace(SECRET_WORDS.encode(), b"/hold 1700000000000 " + SECRET_WORDS.encode())
+    async with opened(where) as store:
+        accepted = await store.inbox.accept(arrival("7:41", "command", body=command))
+        epoch = await store.sessions.claim(accepted.session)
+        _, waiting = await told_of(where, "7:41")
+        assert "It is kept, and runs when its time comes." in waiting
+        led = await store.inbox.accept(arrival("hold:7:41"))
+        await store.sessions.respond(accepted.session, epoch, accepted.inbox_id, SessionChange(), [])
+    _, shown = await told_of(where, "7:41")
+    assert "A message came from" in shown
+    assert f"{len(SECRET_WORDS)} characters" in shown
+    assert "it was kept, and run later" in shown
+    assert f"it led to message {led.inbox_id}" in shown
+    assert "/hold" not in shown
+
+
 async def test_an_error_reference_leads_to_its_turn(where: str):
     reference = SystemIds(FakeClock(NOW + 2_000)).new("err")
     ending = exits.InternalError(reference=reference)

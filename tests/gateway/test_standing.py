@@ -34,6 +34,7 @@ from tests.forked import run
 from tests.gateway.rig import chunk
 from tests.gateway.test_keys import CONFIGURED_KEY, WITH_KEY, add, ask, operate, sdk
 from tests.gateway.test_process import environment
+from tests.laws.look import breaches
 from tests.ports import free_port
 from tests.serving import served
 
@@ -433,3 +434,22 @@ async def test_an_agent_asks_its_models_in_its_order(tmp_path: Path) -> None:
             await ask(up.url, CONFIGURED_KEY, "hello")
             await ask(up.url, key, "hello")
     assert [one["model"] for one in asked] == ["local", "gpt", "mini"]
+
+
+async def test_an_agent_none_of_whose_models_is_there_says_so_and_not_that_it_was_our_mistake(tmp_path: Path) -> None:
+    async def never(number: int, response: web.StreamResponse) -> None:
+        raise AssertionError(number)
+
+    async with told(never) as (url, asked):
+        agents = json.dumps({"coder": {"models": ["no-such-model"]}})
+        env = {"OUTSPOKEN_MODEL__BASE_URL": url, "OUTSPOKEN_AGENTS__EACH": agents}  # which model it has is asked later
+        async with served(tmp_path, env) as up, openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="x") as client:
+            with pytest.raises(openai.APIStatusError) as caught:
+                await client.with_options(max_retries=0).chat.completions.create(
+                    model="coder", messages=[{"role": "user", "content": "hi"}]
+                )
+    assert "no model that may answer it is there" in str(caught.value)
+    assert "Asking again will not help" in str(caught.value)
+    assert "mistake" not in str(caught.value)
+    assert asked == []
+    assert await breaches(tmp_path / "outspoken.db") == []

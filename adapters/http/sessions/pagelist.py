@@ -16,7 +16,7 @@ from adapters.http.sessions.conversations import NotServed, answer, body_of, ref
 from adapters.http.sessions.managed import TURNS_AT_ONCE, write_export
 from adapters.http.sessions.sentfiles import file_response, named_file
 from adapters.http.web import OWN, SESSION, page_realm
-from agent_core.messages import text_of
+from agent_core.messages import text_of, words_of
 from agent_core.records import dataclass
 from agent_core.text.tongue import sentence
 from agent_core.turn.view import TEXTS, BubbleKind
@@ -231,7 +231,8 @@ def as_markdown(turn: SessionTurn) -> str:
         return f"\n*What was said here is {turn.removed}.*\n"
     shown = turn.seen.view.bubbles if turn.seen is not None else ()
     earlier = "" if turn.told else " (the model no longer sees this)"
-    parts = [f"\n## You{earlier}\n\n{asked_in(turn)}\n"]
+    own = "\n\n".join(words for one in turn.asked if one.role == "user" and (words := words_of(one.content)))
+    parts = [f"\n## You{earlier}\n\n{own}\n"]
     answered = [_markdown(one.kind, one.text) for one in shown]
     if told := [one for one in answered if one]:
         parts.append(f"\n## {turn.agent or 'Answer'}\n\n" + "\n\n".join(told) + "\n")

@@ -660,7 +660,7 @@ function show(view, push = true) {
   }
   if (push) location.hash = view;
   render();
-  $("main").scrollTop = 0;
+  $("listing").scrollTop = 0;
 }
 
 function fromHash() {
@@ -678,7 +678,7 @@ function move(step) {
   const next = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
   select(next.id);
   $("list")?.focus({ preventScroll: true });
-  if (state.open && next.opens && $("main").offsetParent) openIt(next.opens), $("list")?.focus({ preventScroll: true });
+  if (state.open && next.opens && $("view").offsetParent) openIt(next.opens), $("list")?.focus({ preventScroll: true });
 }
 
 let chord = -Infinity;

@@ -44,6 +44,7 @@ PUT_BACK = "a backup was put back"
 NOT_TAKEN: Mapping[str, str] = {
     "queue_full": "Conversations get more messages than are answered in time. See what holds the turns up.",
     "gateway_full": "More people ask than are answered in time. See what holds the turns up, or raise `[session] open_turns`.",
+    "no model that may answer it is there": "An agent or a key names models, and none of them is there. Run: outspoken doctor",
     "too many messages": "A person writes faster than per_minute lets them. Nothing, unless it should be more.",
 }
 CLIENTS_MISTAKE = (
