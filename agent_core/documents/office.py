@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from agent_core.documents import told
 from agent_core.documents.told import NoTextThere, Told
 
 MOST_ENTRIES = 20_000
@@ -30,31 +31,31 @@ def read_zip(data: bytes, until: float) -> Told:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
-        raise NoTextThere("it is a damaged archive") from error
+        raise NoTextThere(told.DAMAGED_ARCHIVE) from error
     names = {entry.filename for entry in entries}
     reader = next((read for mark, read in _READERS if mark in names), None)
     if reader is None:
         return _names(entries)
     if len(entries) > MOST_ENTRIES:
-        raise NoTextThere(f"it holds {len(entries)} pieces, and at most {MOST_ENTRIES} are looked through")
+        raise NoTextThere(told.TOO_MANY.format(count=len(entries), most=MOST_ENTRIES))
     if any(entry.flag_bits & 1 for entry in entries):
-        raise NoTextThere("it is encrypted, and its password is not known")
+        raise NoTextThere(told.ENCRYPTED)
     whole = sum(entry.file_size for entry in entries)
     xml = max((entry.file_size for entry in entries if entry.filename.endswith((".xml", ".rels"))), default=0)
     if whole > MOST_BYTES or (xml > MOST_XML_BYTES and reader is not _sheets):
-        raise NoTextThere(f"it unpacks to {max(whole, xml) // 2**20} MB, which is more than is read of such a file")
+        raise NoTextThere(told.TOO_LARGE.format(size=max(whole, xml) // 2**20))
     try:
         return reader(data, until)
     except (NoTextThere, MemoryError, RecursionError, ImportError):
         raise
     except Exception as error:
-        raise NoTextThere(f"it is a damaged Office file ({type(error).__name__})") from error
+        raise NoTextThere(told.DAMAGED_OFFICE.format(error=type(error).__name__)) from error
 
 
 def _names(entries: list[zipfile.ZipInfo]) -> Told:
     shown = [f"{_printable(one.filename)}  {one.file_size} bytes" for one in entries[:NAMES_SHOWN]]
     if not shown:
-        raise NoTextThere("it is an empty archive")
+        raise NoTextThere(told.EMPTY_ARCHIVE)
     more = [f"(and {len(entries) - NAMES_SHOWN} more)"] if len(entries) > NAMES_SHOWN else []
     count = f"{len(entries)} file{'' if len(entries) == 1 else 's'}"
     return Told("\n".join([*shown, *more]), f"zip archive, {count}, which were not unpacked")
@@ -113,8 +114,8 @@ def _row(row: Sequence[object]) -> str | None:
     while cells and not cells[-1]:
         cells.pop()
     more = sum(value is not None for value in row[_TOLD_CELLS:])
-    told = [",".join(cells)] if cells else []
-    return " ".join([*told, f"(further right {more} more)"] if more else told) or None
+    line = [",".join(cells)] if cells else []
+    return " ".join([*line, f"(further right {more} more)"] if more else line) or None
 
 
 def _cell(value: object) -> str:
@@ -167,7 +168,7 @@ def _bounded(lines: Iterable[str | None], until: float) -> tuple[str, str]:
         found.append(line)
         chars += len(line) + 1
     if not any(line.strip() and not line.startswith("--- ") for line in found):
-        raise NoTextThere("there is no text in it")
+        raise NoTextThere(told.NO_TEXT)
     return "\n".join(found).strip(), cut
 
 

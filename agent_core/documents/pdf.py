@@ -9,6 +9,7 @@ import io
 import time
 from typing import TYPE_CHECKING
 
+from agent_core.documents import told
 from agent_core.documents.told import NoTextThere, Told
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ def read_pdf(data: bytes, until: float) -> Told:
     except NoTextThere:
         raise
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, AssertionError) as error:
-        raise NoTextThere(f"it is a damaged PDF ({type(error).__name__})") from error
+        raise NoTextThere(told.DAMAGED_PDF.format(error=type(error).__name__)) from error
 
 
 def _told(reader: PdfReader, until: float) -> Told:
     if reader.is_encrypted and not reader.decrypt(""):
-        raise NoTextThere("it is encrypted, and its password is not known")
+        raise NoTextThere(told.ENCRYPTED)
     count = len(reader.pages)
     pieces: list[str] = []
     chars, lost, read = 0, 0, 0
@@ -53,9 +54,8 @@ def _told(reader: PdfReader, until: float) -> Told:
             chars += len(text)
     if not pieces:
         if lost == read:
-            raise NoTextThere("no page of it could be read")
-        where = "it" if read == count else f"its first {read} pages, and for more there was no time"
-        raise NoTextThere(f"there is no text in {where}, only pictures (a scan, for example)")
+            raise NoTextThere(told.NO_PAGE)
+        raise NoTextThere(told.SCAN if read == count else told.SCAN_SO_FAR.format(count=read))
     about = f"PDF, {count} page{'' if count == 1 else 's'}"
     if read < count:
         about += f", of which the first {read} were read"

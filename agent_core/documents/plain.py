@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from agent_core.documents import told
 from agent_core.documents.told import NoTextThere, Told
 
 _MARKS = (
@@ -27,13 +28,13 @@ def read_plain(data: bytes) -> Told:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         if encoding in ("utf-8", "cp1252"):
-            raise NoTextThere("it is neither text nor anything else that can be read here") from None
+            raise NoTextThere(told.UNKNOWN) from None
         text = data.decode(encoding, "replace")
     begins = text[:LOOK_BYTES]
     if len(_CONTROLS.findall(begins)) > max(1, len(begins)) * MOST_CONTROLS:
-        raise NoTextThere("it is neither text nor anything else that can be read here")
+        raise NoTextThere(told.UNKNOWN)
     if not text.strip():
-        raise NoTextThere("there is nothing but blanks in it")
+        raise NoTextThere(told.BLANKS)
     known = {"utf-8": "", "utf-8-sig": "", "cp1252": ", read as Windows-1252"}
     return Told(text, f"text{known.get(encoding, f', read as {encoding.upper()}')}", plain=encoding == "utf-8")
 

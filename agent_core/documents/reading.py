@@ -11,7 +11,17 @@ import time
 from typing import assert_never
 
 from agent_core.documents.kinds import FileKind, kind_of
-from agent_core.documents.told import NoTextThere, Told
+from agent_core.documents.told import (
+    ARCHIVE,
+    EMPTY,
+    ENCRYPTED,
+    NO_READER,
+    OLD_OFFICE,
+    OTHER_KIND,
+    PROGRAM,
+    NoTextThere,
+    Told,
+)
 from agent_core.jsonvalue import Json
 from agent_core.workers.pool import Job
 
@@ -20,8 +30,6 @@ SECONDS = 20.0
 MOST_BYTES = 1_900_000
 """Of the text, as UTF-8: a little less than the file tools read of a file."""
 JOB = Job("agent_core.documents.reading:work", SECONDS + 10)
-NO_READER = "what reads such files is not installed here (the extra outspoken[documents])"
-_OLD = "it is an Office file of the kind before 2007; saved as .docx, .xlsx, .pptx or PDF it can be read"
 _OWN_MARK = b"E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e\0"
 """In the directory of what Office encrypts, which is no zip archive then."""
 
@@ -45,7 +53,7 @@ def read_document(data: bytes, until: float) -> Told:
     kind, mime = kind_of(data)
     match kind:
         case FileKind.EMPTY:
-            raise NoTextThere("it is empty")
+            raise NoTextThere(EMPTY)
         case FileKind.PDF:
             from agent_core.documents.pdf import read_pdf
 
@@ -59,15 +67,13 @@ def read_document(data: bytes, until: float) -> Told:
 
             return read_plain(data)
         case FileKind.OLD_OFFICE:
-            raise NoTextThere("it is encrypted, and its password is not known" if _OWN_MARK in data else _OLD)
+            raise NoTextThere(ENCRYPTED if _OWN_MARK in data else OLD_OFFICE)
         case FileKind.PACKED:
-            raise NoTextThere(
-                f"it is an archive ({mime.partition('/')[2].removeprefix('x-')}), which is not looked into"
-            )
+            raise NoTextThere(ARCHIVE.format(kind=mime.partition("/")[2].removeprefix("x-")))
         case FileKind.PROGRAM:
-            raise NoTextThere("it is a program")
+            raise NoTextThere(PROGRAM)
         case FileKind.PICTURE | FileKind.SOUND | FileKind.VIDEO:
-            raise NoTextThere(f"it is no text ({mime})")
+            raise NoTextThere(OTHER_KIND.format(kind=mime))
         case _:
             assert_never(kind)
 

@@ -490,7 +490,7 @@ class _Teller:
             self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
         self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
         facts = [
-            speak("agent {name}", name=event.agent) if event.agent else "",
+            _agent(event),
             speak("model {model} at {endpoint}", model=route.model, endpoint=route.endpoint),
             speak("with the API key {name}", name=event.key) if event.key else "",
         ]
@@ -845,6 +845,14 @@ _STATES = {
     "stopped": sentence("The adapter {account} was stopped from then on{why}"),
     "needs a person": sentence("The adapter {account} needed a person from then on{why}"),
 }
+
+
+def _agent(event: ev.TurnOpened) -> str:
+    """Which agent answers, and why that one; empty for the gateway's own."""
+    if not event.agent:
+        return ""
+    name = speak("agent {name}", name=event.agent)
+    return speak("{agent} ({why})", agent=name, why=speak(event.agent_by.words)) if event.agent_by else name
 
 
 def asker_words(key: str, agent: str) -> str:

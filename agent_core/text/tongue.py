@@ -146,11 +146,16 @@ def known_sentence(words: str) -> str:
     for message in _CLAUSES:
         found = _form(message).fullmatch(words[:_CLAUSE_CHARS])
         if found is not None:
-            return speak(message, **found.groupdict())
+            values = found.groupdict()
+            if (why := values.get(WHY)) is not None:
+                values[WHY] = known_sentence(why)  # one of ours as well, as a rule
+            return speak(message, **values)
     return words
 
 
 _CLAUSE_CHARS = 600
+WHY = "why"
+"""Where one reason stands in another."""
 
 
 def _form(message: str) -> re.Pattern[str]:

@@ -28,6 +28,8 @@ from agent_core.rules.consents import Kind, Lasting
 from agent_core.rules.taint import AskedWhy
 from agent_core.settings import TurnSettings
 from agent_core.text.diffs import FileChange
+from agent_core.text.tongue import sentence
+from agent_core.text.worded import Worded
 from agent_core.tools.base import DoubtCause, ToolStatus
 
 
@@ -64,6 +66,17 @@ _AS_RUNG = {"alias": "rung"}
 """A remedy's key in stored events: it had that name first, and stored names stay."""
 
 
+class AgentBy(Worded):
+    """Why it is that agent that answers, in words behind its name."""
+
+    NOT_SAID = "", ""
+    """The gateway's own, or a version that did not say."""
+    REQUEST = "request", sentence("which the request asked for, or its key names first")
+    CHOICE = "choice", sentence("which was chosen in this conversation")
+    CHAT = "chat", sentence("whose configuration names this chat")
+    PERSON = "person", sentence("whose configuration names whoever wrote")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOpened(Happened):
     """The turn began. Carries all that its decisions depend on."""
@@ -85,6 +98,7 @@ class TurnOpened(Happened):
     """What providers have refused of the conversation so far, and is left out for them from the start."""
     agent: str = ""
     """Which agent answers; empty: the gateway's own."""
+    agent_by: AgentBy = AgentBy.NOT_SAID
     key: str = ""
     """The name of the API key that it came with; empty: the configured one, or none."""
     foreign: tuple[str, ...] = ()

@@ -22,9 +22,11 @@ from agent_core.store.memory.rows import AGENT_MARK
 from agent_core.text.tongue import speak
 from agent_core.tools.builtin.notes import OF_MEMORY
 from agent_core.tools.skills.format import READ_SKILL
+from agent_core.turn.events import AgentBy
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
 
 NONE = frozenset[str]()
+NOBODYS = ("", AgentBy.NOT_SAID)
 NO_LIMITS: Mapping[Budget, Amount] = {}
 
 
@@ -35,6 +37,8 @@ class TurnStanding:
     agent: Agent | None = None
     terms: KeyTerms = EVERYTHING
     key: str = ""
+    by: AgentBy = AgentBy.NOT_SAID
+    """Why it is that agent."""
 
     @property
     def name(self) -> str:
@@ -126,7 +130,8 @@ class Standings:
         """How the turn of a message stands; `chosen` is what its conversation chose."""
         if not self.agents and not (isinstance(inbound, FromApi) and inbound.key):
             return AS_CONFIGURED
-        return self.named(inbound, self._agent_of(inbound, chosen))
+        agent, by = self._agent_of(inbound, chosen)
+        return replace(self.named(inbound, agent), by=by)
 
     def named(self, inbound: Inbound, agent: str) -> TurnStanding:
         """The same under the agent that answers it, or began to."""
@@ -135,22 +140,26 @@ class Standings:
         key = inbound.key if isinstance(inbound, FromApi) else ""
         return TurnStanding(self.agents.get(agent), self.terms(key) if key else EVERYTHING, key)
 
-    def _agent_of(self, inbound: Inbound, chosen: str) -> str:
+    def _agent_of(self, inbound: Inbound, chosen: str) -> tuple[str, AgentBy]:
         if isinstance(inbound, FromApi):
-            return inbound.model if inbound.model in self.agents else ""
-        return self.in_chat(inbound, chosen)
+            return (inbound.model, AgentBy.REQUEST) if inbound.model in self.agents else NOBODYS
+        return self._chats(inbound, chosen)
 
     def in_chat(self, inbound: FromChat, chosen: str) -> str:
         """Which agent answers in a chat; empty: the gateway's own."""
+        return self._chats(inbound, chosen)[0]
+
+    def _chats(self, inbound: FromChat, chosen: str) -> tuple[str, AgentBy]:
         theirs = [one for one in self.agents.values() if answers(one, inbound)]
         if chosen == PLAIN or chosen in [one.name for one in theirs]:
-            return "" if chosen == PLAIN else chosen
+            return NOBODYS if chosen == PLAIN else (chosen, AgentBy.CHOICE)
         address = inbound.chat.address
         places = {f"{address.platform}/{address.chat}", f"{address.platform}/{address.chat}/{address.thread}"}
-        here = [one for one in theirs if places & {*one.chats}] or [
-            one for one in theirs if one.people and not one.chats
-        ]
-        return here[0].name if here else ""
+        here = next((one.name for one in theirs if places & {*one.chats}), "")
+        if here:
+            return here, AgentBy.CHAT
+        mine = next((one.name for one in theirs if one.people and not one.chats), "")
+        return (mine, AgentBy.PERSON) if mine else NOBODYS
 
     def choices(self, inbound: FromChat) -> list[str]:
         """The agents that whoever wrote may choose."""

@@ -162,7 +162,7 @@ def opened_event(
     history = request.own_history if request is not None else None
     return TurnOpened(
         at=at, input=asked, settings=turn, seed=seed, surface=first.surface, known=known if not turn.most_calls else Known(),
-        left_out=looked_at(left_out, said), agent=standing.name, key=standing.key,
+        left_out=looked_at(left_out, said), agent=standing.name, agent_by=standing.by, key=standing.key,
         own_history=history,
         request=request.request if request is not None else {},
         client_tools=brought if theirs else (),

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from agent_core.documents.kinds import FileKind, kind_of
 from agent_core.documents.reading import JOB, MOST_BYTES, work
 from agent_core.jsonvalue import Json
+from agent_core.text.tongue import known_sentence, speaking
 from agent_core.workers.pool import Workers, WorkFailed
+from gateway.chats.readout import NOT_HEARD
 from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, excel, word
 
 
@@ -33,6 +35,14 @@ def test_what_cannot_be_read_has_a_reason(name: str) -> None:
     told = found(make())
     assert why in str(told.get("why")), told
     assert "text" not in told
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_each_reason_is_one_of_our_sentences(name: str) -> None:
+    why = str(found(UNREAD[name][0]()).get("why"))
+    with speaking("de"):
+        assert known_sentence(why) != why
+        assert known_sentence(NOT_HEARD.format(why=why)).endswith(known_sentence(why))
 
 
 async def test_what_is_made_to_do_harm_comes_to_a_limit_and_the_next_file_is_read() -> None:

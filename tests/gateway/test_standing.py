@@ -25,6 +25,7 @@ from agent_core.limits.spend import Budget
 from agent_core.settings import Route
 from agent_core.tools.builtin import tool_names
 from agent_core.tools.builtin.notes import OF_MEMORY
+from agent_core.turn.events import AgentBy
 from gateway.config.agents import agents_of
 from gateway.config.reading import ConfigError, load
 from gateway.limits.agents import PLAIN, Agent, AgentMemory
@@ -119,6 +120,19 @@ def test_a_chat_has_the_agent_that_it_chose_else_the_configured_one(chosen: str,
         assert found == ""
     else:
         assert found == ("writer" if chat == "7" or thread == "3" else "")
+
+
+def test_why_it_is_that_agent_is_known() -> None:
+    ops = Agent("ops", people=("telegram/p",))
+    known = Standings({"ops": ops, "coder": Agent("coder", chats=("telegram/8",))})
+    chat = of_a_chat()
+    elsewhere = replace(
+        chat, chat=replace(chat.chat, address=replace(chat.chat.address, chat="8"), person=ChatPerson("q", "Q"))
+    )
+    assert known.of(chat).by is AgentBy.PERSON
+    assert known.of(elsewhere).by is AgentBy.CHAT
+    assert known.of(elsewhere, "coder").by is AgentBy.CHOICE
+    assert known.of(chat, PLAIN).by is AgentBy.NOT_SAID
 
 
 def test_an_agent_that_is_held_to_people_answers_them_and_nobody_else() -> None:

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from math import ceil
 
 import aiohttp
-import orjson
 
-from agent_core.jsonvalue import Json
+from agent_core.jsonvalue import Json, read_loosely
 from agent_core.limits.budgets import CallSpent
 from agent_core.model.speech.asking import SpeechRequest, asked
 from agent_core.model.speech.program import TARGET, TEXT_BYTES
 from agent_core.model.speech.terms import TOKENS_A_SECOND, SpeechFailed, SpeechTerms, paid
 from agent_core.ports import Clock
+from agent_core.text.tongue import clause
 from agent_core.workers.pool import Job, Workers, WorkerTrouble, WorkFailed
 
 ENDINGS: Mapping[str, str] = {
@@ -41,6 +41,11 @@ FEWEST_BYTES_A_SECOND = 3_000
 """Of speech as chats record it (Opus, about 24 kbit/s)."""
 MOST_SECONDS = 86_400
 """More than that no sound has that is taken."""
+OTHER_SOUND = clause("it does not take this kind of sound, and it cannot be made another: {why}")
+SLOW = clause("it took longer than {seconds} s")
+BUSY = clause("the gateway has too much to do just now")
+BROKE = clause("the program for it broke off")
+UNREADABLE = clause("what it answers cannot be read")
 
 
 class Transcriber:
@@ -76,9 +81,7 @@ class Transcriber:
         try:
             return base64.b64decode(str((await ran(self._programs, self._terms, command, data, more))["sound"]))
         except SpeechFailed as error:
-            raise SpeechFailed(
-                f"it does not take this kind of sound, and it cannot be made another: {error}"
-            ) from error
+            raise SpeechFailed(OTHER_SOUND.format(why=error)) from error
 
 
 async def ran(
@@ -100,11 +103,11 @@ async def ran(
 def _worker_words(trouble: WorkerTrouble, seconds: float) -> str:
     match trouble:
         case WorkerTrouble.SLOW:
-            return f"it took longer than {seconds:g} s"
+            return SLOW.format(seconds=f"{seconds:g}")
         case WorkerTrouble.BUSY | WorkerTrouble.CLOSED | WorkerTrouble.NO_PROCESS:
-            return "the gateway has too much to do just now"
+            return BUSY
         case _:
-            return "the program for it broke off"
+            return BROKE
 
 
 async def _form(terms: SpeechTerms, data: bytes, name: str, mime: str) -> tuple[bytes, str]:
@@ -139,12 +142,12 @@ def _spent(found: Json) -> CallSpent:
 def _text_of(answer: bytes, said: str) -> tuple[str, CallSpent]:
     """What an endpoint says: JSON with a ``text``, or the text itself; and what that used. Raises `SpeechFailed`."""
     try:
-        found: Json = orjson.loads(answer)
-    except orjson.JSONDecodeError:
+        found = read_loosely(answer)
+    except ValueError:
         if "text/plain" in said:
             return answer.decode("utf-8", "replace").strip(), CallSpent()
         found = None
     text = found.get("text") if isinstance(found, dict) else None
     if not isinstance(text, str):
-        raise SpeechFailed("what it answers cannot be read")
+        raise SpeechFailed(UNREADABLE)
     return text.strip(), _spent(found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from agent_core.jsonvalue import Json
+from agent_core.jsonvalue import Json, read_loosely
 from agent_core.records import dataclass
 from agent_core.retry import SEARCH
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
@@ -148,8 +148,8 @@ class SearchWeb:
         if len(data) > MAX_BYTES:
             raise NotSearched(f"What {title} answered is too large to be read.")
         try:
-            answer: Json = orjson.loads(data)
-        except orjson.JSONDecodeError as error:
+            answer = read_loosely(data)
+        except ValueError as error:
             raise NotSearched(f"What {title} answered cannot be read; its address may be wrong.") from error
         return answer
 
