@@ -39,11 +39,14 @@ class ServersLog(logging.Logger):
 
     def __init__(self) -> None:
         super().__init__("aiohttp.server")
+        self.parent = logging.getLogger()  # else what it says goes to nobody's handler, and as it is to standard error
         self._malformed = 0
 
     @override
     def exception(self, msg: object, *args: object, **more: Any) -> None:
         error = more.get("exc_info")
+        if isinstance(error, ConnectionError):
+            return  # whoever asked has gone before the answer began
         if not isinstance(error, HttpProcessingError | web.RequestPayloadError):
             super().exception(msg, *args, **more)
             return

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.http.connections import Doorkeeper
+from gateway.http.entry import ServersLog
 from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
 from tests.serving import served
 
@@ -180,3 +181,14 @@ async def test_one_peer_has_a_bound_and_a_trusted_proxy_has_none(monkeypatch: py
     assert comes("7.7.7.7") == b""
     assert [comes("::ffff:6.6.6.6")[:12]] == [b"HTTP/1.1 429"], "the same address in other clothes"
     assert [comes("127.0.0.1") for _ in range(5)] == [b""] * 5
+
+
+def test_the_server_says_what_is_our_doing_in_the_log_and_nothing_of_who_has_gone(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = ServersLog()
+    said.exception("Error handling request from %s", "127.0.0.1", exc_info=ConnectionResetError("closing transport"))
+    assert caplog.records == []
+    said.exception("Error handling request from %s", "127.0.0.1", exc_info=ZeroDivisionError())
+    assert [one.getMessage() for one in caplog.records] == ["Error handling request from 127.0.0.1"]
+    assert capfd.readouterr().err == ""
