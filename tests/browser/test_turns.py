@@ -49,7 +49,7 @@ async def test_an_earlier_message_is_changed_and_what_was_there_can_still_be_rea
     await finished(page, 2)
     first = page.locator(".turn").first
     await first.get_by_role("button", name="Edit").click()
-    await expect(page.locator("#editing")).to_contain_text("You change an earlier message")
+    await expect(page.locator("#editing")).to_contain_text("You are changing an earlier message")
     assert await found_by_axe(page, tools) == []
     await page.fill("#text", "other words")
     await page.keyboard.press("Enter")
