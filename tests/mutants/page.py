@@ -14,11 +14,13 @@ HEAD = """# Mutants
 
 Whether tests find mistakes is told by mistakes that nobody has chosen. `make mutants` makes them by rule of the modules that decide (a comparison
 the other way round, a number more by one, a statement or a condition left out, two statements in each other's place, an exception that catches
-more, a lease that is not asked), draws a sample by a seed, and asks the tests that are nearest to the module (`tests/mutants/map.py`), each
-mutant in a copy of the program. `make mutants SEED=7 COUNT=100` draws others. What no test is to find has its reason below.
+more, a lease that is not asked), draws a sample by a seed, and asks the tests that run the changed function, the quickest first
+(`tests/mutants/map.py` has the modules and the tests). Each mutant is planted in a process of its own, which is forked when all tests are imported:
+most are found in a second. The first run has to find out which test runs what, and takes as long as all tests do.
+`make mutants SEED=7 COUNT=100` draws others. What no test is to find has its reason below.
 
-Seven more are planted by hand, as somebody else has once planted them and found no test that minded (`tests/mutants/named.py`):
-`python -m tests.mutants.run --named`.
+Those that somebody has planted by hand, and that no test of their time minded, are in `tests/mutants/named.toml`:
+`python -m tests.mutants.run --named` plants them again, and with `--file` those of a file of your own.
 """
 
 
