@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import functools
 import gc
+from collections import defaultdict
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 
 PRODUCT = ("agent_core.", "adapters.", "gateway.")
 
@@ -19,30 +21,38 @@ class NotPlanted(Exception):
     """It changes what cannot be changed in a running process."""
 
 
-def plant(root: Path, path: str, tree: ast.Module) -> None:
-    """Plant it, everywhere where the module's functions are used."""
-    file = root / path
-    before = compile(file.read_text("utf-8"), str(file), "exec", dont_inherit=True)
-    after = compile(tree, str(file), "exec", dont_inherit=True)
-    changed = dict(_changed(before, after))
-    if not changed:
-        raise NotPlanted(path)
-    every = gc.get_objects()
-    functions = [one for one in every if type(one) is FunctionType and one.__code__.co_filename == str(file)]
-    planted: set[CodeType] = set()
-    for one in functions:
-        other = changed.get(one.__code__)
-        if other is not None:
-            planted.add(one.__code__)
-            try:
-                one.__code__ = other
-            except ValueError as failure:  # it uses other variables of its surroundings
-                raise NotPlanted(path) from failure
-    if not planted:
-        raise NotPlanted(path)
-    for one in every:
-        if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith(PRODUCT):
-            one.cache_clear()
+class Planter:
+    """Knows all functions of the program; made once, as to look at every object takes seconds where memory is shared with a fork."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, list[FunctionType]] = defaultdict(list)
+        """By file."""
+        self._caches: list[Any] = []
+        for one in gc.get_objects():
+            if type(one) is FunctionType:
+                self._functions[one.__code__.co_filename].append(one)
+            elif isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith(PRODUCT):
+                self._caches.append(one)
+
+    def plant(self, root: Path, path: str, tree: ast.Module) -> None:
+        """Plant it, everywhere where the module's functions are used."""
+        file = root / path
+        before = compile(file.read_text("utf-8"), str(file), "exec", dont_inherit=True)
+        after = compile(tree, str(file), "exec", dont_inherit=True)
+        changed = dict(_changed(before, after))
+        planted = 0
+        for one in self._functions[str(file)]:
+            other = changed.get(one.__code__)
+            if other is not None:
+                planted += 1
+                try:
+                    one.__code__ = other
+                except ValueError as failure:  # it uses other variables of its surroundings
+                    raise NotPlanted(path) from failure
+        if not planted:
+            raise NotPlanted(path)
+        for cache in self._caches:  # what was asked while the tests were collected
+            cache.cache_clear()
 
 
 def _changed(before: CodeType, after: CodeType) -> list[tuple[CodeType, CodeType]]:

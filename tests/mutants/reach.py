@@ -52,14 +52,14 @@ class Reach:
             sys.settrace(None)
             threading.settrace(None)
             if self._passed:
-                names = {name for code in self._codes if (name := _name(code))}
+                names = {name for code in self._codes.copy() if (name := _name(code))}
                 self._seen[item.nodeid] = (time.monotonic() - began, sorted(names))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._passed = self._passed and report.passed
 
     def write(self, number: int) -> None:
-        """Into a file of this process."""
+        """What was seen since, into a file."""
         KEPT.mkdir(parents=True, exist_ok=True)
         names = sorted({name for _, functions in self._seen.values() for name in functions})
         at = {name: place for place, name in enumerate(names)}
@@ -69,6 +69,7 @@ class Reach:
         }
         made = json.dumps({"functions": names, "tests": tests})
         (KEPT / f"reach-{time.time_ns()}-{number}.json").write_text(made, "utf-8")
+        self._seen.clear()
 
     def _follow(self, frame: FrameType, event: str, argument: object) -> None:
         del event, argument

@@ -42,7 +42,7 @@ def kept(one: Result) -> None:
     write(results)
 
 
-def drawn(seed: int, count: int, only: str) -> list[Mutant]:
+def drawn(seed: int, count: int, only: Sequence[str]) -> list[Mutant]:
     """A sample of all mutants that can be planted, of all modules or of some."""
     every = [one for path in deciding(only) for one in mutants(path, (ROOT / path).read_text("utf-8")) if one.within]
     return random.Random(seed).sample(every, min(count, len(every)))
@@ -77,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--only", default="", help="modules whose path has this in it")
+    parser.add_argument("--only", action="append", default=[], help="modules whose path has this in it; again: or this")
     parser.add_argument("--line", type=int, default=0, help="only mutants of this line")
     parser.add_argument(
         "--named", action="store_true", help="those that somebody has planted by hand, instead of drawn ones"

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from tests.mutants.making import mutants
-from tests.mutants.planting import NotPlanted, plant
+from tests.mutants.planting import NotPlanted, Planter
 from tests.mutants.reach import Seen, nearest
 
 SOURCE = """
@@ -39,12 +39,12 @@ def imported(folder: Path) -> ModuleType:
 
 def test_what_is_planted_is_run_by_whoever_has_imported_it(tmp_path: Path) -> None:
     module = imported(tmp_path)
-    door, room = module.Door(), module.room
+    door, room, planter = module.Door(), module.room, Planter()
     assert not room(5)
     assert door.opens("ada")
     for one in mutants("door.py", SOURCE):
         if one.within and one.kind == "comparison":
-            plant(tmp_path, "door.py", one.tree)
+            planter.plant(tmp_path, "door.py", one.tree)
     assert room(5)
     assert not door.opens("ada")
     named = {one.within for one in mutants("door.py", SOURCE)}
@@ -55,7 +55,7 @@ def test_what_is_done_at_the_import_cannot_be_planted(tmp_path: Path) -> None:
     imported(tmp_path)
     constant = next(one for one in mutants("door.py", SOURCE) if not one.within)
     with pytest.raises(NotPlanted):
-        plant(tmp_path, "door.py", constant.tree)
+        Planter().plant(tmp_path, "door.py", constant.tree)
 
 
 def test_quick_tests_are_asked_first_and_one_of_each_row_of_parameters() -> None:

@@ -21,7 +21,7 @@ from typing import NoReturn
 import pytest
 
 from tests.mutants.making import Mutant
-from tests.mutants.planting import NotPlanted, plant
+from tests.mutants.planting import NotPlanted, Planter
 from tests.mutants.reach import ROOT, Reach, Seen, nearest
 from tests.together import apart
 
@@ -59,15 +59,21 @@ class Recording:
     def _child(self, session: pytest.Session, number: int) -> int:
         pid = os.fork()
         if pid == 0:
-            apart(session.config, 1000 + number)
-            reach = Reach()
-            session.config.pluginmanager.register(reach)
-            mine = session.items[number :: self._processes]
-            for item, after in zip_longest(mine, mine[1:]):
-                session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-            reach.write(number)
-            os._exit(0)
+            try:
+                self._record(session, number)
+            finally:
+                os._exit(0)
         return pid
+
+    def _record(self, session: pytest.Session, number: int) -> None:
+        apart(session.config, 1000 + number)
+        reach = Reach()
+        session.config.pluginmanager.register(reach)
+        mine = session.items[number :: self._processes]
+        for done, (item, after) in enumerate(zip_longest(mine, mine[1:])):
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if done % 100 == 0 or after is None:  # it takes long, and may be stopped
+                reach.write(number)
 
 
 class Trying:
@@ -86,12 +92,16 @@ class Trying:
         self._sound: set[str] = set()
         """Tests that pass where nothing is planted."""
         self._forks = 0
+        self._planter: Planter | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         tests = {test: seen for test, seen in self._tests.items() if test in items}
         _begin(session, self._prepare)
+        self._planter = Planter()
+        gc.collect()
+        gc.freeze()
         for mutant in self._mutants:
             self._tell(self._tried(session, mutant, tests, items))
         return True
@@ -119,7 +129,7 @@ class Trying:
         pid = os.fork()
         if pid == 0:
             ours.close()
-            _ask(session, mutant, items, theirs, self._forks)
+            _ask(session, (lambda: self._plant(mutant)), items, theirs, self._forks)
         theirs.close()
         running = ""
         try:
@@ -139,6 +149,10 @@ class Trying:
                 os.killpg(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
+    def _plant(self, mutant: Mutant | None) -> None:
+        if mutant is not None and self._planter is not None:
+            self._planter.plant(ROOT, mutant.path, mutant.tree)
+
 
 class _Failed:
     """Hears that a test has failed."""
@@ -151,14 +165,13 @@ class _Failed:
 
 
 def _ask(
-    session: pytest.Session, mutant: Mutant | None, items: Sequence[pytest.Item], line: Connection, number: int
+    session: pytest.Session, plant: Prepare, items: Sequence[pytest.Item], line: Connection, number: int
 ) -> NoReturn:
     """In the forked process."""
     try:
         os.setsid()
         line.send(("begins", ""))
-        if mutant is not None:
-            plant(ROOT, mutant.path, mutant.tree)
+        plant()
         apart(session.config, number)
         heard = _Failed()
         session.config.pluginmanager.register(heard)
@@ -181,4 +194,4 @@ def _ask(
 def _begin(session: pytest.Session, prepare: Prepare) -> None:
     vars(session.config)["_tmp_path_factory"].getbasetemp()  # one for all
     prepare()
-    gc.unfreeze()  # `plant` has to see everything
+    gc.unfreeze()  # `Planter` has to see everything
