@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import tempfile
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ import pytest
 from tests.mutants.making import Mutant, mutants
 from tests.mutants.map import ASKED, deciding
 from tests.mutants.named import FILE, named, planted
-from tests.mutants.page import write
+from tests.mutants.page import REASONS, reason_of, write
 from tests.mutants.reach import KEPT, known
 from tests.mutants.trying import Recording, Result, Trying
 
@@ -42,10 +43,22 @@ def kept(one: Result) -> None:
     write(results)
 
 
+def every(only: Sequence[str]) -> list[Mutant]:
+    """All mutants that can be planted, of all modules or of some."""
+    return [one for path in deciding(only) for one in mutants(path, (ROOT / path).read_text("utf-8")) if one.within]
+
+
 def drawn(seed: int, count: int, only: Sequence[str]) -> list[Mutant]:
-    """A sample of all mutants that can be planted, of all modules or of some."""
-    every = [one for path in deciding(only) for one in mutants(path, (ROOT / path).read_text("utf-8")) if one.within]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    """A sample of them."""
+    found = every(only)
+    return random.Random(seed).sample(found, min(count, len(found)))
+
+
+def survivors() -> frozenset[str]:
+    """The names of those that got through, and for which nobody has given a reason."""
+    reasons = tomllib.loads(REASONS.read_text("utf-8"))
+    told = json.loads(RESULTS.read_text("utf-8"))
+    return frozenset(one["name"] for one in told if not one["found"] and not reason_of(one["name"], reasons))
 
 
 def prepare() -> None:
@@ -78,7 +91,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--only", action="append", default=[], help="modules whose path has this in it; again: or this")
-    parser.add_argument("--line", type=int, default=0, help="only mutants of this line")
+    parser.add_argument("--left", action="store_true", help="those that have survived, instead of drawn ones")
     parser.add_argument(
         "--named", action="store_true", help="those that somebody has planted by hand, instead of drawn ones"
     )
@@ -94,11 +107,12 @@ def main() -> None:
         collected(Recording(asked_for.processes, prepare), tests)
         if asked_for.reach:
             return
-    chosen = [named(one, ROOT) for one in planted(asked_for.file)]
-    if not asked_for.named:
+    if asked_for.named:
+        chosen = [named(one, ROOT) for one in planted(asked_for.file)]
+    elif asked_for.left:
+        chosen = [one for one in every(asked_for.only) if one.name in survivors()]
+    else:
         chosen = drawn(asked_for.seed, asked_for.count, asked_for.only)
-    if asked_for.line:
-        chosen = [one for one in chosen if one.line == asked_for.line]
     results: list[Result] = []
     out = os.dup(1)  # pytest takes the other
 
@@ -110,9 +124,9 @@ def main() -> None:
         os.write(out, line.encode())
 
     collected(Trying(chosen, known(), asked_for.seconds, prepare, tell), tests)
-    survivors = [one for one in results if one.outcome != "found"]
-    print(f"{len(results) - len(survivors)} of {len(results)} found")
-    sys.exit(bool(survivors))
+    through = [one for one in results if one.outcome != "found"]
+    print(f"{len(results) - len(through)} of {len(results)} found")
+    sys.exit(bool(through))
 
 
 if __name__ == "__main__":
