@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,12 +12,21 @@ from agent_core.turn import invariants
 from agent_core.turn.effects import AskApproval, CallModel, Compact, Effect, EndTurn, RunTool, Wait
 from agent_core.turn.events import StopRequested
 from agent_core.turn.invariants import broken_laws, ending_problems
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import Phase
 from agent_core.turn.view import Bubble, BubbleKind, View
 from tests.agent_core.turns import ROUTE, Rig
 
 CALL = CallModel(1, ROUTE, offer_tools=True)
 END = EndTurn(exits.Stopped())
+
+
+def always(shown: View) -> Callable[[Standing, int], View]:
+    def view(turn: Standing, now: int) -> View:
+        del turn, now
+        return shown
+
+    return view
 
 
 def answered() -> Rig:
@@ -94,7 +103,10 @@ def test_an_end_looks_like_one() -> None:
 
 @pytest.mark.parametrize("words", ["", " \n"])
 def test_an_end_with_a_notice_that_says_nothing_is_seen(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exits.Stopped, "text", lambda _: words)
+    def says(_: exits.Exit) -> str:
+        return words
+
+    monkeypatch.setattr(exits.Stopped, "text", says)
     rig = stopped()
     assert rig.turn.exit is not None
     found = broken_laws(rig.turn, [EndTurn(rig.turn.exit)], ())
@@ -106,14 +118,14 @@ def test_an_end_shows_one_notice_and_nothing_that_goes_on(
     kinds: Sequence[BubbleKind], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = View(tuple(Bubble(str(n), kind, "words", final=True) for n, kind in enumerate(kinds)), open=False)
-    monkeypatch.setattr(invariants, "view", lambda *_: shown)
+    monkeypatch.setattr(invariants, "view", always(shown))
     assert len(ending_problems(stopped().turn)) == 1
-    monkeypatch.setattr(invariants, "view", lambda *_: replace(shown, bubbles=shown.bubbles[1:], open=True))
+    monkeypatch.setattr(invariants, "view", always(replace(shown, bubbles=shown.bubbles[1:], open=True)))
     assert ending_problems(stopped().turn) == ["the turn is over and looks as if it went on"]
 
 
 def test_an_answer_with_a_notice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = (BubbleKind.ANSWER, BubbleKind.NOTICE)
     shown = View(tuple(Bubble(kind, kind, "words", final=True) for kind in kinds), open=False)
-    monkeypatch.setattr(invariants, "view", lambda *_: shown)
+    monkeypatch.setattr(invariants, "view", always(shown))
     assert len(ending_problems(answered().turn)) == 1
