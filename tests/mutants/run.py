@@ -37,7 +37,7 @@ def kept(one: Result) -> None:
     """A result is kept as soon as it is there: a run takes hours, and may be stopped."""
     known = {each["name"]: each for each in json.loads(RESULTS.read_text("utf-8"))} if RESULTS.exists() else {}
     name = one.mutant.name
-    known[name] = {"name": name, "found": one.outcome == "found", "by": one.by}
+    known[name] = {"name": name, "found": one.outcome == "found", "by": one.by, "asked": one.asked}
     results = sorted(known.values(), key=lambda each: str(each["name"]))
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     write(results)
