@@ -23,7 +23,7 @@ The table is of seed 24, and of the modules at the bottom of the house: of those
 folders `tests/agent_core`, `tests/store`, `tests/adapters` and `tests/laws`. So a survivor here is one that its nearest tests let through; whole
 gateways (`tests/gateway`, `tests/chats`, `tests/sim`) were not asked. What is a constant of a module is not tried.
 
-Those that somebody has planted by hand, and that no test of their time minded, are in `tests/mutants/named.toml`:
+Those that somebody has planted by hand, and that no test of their time minded (or none within a minute), are in `tests/mutants/named.toml`:
 `python -m tests.mutants.run --named` plants them again, and with `--file` those of a file of your own.
 """
 
