@@ -201,7 +201,7 @@ def _work(session: pytest.Session, line: Connection, number: int) -> NoReturn:
     """In the forked process."""
     status = 1
     try:
-        _apart(session.config, number)
+        apart(session.config, number)
         session.config.pluginmanager.register(_Teller(session.config, line))
         _run(session, line)
         status = 0
@@ -215,7 +215,7 @@ def _work(session: pytest.Session, line: Connection, number: int) -> NoReturn:
         os._exit(status)
 
 
-def _apart(config: pytest.Config, number: int) -> None:
+def apart(config: pytest.Config, number: int) -> None:
     """What a fork shares and may not: the files of captured output, the folder of temporary files, and the terminal."""
     plugins = config.pluginmanager
     capture: Any = plugins.getplugin("capturemanager")

@@ -323,6 +323,18 @@ def test_what_a_firewall_takes_amiss_is_not_tried_for_ever_and_never_labelled(cr
     assert (part.row.state, part.row.cause) == (DeliveryState.FAILED, error.words)
 
 
+@pytest.mark.parametrize("creating", [True, False])
+def test_a_pause_that_a_platform_asks_for_uses_up_no_try(creating: bool) -> None:
+    _, part = part_of(content("x"))
+    part = replace(part, row=replace(part.row, attempt=2))
+    for _ in range(3):
+        tried = begun(part, 0, repeated=False) if creating else part
+        (part,) = failed(
+            tried, CallFailed(Fate.TOO_FAST, "slower", retry_after=1), Ability.NONE, creating=creating, now=1, share=0
+        )
+        assert (part.row.state, part.row.attempt) == (DeliveryState.WANTED, 2)
+
+
 def test_with_a_key_what_was_not_understood_is_looked_up() -> None:
     _, part = part_of(content("x"))
     looked: list[bool] = []

@@ -114,3 +114,21 @@ async def test_what_a_library_raises_is_a_failure_like_others_and_disturbs_nobod
     assert backlog.mark("a") == 3, "it stays behind"
     await until_empty(backlog)
     assert sorted(history.read) == [("a", 3), ("b", 2)]
+
+
+def test_a_place_that_is_behind_stores_its_mark_until_its_history_is_read() -> None:
+    async def read(_: str, __: Behind) -> None: ...
+
+    backlog = Backlog("bot", read, SystemClock())
+    assert backlog.cursor("room", 5, late=False) == 5
+    backlog.saw("room", 9)
+    assert backlog.cursor("room", 5, late=False) == 9, "never back"
+    backlog.add([("room", 9)])
+    assert backlog.cursor("room", 40, late=False) == 9, "what came by itself is ahead of what is to be read"
+    assert backlog.cursor("room", 12, late=True) == 12
+    backlog.stored("room", 40, late=False)
+    assert backlog.mark("room") == 9
+    backlog.stored("room", 12, late=True)
+    assert backlog.mark("room") == 12
+    backlog.stored("room", 10, late=True)
+    assert (backlog.mark("room"), backlog.seen["room"]) == (12, 40)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from agent_core.bell import FRAME_SECONDS, Bell, Frames, next_frame
 
 
@@ -64,3 +66,64 @@ def test_a_frame_always_lies_ahead() -> None:
     for at in (0.0, 0.01, 0.049, 0.05, 0.051, 123.456):
         for behind in (0.0, FRAME_SECONDS / 2):
             assert at < next_frame(at, behind) <= at + FRAME_SECONDS + 1e-9
+
+
+async def test_what_rang_before_the_wait_is_heard_and_heard_once() -> None:
+    bell = Bell()
+    bell.ring()
+    assert await bell.wait(5)
+    assert not await bell.wait(0.01)
+    bell.close()
+
+
+async def test_a_wait_ends_at_its_own_time_whatever_the_one_before_it_had() -> None:
+    bell, loop = Bell(), asyncio.get_running_loop()
+    for seconds in (0.04, 0.01, 0.03):  # the timer is there already: later than wanted, earlier than wanted
+        began = loop.time()
+        assert not await asyncio.wait_for(bell.wait(seconds), 5)
+        assert loop.time() - began >= seconds - 0.001
+        waiting = asyncio.create_task(bell.wait(5))
+        await asyncio.sleep(0)
+        bell.ring()
+        assert await asyncio.wait_for(waiting, 4)
+    bell.close()
+
+
+@pytest.mark.parametrize(("before", "seconds"), [(5.0, 0.02), (0.01, 0.05), (0.02, 0.02)])
+async def test_a_wait_is_not_cut_nor_drawn_out_by_the_time_of_one_that_was_rung(before: float, seconds: float) -> None:
+    bell, loop = Bell(), asyncio.get_running_loop()
+    waiting = asyncio.create_task(bell.wait(before))
+    await asyncio.sleep(0)
+    bell.ring()
+    assert await waiting
+    began = loop.time()
+    assert not await asyncio.wait_for(bell.wait(seconds), 4)
+    assert loop.time() - began >= seconds - 0.001
+    bell.close()
+
+
+async def test_whoever_is_not_waiting_any_more_takes_no_ring_from_the_next() -> None:
+    bell = Bell()
+    waiting = asyncio.create_task(bell.wait(5))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    bell.ring()
+    assert await asyncio.wait_for(bell.wait(5), 4)
+    bell.close()
+
+
+async def test_a_closed_bell_leaves_no_timer() -> None:
+    bell, loop = Bell(), asyncio.get_running_loop()
+    assert not await bell.wait(0.001)
+    waiting = asyncio.create_task(bell.wait(0.02))
+    await asyncio.sleep(0)
+    bell.ring()
+    assert await waiting
+    bell.ring_in_frame()
+    assert await bell.wait(5)
+    bell.ring_in_frame()  # so soon after the other it has to wait for a frame
+    bell.close()
+    until = loop.time() + 3 * FRAME_SECONDS
+    assert not await bell.wait(until - loop.time())
+    bell.close()

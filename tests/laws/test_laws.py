@@ -19,7 +19,7 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
-from gateway.laws.law import UNCLAIMED_MS, Law, Viewpoint
+from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Law, Viewpoint
 from gateway.laws.others import of_ledger, of_message
 from gateway.laws.shown import doubled, of_part, of_shown, waits
 from gateway.laws.turns import of_turn
@@ -181,3 +181,58 @@ def test_budgets_agree_with_their_calls_to_the_token(calls: list[tuple[bool, int
     pot = PotRow("day:all", NOW, NOW + 1, spent_tokens=spent + off * what, held_tokens=held + off * (1 - what))
     found = [*of_ledger(LedgerEvidence((pot,), tuple(rows), steady=True), ALIVE)]
     assert bool(found) == bool(off)
+
+
+def stored(number: int = 1, turn: str | None = "t_1", **more: object) -> InboxRow:
+    made = InboxRow(number, "telegram/1", "k", "s_1", number, "normal", b"{}", InboxState.TAKEN, None, NOW, turn=turn)
+    return replace(made, **more)
+
+
+def taken(message: InboxRow, of: str = "s_1", last: int = 2, **more: object) -> set[Law]:
+    """The laws that a message breaks which a turn took, or none did."""
+    turn = TurnRow("t_1", of, 1, TurnState.OPEN, None, NOW, None, NOW + 60_000, first_message=1, last_message=last)
+    seen = MessageEvidence(message, SESSION, turn if message.turn == turn.turn else None)
+    seen = replace(seen, **more)
+    return {one.law for one in of_message(seen, ALIVE)}
+
+
+def test_a_turn_has_the_messages_with_which_it_began_and_no_others() -> None:
+    two = replace(open_turn().turn, last_message=2)
+    sound = open_turn(turn=two, messages=(stored(), stored(2)))
+    assert laws(sound) == set()
+    for messages in (
+        (stored(),),
+        (stored(2),),
+        (stored(), stored(2, None)),
+        (stored(), stored(2, "t_2")),
+        (stored(), stored(2), stored(3)),
+        (stored(), stored(2, session="s_2")),
+        (stored(), stored(2, state=InboxState.NEW)),
+        (stored(), stored(2, state=InboxState.DROPPED)),
+    ):
+        assert laws(replace(sound, messages=messages)) == {Law.LOST}, messages
+    assert laws(replace(sound, messages=(stored(), stored(2, state=InboxState.DONE)))) == set()
+    unkept = replace(two, first_message=0)
+    assert Law.LOST not in laws(replace(sound, turn=unkept, messages=())), "earlier versions did not say"
+
+
+def test_a_message_that_is_taken_is_taken_by_a_turn_that_knows_it() -> None:
+    for state in (InboxState.TAKEN, InboxState.DONE):
+        assert taken(stored(state=state)) == taken(stored(2, state=state)) == set()
+        assert taken(stored(3, state=state)) == {Law.LOST}
+        assert taken(stored(turn="t_2", state=state)) == {Law.LOST}, "the turn is not there"
+        assert taken(stored(state=state), of="s_2") == {Law.LOST}
+        assert taken(stored(3, state=state), last=0) == set(), "earlier versions did not say"
+    assert taken(stored(turn=None)) == {Law.LOST}
+
+
+def test_a_message_that_is_done_was_taken_or_heard_or_its_chat_was_told() -> None:
+    done = stored(turn=None, state=InboxState.DONE)
+    assert taken(done) == {Law.LOST}
+    assert taken(done, heard=True) == taken(done, told=True) == set()
+    assert taken(replace(done, lane="command")) == set()
+    assert taken(replace(done, received_at=NOW - KEPT_MS)) == {Law.LOST}
+    assert taken(replace(done, received_at=NOW - KEPT_MS - 1)) == set()
+    gone = TurnRow("t_0", "s_1", 1, TurnState.CLOSED, "answered", NOW, NOW, NOW, removed="by wish")
+    assert taken(done, around=(gone,)) == set()
+    assert taken(done, around=(replace(gone, removed=""),)) == {Law.LOST}

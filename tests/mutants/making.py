@@ -34,12 +34,18 @@ class Mutant:
     kind: str
     before: str
     after: str
-    build: Callable[[], str]
+    build: Callable[[], ast.Module]
+    within: str = ""
+    """The outermost function whose body it changes, with its classes: `Turn.feed`; empty for what is run as the module is imported."""
 
     @cached_property
-    def source(self) -> str:
+    def tree(self) -> ast.Module:
         """The whole module, changed; made when it is asked for, as there are thousands and few are tried."""
         return self.build()
+
+    @property
+    def source(self) -> str:
+        return ast.unparse(self.tree)
 
     @property
     def name(self) -> str:
@@ -51,17 +57,21 @@ def mutants(path: str, source: str) -> list[Mutant]:
     tree = ast.parse(source)
     found: list[Mutant] = []
     places = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
-    skipped = _skipped(tree)
+    skipped, within = _skipped(tree), _within(tree)
     for place, node in enumerate(places):
         if id(node) in skipped:
             continue
         for kind, made in _changes(node):
             build = partial(_with, tree, place, made)
-            found.append(Mutant(path, getattr(node, "lineno", 0), kind, _short(node), _short(made), build))
+            found.append(
+                Mutant(
+                    path, getattr(node, "lineno", 0), kind, _short(node), _short(made), build, within.get(id(node), "")
+                )
+            )
     return sorted(found, key=lambda one: (one.line, one.kind, one.before))
 
 
-def _with(tree: ast.Module, place: int, made: ast.AST) -> str:
+def _with(tree: ast.Module, place: int, made: ast.AST) -> ast.Module:
     """The module with another node in this place."""
     other = copy.deepcopy(tree)
     target = [node for node in ast.walk(other) if hasattr(node, "lineno")][place]
@@ -70,7 +80,34 @@ def _with(tree: ast.Module, place: int, made: ast.AST) -> str:
         def visit(self, node: ast.AST) -> ast.AST:
             return ast.copy_location(made, node) if node is target else self.generic_visit(node)
 
-    return ast.unparse(ast.fix_missing_locations(Put().visit(other)))
+    Put().visit(other)
+    return ast.fix_missing_locations(other)
+
+
+def _within(tree: ast.Module) -> dict[int, str]:
+    """The outermost function of each node that stands in the body of one."""
+    found: dict[int, str] = {}
+
+    def look(node: ast.AST, outer: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                look(child, f"{outer}{child.name}.")
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                name = f"{outer}{child.name}"
+                inside = [one for statement in child.body for one in ast.walk(statement)]
+                found.update({id(one): name for one in (child, *inside)})
+            else:
+                look(child, outer)
+
+    look(tree, "")
+    return found
+
+
+def outermost(tree: ast.Module, line: int) -> str:
+    """The outermost function that has this line."""
+    names = _within(tree)
+    every = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return next((names[id(one)] for one in every if one.lineno <= line <= (one.end_lineno or 0)), "")
 
 
 def _short(node: ast.AST) -> str:

@@ -1,33 +1,85 @@
-"""Which tests are asked about which module: the nearest first, so that most mutants cost seconds. Whatever these let through is a survivor."""
+"""Which modules decide: of these mutants are made. And which tests are asked: those that run what is changed in their own process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
 
-MACHINE = ("tests/agent_core/test_turn.py", "tests/agent_core/test_recovery.py", "tests/agent_core/test_turn_laws.py")
-STORED = ("tests/store/test_transactions.py", "tests/store/test_delivery_rows.py", "tests/store/test_batches.py")
-SHOWN = ("tests/adapters/test_reconcile.py", "tests/adapters/test_aftermath.py", "tests/adapters/test_patience.py")
-SENT = ("tests/mutants/test_outbox.py", "tests/gateway/test_refused_parts.py", "tests/adapters/test_broken_surface.py")
+ROOT = Path(__file__).parents[2]
 
-MAP: Mapping[str, tuple[str, ...]] = {
-    "agent_core/machine/taking.py": (*MACHINE, "tests/agent_core/test_turn_table.py"),
-    "agent_core/machine/turn.py": (*MACHINE, "tests/agent_core/test_turn_table.py"),
-    "agent_core/judging/judge.py": (*MACHINE, "tests/agent_core/test_taint.py"),
-    "agent_core/judging/ends.py": MACHINE,
-    "agent_core/driver/closing.py": ("tests/gateway/test_closing.py", "tests/mutants/test_outbox.py"),
-    "agent_core/store/turns/ops.py": STORED,
-    "agent_core/store/inbox/ops.py": (*STORED, "tests/store/test_charges.py"),
-    "agent_core/store/sessions/ops.py": (*STORED, "tests/store/test_owned.py"),
-    "agent_core/store/sessions/takeups.py": ("tests/store/test_owned.py", "tests/store/test_transactions.py", "tests/store/test_budgets.py"),
-    "agent_core/store/budgets/ops.py": ("tests/store/test_budgets.py", "tests/store/test_charges.py"),
-    "agent_core/store/deliveries/ops.py": STORED,
-    "agent_core/store/deliveries/sql.py": STORED,
-    "adapters/delivery/reconcile.py": SHOWN,
-    "adapters/delivery/aftermath.py": SHOWN,
-    "adapters/contract/intake.py": ("tests/adapters/test_entrance.py", "tests/adapters/test_offsets.py", "tests/adapters/test_backlog.py"),
-    "gateway/delivery/sender.py": SENT,
-    "gateway/delivery/ledger.py": SENT,
-    "gateway/delivery/surface.py": SENT,
-    "gateway/setaside/takeup.py": ("tests/gateway/test_takeup.py",),
-    "gateway/queues/draining.py": ("tests/gateway/test_hub.py",),
-}  # fmt: skip
+DECIDING = (
+    "agent_core/machine/*.py",
+    "agent_core/judging/*.py",
+    "agent_core/driver/*.py",
+    "agent_core/turn/[!et]*.py",
+    "agent_core/failures/remedies.py",
+    "agent_core/rules/*.py",
+    "agent_core/limits/*.py",
+    "agent_core/retry.py",
+    "agent_core/bell.py",
+    "agent_core/patience.py",
+    "agent_core/text/redaction.py",
+    "agent_core/store/batch/*.py",
+    "agent_core/store/budgets/*.py",
+    "agent_core/store/deliveries/*.py",
+    "agent_core/store/inbox/*.py",
+    "agent_core/store/sessions/*.py",
+    "agent_core/store/slices/*.py",
+    "agent_core/store/turns/*.py",
+    "agent_core/store/database/asks.py",
+    "agent_core/store/database/lines.py",
+    "agent_core/store/database/ownership.py",
+    "agent_core/store/database/writer.py",
+    "adapters/contract/*.py",
+    "adapters/delivery/*.py",
+    "adapters/discord/*.py",
+    "adapters/slack/*.py",
+    "adapters/telegram/*.py",
+    "adapters/http/*.py",
+    "adapters/http/api/*.py",
+    "adapters/http/sessions/*.py",
+    "gateway/chats/*.py",
+    "gateway/commands/*.py",
+    "gateway/delivery/*.py",
+    "gateway/later/*.py",
+    "gateway/laws/*.py",
+    "gateway/limits/*.py",
+    "gateway/queues/*.py",
+    "gateway/recovery/*.py",
+    "gateway/schedule/*.py",
+    "gateway/sessions/*.py",
+    "gateway/setaside/*.py",
+    "gateway/several/*.py",
+    "gateway/sharing/*.py",
+    "gateway/succession/*.py",
+    "gateway/webhooks/*.py",
+)
+"""As patterns of paths."""
+
+ASKED = (
+    "tests/agent_core",
+    "tests/store",
+    "tests/adapters",
+    "tests/laws",
+    "tests/mutants",
+    "tests/gateway",
+    "tests/webhooks",
+    "tests/chats",
+    "tests/e2e",
+    "tests/several",
+    "tests/storage",
+    "tests/mcp",
+    "tests/mcpserver",
+    "tests/corpora/test_calls.py",
+    "tests/corpora/test_endings.py",
+    "tests/explore",
+    "tests/sim/test_sim.py",
+    "tests/sim/whole",
+)
+
+
+def deciding(only: Sequence[str] = ()) -> Sequence[str]:
+    """The paths of all of these modules, or of those with one of these in their path."""
+    paths = {str(file.relative_to(ROOT)) for pattern in DECIDING for file in ROOT.glob(pattern)}
+    some = {path for path in paths if not only or any(piece in path for piece in only)}
+    return sorted(path for path in some if not path.endswith("__init__.py"))

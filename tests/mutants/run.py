@@ -1,7 +1,8 @@
 """``python -m tests.mutants.run --seed 1 --count 40``: makes mutants of the modules that decide, drawn by a seed, and asks their tests.
 
-Each is tried in a copy of the program, so that nobody else sees it. A mutant that a test fails with is found; one that all of its tests pass is a
-survivor, and ``docs/mutants.md`` (``--page``) has it with its reason, or a test is written for it. Those that have a reason are in `reasons`.
+Each is tried in a process of its own, which is forked when all tests are collected. One that a test fails with is found; one that all of its tests
+pass is a survivor, and ``docs/mutants.md`` (``--page``) has it with its reason, or a test is written for it. The first run has to find out which test
+reaches what (``--reach`` does it again); that takes as long as the tests do.
 """
 
 from __future__ import annotations
@@ -10,100 +11,78 @@ import argparse
 import json
 import os
 import random
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
+import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from tests.mutants.making import Mutant, mutants
-from tests.mutants.map import MAP
-from tests.mutants.named import NAMED, named
-from tests.mutants.page import write
+from tests.mutants.map import ASKED, deciding
+from tests.mutants.named import FILE, named, planted
+from tests.mutants.page import REASONS, reason_of, write
+from tests.mutants.reach import KEPT, known
+from tests.mutants.trying import Recording, Result, Trying
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("agent_core", "gateway", "adapters", "migrations", "tests", "docs", "deploy")
-SECONDS = 240
-"""A mutant that makes its tests run for so long is found: no test takes a tenth of it."""
 RESULTS = ROOT / "tests" / "mutants" / "results.json"
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of a mutant."""
-
-    name: str
-    found: bool
-    by: str
-    seconds: float
-
-
-def copied(folder: Path) -> None:
-    """The program, to be changed."""
-    ignored = shutil.ignore_patterns(".hypothesis", "node_modules", "__pycache__")
-    for part in COPIED:
-        shutil.copytree(ROOT / part, folder / part, ignore=ignored)
-    for name in ("pyproject.toml", "hatch_build.py", "mkdocs.yml", "README.md", "Makefile"):
-        shutil.copy(ROOT / name, folder)
-
-
-def tried(folder: Path, mutant: Mutant, tests: Sequence[str]) -> Result:
-    """Ask the tests, the nearest first, until one fails."""
-    file = folder / mutant.path
-    before = file.read_text("utf-8")
-    began = time.monotonic()
-    file.write_text(mutant.source, "utf-8")
-    try:
-        for test in tests:
-            said, status = asked(folder, test)
-            if status not in (0, 5):
-                return Result(mutant.name, True, said, time.monotonic() - began)
-        return Result(mutant.name, False, "", time.monotonic() - began)
-    finally:
-        file.write_text(before, "utf-8")
-
-
-def asked(folder: Path, test: str) -> tuple[str, int]:
-    """The test that failed, and pytest's exit status."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--hypothesis-seed=1",
-        *test.split(),
-    ]
-    env = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"{test}: it did not end", 1
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return (failed[0].removeprefix("FAILED ").partition(" - ")[0] if failed else test), done.returncode
+SECONDS = 40.0
+"""So long may the tests of a mutant take together, where they pass."""
 
 
 def kept(one: Result) -> None:
     """A result is kept as soon as it is there: a run takes hours, and may be stopped."""
     known = {each["name"]: each for each in json.loads(RESULTS.read_text("utf-8"))} if RESULTS.exists() else {}
-    known[one.name] = {"name": one.name, "found": one.found, "by": one.by}
+    name = one.mutant.name
+    known[name] = {"name": name, "found": one.outcome == "found", "by": one.by, "asked": one.asked}
     results = sorted(known.values(), key=lambda each: str(each["name"]))
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     write(results)
 
 
-def drawn(seed: int, count: int, only: str) -> list[Mutant]:
-    """A sample of all mutants of all modules, or of one."""
-    paths = [path for path in MAP if only in path]
-    every = [one for path in paths for one in mutants(path, (ROOT / path).read_text("utf-8"))]
-    return random.Random(seed).sample(every, min(count, len(every)))
+def every(only: Sequence[str]) -> list[Mutant]:
+    """All mutants that can be planted, of all modules or of some."""
+    return [one for path in deciding(only) for one in mutants(path, (ROOT / path).read_text("utf-8")) if one.within]
+
+
+def drawn(seed: int, count: int, only: Sequence[str]) -> list[Mutant]:
+    """A sample of them."""
+    found = every(only)
+    return random.Random(seed).sample(found, min(count, len(found)))
+
+
+def survivors() -> frozenset[str]:
+    """The names of those that got through, and for which nobody has given a reason."""
+    reasons = tomllib.loads(REASONS.read_text("utf-8"))
+    told = json.loads(RESULTS.read_text("utf-8"))
+    return frozenset(one["name"] for one in told if not one["found"] and not reason_of(one["name"], reasons))
+
+
+def prepare() -> None:
+    """What the forked processes share. It is imported late, as pytest wants to be there first."""
+    from tests.conftest import shared
+    from tests.databases import postgres_url
+
+    shared()
+    postgres_url()  # of this process: what a forked one starts ends with it
+
+
+def examples() -> None:
+    """The first example that fails is enough."""
+    from hypothesis import Phase, settings
+
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutants")
+
+
+def collected(plugin: object, tests: Sequence[str]) -> None:
+    """Collect tests, and let the plugin do what it likes with them."""
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = tempfile.mkdtemp(prefix="outspoken-mutants-")
+    options = ["-q", "-s", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--timeout=0"]
+    pytest.main([*options, *tests], plugins=[plugin, SimpleNamespace(pytest_configure=examples)])
 
 
 def main() -> None:
@@ -111,25 +90,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--only", default="", help="modules whose path has this in it")
-    parser.add_argument("--named", action="store_true", help="only those that somebody else has planted once")
+    parser.add_argument("--only", action="append", default=[], help="modules whose path has this in it; again: or this")
+    parser.add_argument("--left", action="store_true", help="those that have survived, instead of drawn ones")
+    parser.add_argument(
+        "--named", action="store_true", help="those that somebody has planted by hand, instead of drawn ones"
+    )
+    parser.add_argument("--file", type=Path, default=FILE, help="where these are")
     parser.add_argument("--page", action="store_true", help="add what was found to docs/mutants.md")
+    parser.add_argument("--reach", action="store_true", help="find out anew which test reaches what, and no more")
+    parser.add_argument("--processes", type=int, default=2, help="for --reach")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for the tests of a mutant together")
+    parser.add_argument("tests", nargs="*", help="ask no others than those here")
     asked_for = parser.parse_args()
-    chosen: list[tuple[Mutant, Sequence[str]]] = [(named(one, ROOT), one.tests) for one in NAMED]
-    if not asked_for.named:
-        chosen = [(one, MAP[one.path]) for one in drawn(asked_for.seed, asked_for.count, asked_for.only)]
+    tests: Sequence[str] = asked_for.tests or ASKED
+    if asked_for.reach or not KEPT.exists():
+        collected(Recording(asked_for.processes, prepare), tests)
+        if asked_for.reach:
+            return
+    if asked_for.named:
+        chosen = [named(one, ROOT) for one in planted(asked_for.file)]
+    elif asked_for.left:
+        chosen = [one for one in every(asked_for.only) if one.name in survivors()]
+    else:
+        chosen = drawn(asked_for.seed, asked_for.count, asked_for.only)
     results: list[Result] = []
-    with tempfile.TemporaryDirectory(prefix="outspoken-mutants-") as name:
-        copied(Path(name))
-        for mutant, tests in chosen:
-            results.append(tried(Path(name), mutant, tests))
-            one = results[-1]
-            if asked_for.page:
-                kept(one)
-            print(f"{'found   ' if one.found else 'SURVIVES'} {one.seconds:4.0f} s  {one.name}  {one.by}", flush=True)
-    survivors = [one.name for one in results if not one.found]
-    print(f"{len(results) - len(survivors)} of {len(results)} found")
-    sys.exit(bool(survivors))
+    out = os.dup(1)  # pytest takes the other
+
+    def tell(one: Result) -> None:
+        results.append(one)
+        if asked_for.page:
+            kept(one)
+        line = f"{one.outcome:11} {one.seconds:4.0f} s  {one.asked:4} {one.mutant.name}  {one.by}\n"
+        os.write(out, line.encode())
+
+    collected(Trying(chosen, known(), asked_for.seconds, prepare, tell), tests)
+    through = [one for one in results if one.outcome != "found"]
+    print(f"{len(results) - len(through)} of {len(results)} found")
+    sys.exit(bool(through))
 
 
 if __name__ == "__main__":

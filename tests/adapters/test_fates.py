@@ -1,0 +1,171 @@
+"""What is known of a call that failed, on each platform: whether it was done, how long to wait, and what is to be put right.
+
+From this follows whether something is sent again and whether it bears a mark; so each answer that a platform gives has its line here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any, cast
+
+import aiohttp
+import httpx
+import pytest
+from slack_sdk.errors import SlackApiError, SlackRequestError
+from telegram import error as e
+
+from adapters.contract.chat import Cause, Fate
+from adapters.discord import port as on_discord
+from adapters.discord.library import discord
+from adapters.slack import errors as on_slack
+from adapters.telegram import errors as on_telegram
+
+JSON = "application/json"
+UNREACHABLE = aiohttp.ClientConnectorError(cast("Any", SimpleNamespace(host="h", port=1, ssl=True)), OSError("no"))
+
+
+def because(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def retry_after() -> e.RetryAfter:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it will be another type some day, which is read as well
+        return e.RetryAfter(7)
+
+
+@pytest.mark.parametrize(
+    ("error", "fate", "cause"),
+    [
+        (because(e.NetworkError("x"), httpx.ConnectError("no")), Fate.NOT_SENT, Cause.NONE),
+        (because(e.TimedOut(), httpx.ConnectTimeout("slow")), Fate.NOT_SENT, Cause.NONE),
+        (because(e.TimedOut(), httpx.PoolTimeout("slow")), Fate.NOT_SENT, Cause.NONE),
+        (because(e.TimedOut(), httpx.ReadTimeout("slow")), Fate.UNKNOWN, Cause.NONE),
+        (because(e.NetworkError("x"), httpx.ReadError("gone")), Fate.UNKNOWN, Cause.NONE),
+        (because(e.NetworkError("x"), httpx.WriteError("gone")), Fate.UNKNOWN, Cause.NONE),
+        (because(e.NetworkError("x"), httpx.RemoteProtocolError("gone")), Fate.UNKNOWN, Cause.NONE),
+        (e.NetworkError("Bad Gateway"), Fate.UNKNOWN, Cause.NONE),
+        (e.TimedOut(), Fate.UNKNOWN, Cause.NONE),
+        (e.NetworkError("Request Entity Too Large (413)"), Fate.REFUSED, Cause.FILE),
+        (e.BadRequest("Message is too long"), Fate.REFUSED, Cause.TOO_LONG),
+        (e.BadRequest("Message is not modified"), Fate.REFUSED, Cause.UNCHANGED),
+        (e.BadRequest("something new"), Fate.REFUSED, Cause.OTHER),
+        (because(e.BadRequest("x"), e.TelegramError("unparsed")), Fate.NOT_SENT, Cause.SHIELDED),
+        (e.Forbidden("bot was blocked by the user"), Fate.REFUSED, Cause.BLOCKED),
+        (e.Forbidden("not enough rights"), Fate.REFUSED, Cause.NO_RIGHTS),
+        (e.InvalidToken(), Fate.REFUSED, Cause.NOT_LET_IN),
+        (e.ChatMigrated(-100), Fate.REFUSED, Cause.MOVED),
+        (retry_after(), Fate.TOO_FAST, Cause.NONE),
+        (e.TelegramError("no sense"), Fate.UNKNOWN, Cause.UNREADABLE),
+    ],
+)
+def test_on_telegram(error: Exception, fate: Fate, cause: Cause) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = on_telegram.failure(error)
+    assert (found.fate, found.cause) == (fate, cause)
+    assert found.moved_to == ("-100" if cause is Cause.MOVED else "")
+    assert found.retry_after == (7 if fate is Fate.TOO_FAST else 0)
+
+
+@pytest.mark.parametrize(("words", "seconds"), [("Too Many Requests: retry after 12", 12), ("Too Many Requests", 30)])
+def test_telegrams_429_without_parameters_is_a_pause(words: str, seconds: float) -> None:
+    found = on_telegram.failure(e.NetworkError(words))
+    assert (found.fate, found.retry_after) == (Fate.TOO_FAST, seconds)
+
+
+def slack(status: int, data: object, after: str = "") -> SlackApiError:
+    response: Any = SimpleNamespace(status_code=status, data=data, headers={"Retry-After": after})
+    return SlackApiError("words", response)
+
+
+@pytest.mark.parametrize(
+    ("error", "fate", "cause"),
+    [
+        (slack(200, {"error": "ratelimited"}, "9"), Fate.TOO_FAST, Cause.NONE),
+        (slack(429, {}, "9"), Fate.TOO_FAST, Cause.NONE),
+        (slack(499, {"error": "msg_too_long"}), Fate.REFUSED, Cause.TOO_LONG),
+        (slack(500, {"error": "msg_too_long"}), Fate.UNKNOWN, Cause.NONE),
+        (slack(503, "unavailable"), Fate.UNKNOWN, Cause.NONE),
+        (slack(200, {"error": "fatal_error"}), Fate.UNKNOWN, Cause.NONE),
+        (slack(200, {}), Fate.UNKNOWN, Cause.UNREADABLE),
+        (slack(299, "page"), Fate.UNKNOWN, Cause.UNREADABLE),
+        (slack(300, "page"), Fate.NOT_SENT, Cause.SHIELDED),
+        (slack(403, "page"), Fate.NOT_SENT, Cause.SHIELDED),
+        (slack(200, {"error": "channel_not_found"}), Fate.REFUSED, Cause.NO_CHAT),
+        (slack(200, {"error": "nobody_knows"}), Fate.REFUSED, Cause.OTHER),
+        (slack(200, {"error": "invalid_blocks"}), Fate.REFUSED, Cause.FORM),
+        (
+            slack(200, {"error": "invalid_blocks", "response_metadata": {"messages": ["no more than 50 characters"]}}),
+            Fate.REFUSED,
+            Cause.TOO_LONG,
+        ),
+        (UNREACHABLE, Fate.NOT_SENT, Cause.NONE),
+        (aiohttp.ServerDisconnectedError(), Fate.UNKNOWN, Cause.NONE),
+        (OSError("gone"), Fate.UNKNOWN, Cause.NONE),
+        (TimeoutError(), Fate.UNKNOWN, Cause.NONE),
+        (SlackRequestError("gone"), Fate.UNKNOWN, Cause.NONE),
+        (ValueError("odd"), Fate.UNKNOWN, Cause.UNREADABLE),
+    ],
+)
+def test_on_slack(error: Exception, fate: Fate, cause: Cause) -> None:
+    found = on_slack.failure(error)
+    assert (found.fate, found.cause) == (fate, cause)
+    assert found.retry_after == (9 if fate is Fate.TOO_FAST else 0)
+
+
+def test_slack_that_says_no_time_is_given_half_a_minute() -> None:
+    assert on_slack.failure(slack(429, {})).retry_after == on_slack.DEFAULT_PAUSE_SECONDS
+
+
+def answer(status: int, kind: str = JSON, after: str = "") -> Any:
+    headers = {"Content-Type": kind, "Retry-After": after}
+    return SimpleNamespace(status=status, reason="r", headers=headers)
+
+
+def said(status: int, code: int = 0, text: str = "words", kind: str = JSON) -> discord.HTTPException:
+    return discord.HTTPException(answer(status, kind), {"code": code, "message": text})
+
+
+@pytest.mark.parametrize(
+    ("error", "fate", "cause"),
+    [
+        (said(500), Fate.UNKNOWN, Cause.NONE),
+        (said(503, kind="text/html"), Fate.UNKNOWN, Cause.NONE),
+        (said(499), Fate.REFUSED, Cause.OTHER),
+        (said(413, kind="text/html"), Fate.REFUSED, Cause.FILE),
+        (said(403, kind="text/html"), Fate.NOT_SENT, Cause.SHIELDED),
+        (said(401), Fate.REFUSED, Cause.NOT_LET_IN),
+        (said(403), Fate.REFUSED, Cause.NO_RIGHTS),
+        (said(403, 50007), Fate.REFUSED, Cause.BLOCKED),
+        (said(404, 10008), Fate.REFUSED, Cause.NO_MESSAGE),
+        (said(400, 50035, "content: Must be 2000 or fewer in length."), Fate.REFUSED, Cause.TOO_LONG),
+        (said(400, 50035, "embeds: Must be 10 or fewer in length."), Fate.REFUSED, Cause.FORM),
+        (said(400, 50035, "content: odd"), Fate.REFUSED, Cause.FORM),
+        (discord.LoginFailure("no"), Fate.REFUSED, Cause.NOT_LET_IN),
+        (UNREACHABLE, Fate.NOT_SENT, Cause.NONE),
+        (aiohttp.ServerDisconnectedError(), Fate.UNKNOWN, Cause.NONE),
+        (OSError("gone"), Fate.UNKNOWN, Cause.NONE),
+        (TimeoutError(), Fate.UNKNOWN, Cause.NONE),
+        (ValueError("odd"), Fate.UNKNOWN, Cause.UNREADABLE),
+    ],
+)
+def test_on_discord(error: Exception, fate: Fate, cause: Cause) -> None:
+    found = on_discord.failure(error)
+    assert (found.fate, found.cause) == (fate, cause)
+
+
+@pytest.mark.parametrize(("scope", "whole"), [("global", True), ("user", False), ("shared", False)])
+def test_discord_says_whose_limit_it_was(scope: str, whole: bool) -> None:
+    found = on_discord.failure(discord.RateLimited(3.5), scope)
+    assert (found.fate, found.retry_after, found.whole_bot) == (Fate.TOO_FAST, 3.5, whole)
+    late = on_discord.failure(discord.HTTPException(answer(429, after="2.5"), "slow"), scope)
+    assert (late.fate, late.retry_after, late.whole_bot) == (Fate.TOO_FAST, 2.5, whole)
+
+
+@pytest.mark.parametrize("after", ["", "soon", "1e9", "-3"])
+def test_a_429_of_discords_shield_that_says_no_time_is_a_minute_of_nobody_knows_whom(after: str) -> None:
+    found = on_discord.failure(discord.HTTPException(answer(429, after=after), "slow"))
+    assert (found.retry_after, found.whole_bot) == (on_discord.CLOUDFLARE_SECONDS, None)

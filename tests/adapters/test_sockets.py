@@ -1,0 +1,120 @@
+"""Slack's sockets: one that says that it goes leaves no gap, one that ends without a word does; what was not taken is not acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import WSMsgType, web
+
+from adapters.slack import sockets
+from adapters.slack.sockets import Sockets
+
+
+class Slack:
+    """A server that sends what a test wants, and keeps what is acknowledged."""
+
+    def __init__(self) -> None:
+        self.open: list[web.WebSocketResponse] = []
+        self.acknowledged: list[str] = []
+        self.url = ""
+
+    async def dialled(self) -> str:
+        return self.url
+
+    async def socket(self, request: web.Request) -> web.WebSocketResponse:
+        ws = web.WebSocketResponse()
+        await ws.prepare(request)
+        self.open.append(ws)
+        async for message in ws:
+            if message.type is WSMsgType.TEXT:
+                self.acknowledged.append(json.loads(message.data)["envelope_id"])
+        self.open.remove(ws)
+        return ws
+
+
+@asynccontextmanager
+async def slack() -> AsyncGenerator[Slack]:
+    made = Slack()
+    app = web.Application()
+    app.router.add_get("/", made.socket)
+    runner = web.AppRunner(app, shutdown_timeout=0)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    try:
+        yield made
+    finally:
+        await runner.cleanup()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def served(server: Slack, handle: sockets.Handle, gaps: list[str]) -> AsyncGenerator[Sockets]:
+    made = Sockets(2, server.dialled, handle, on_gap=lambda: gaps.append("gap"))
+    running = asyncio.create_task(made.run(lambda: None))
+    try:
+        await until(lambda: made.alive == 2 and len(server.open) == 2)
+        yield made
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def takes(_: object) -> bool:
+    return True
+
+
+async def test_a_socket_that_says_that_it_goes_is_replaced_before_and_leaves_no_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sockets, "LINGER_SECONDS", 0.02)
+    gaps: list[str] = []
+    async with slack() as server, served(server, takes, gaps) as made:
+        first = server.open[0]
+        await first.send_str(json.dumps({"type": "disconnect", "reason": "warning"}))
+        await until(lambda: len(server.open) == 3)
+        await until(lambda: first.closed and made.alive == 2)
+        assert made.whole
+        assert gaps == []
+
+
+async def test_a_socket_that_ends_without_a_word_leaves_a_gap_though_another_stands() -> None:
+    gaps: list[str] = []
+    async with slack() as server, served(server, takes, gaps) as made:
+        first = server.open[0]
+        transport = first._req.transport if first._req is not None else None
+        assert transport is not None
+        transport.close()
+        await until(lambda: bool(gaps))
+        await until(lambda: made.alive == 2)
+        assert gaps == ["gap"]
+        assert made.whole
+
+
+async def test_what_was_not_taken_or_failed_is_not_acknowledged() -> None:
+    taken: list[object] = []
+
+    async def handle(payload: object) -> bool:
+        taken.append(payload)
+        if payload == "fails":
+            raise RuntimeError("a mistake")
+        return payload == "good"
+
+    async with slack() as server, served(server, handle, []):
+        for name in ("bad", "fails", "good"):
+            await server.open[0].send_str(json.dumps({"envelope_id": name, "payload": name}))
+        await server.open[1].send_str("no json")
+        await until(lambda: "good" in server.acknowledged)
+        await asyncio.sleep(0.05)
+        assert sorted(map(str, taken)) == ["bad", "fails", "good"]
+        assert server.acknowledged == ["good"]

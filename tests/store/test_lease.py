@@ -1,0 +1,95 @@
+"""The lease by a clock that a test sets: when it ends, from when it counts, and who is not taken for dead just after it was had again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import TextClause
+
+from agent_core.store.database import ownership
+from agent_core.store.database.ownership import GRACE_SECONDS, PulseLock
+from agent_core.store.database.place import PostgresPlace, parse_place
+
+PATIENCE, MARGIN = 4.0, 1.0
+"""The server's, and how much before that nothing is sent any more."""
+
+
+class Wall:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Answering(PulseLock):
+    """Its server takes `seconds` for an answer."""
+
+    def __init__(self, clock: Wall) -> None:
+        place = parse_place("postgresql://somebody@nowhere/db")
+        assert isinstance(place, PostgresPlace)
+        super().__init__(place, cast("Any", None), clock)
+        self.wall, self.seconds, self.asked = clock, 0.0, asyncio.Event()
+        self.left_behind: list[float] = []
+
+    async def _ask(self, query: TextClause, **values: object) -> Any:
+        del query, values
+        if self.asked.is_set():
+            raise OSError("the server is away")
+        self.wall.now += self.seconds
+        self.asked.set()
+
+    async def _end_stopped(self) -> None: ...
+
+
+async def test_nothing_is_sent_from_a_second_before_the_servers_patience_on() -> None:
+    clock = Wall()
+    lock = Answering(clock)
+    for passed, left in ((0.0, 3.0), (1.0, 2.0), (2.9, 0.1)):
+        clock.now = 1_000 + passed
+        assert lock.lease_left() == pytest.approx(left)
+        assert lock.lease_ok()
+        assert not lock.may_return()
+    for passed in (PATIENCE - MARGIN, PATIENCE, 100):
+        clock.now = 1_000 + passed
+        assert not lock.lease_ok()
+        assert lock.may_return()
+    lock.lost.set()
+    clock.now = 1_000
+    assert lock.lease_left() == 0
+    assert not lock.lease_ok()
+    assert not lock.may_return()
+
+
+async def test_a_slow_answer_counts_from_when_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "PING_SECONDS", 0.01)
+    clock = Wall()
+    lock = Answering(clock)
+    clock.now += 1
+    lock.seconds = 1.5
+    await asyncio.wait_for(lock._hold(), 10)  # its second question is not answered
+    assert clock.now == 1_002.5
+    assert lock.lease_left() == pytest.approx(PATIENCE - MARGIN - 1.5)
+
+
+async def test_who_has_just_had_its_locks_again_takes_nobody_for_dead() -> None:
+    clock, asked = Wall(), list[object]()
+
+    class Conn:
+        def execute(self, query: object, values: object) -> Any:
+            asked.append((query, values))
+            return self
+
+        def scalars(self) -> list[int]:
+            return [7]
+
+    lock = Answering(clock)
+    lock._back_at = clock.now
+    clock.now += GRACE_SECONDS - 0.1
+    assert lock.dead(cast("Any", Conn()), [7]) == frozenset()
+    assert asked == []
+    clock.now += 0.1
+    assert lock.dead(cast("Any", Conn()), [7]) == {7}
+    lock._node = 7
+    assert lock.dead(cast("Any", Conn()), [7]) == frozenset(), "nobody is dead to itself"
