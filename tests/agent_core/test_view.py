@@ -118,3 +118,11 @@ def test_a_turn_without_its_tools_says_so_once_before_the_words_that_miss_them()
     assert [bubble.kind for bubble in bubbles] == [BubbleKind.NOTE, BubbleKind.ANSWER]
     assert "without them" in bubbles[0].text
     assert bubbles[1].text == "I cannot look, but it is four."
+
+
+def test_a_person_is_told_how_long_they_have_to_decide():
+    rig = Rig()
+    rig.calls_tool("danger")
+    activity = rig.turn.round.activity("c1_0")
+    assert activity is not None
+    assert activity.approval_deadline - activity.since == 1000 * rig.settings.approval_seconds

@@ -22,6 +22,7 @@ from gateway.schedule.schedules import (
     doubted,
     encode_happening,
     missed_words,
+    paused,
     reminder_words,
     scheduled_origin,
     synced,
@@ -150,3 +151,11 @@ def test_what_was_due_before_a_backup_was_put_back_says_that_it_may_come_twice_a
         row = found.schedule
     settled = synced(row, rule, plan(), now)
     assert decode(settled or row)[0].doubtful_to == 0 or known.next_at is None or known.next_at > now
+
+
+def test_what_was_cancelled_has_no_time_any_more_and_is_another_state_than_was_seen() -> None:
+    active = ScheduleRow("s", "reminder", "chat", "telegram/1/2", 1, "{}", b"{}", next_at=5, rev=3)
+    gone = cancelled(active, 9)
+    assert (gone.state, gone.next_at, gone.rev, gone.at) == (ScheduleState.CANCELLED, None, 4, 9)
+    held = paused(active, 9)
+    assert (held.state, held.next_at, held.rev, held.at) == (ScheduleState.PAUSED, None, 4, 9)

@@ -311,3 +311,10 @@ def test_any_happening_has_a_body_and_the_same_id_each_time(
 def test_half_of_a_surrogate_pair_hinders_nothing() -> None:
     what = HookFact(event=HookEvent.ALERT, subject="x", at=NOW, facts={"text": "a\ud83d"}, words={"w": "\udc00"})
     assert orjson.loads(message(HookRule("r", words=True), what).body)["data"]["text"] == "a?"
+
+
+def test_what_is_under_way_is_not_sent_a_second_time() -> None:
+    one, two = row(1, ""), row(2, "")
+    waiting = [StoredHook(1, one), StoredHook(2, two)]
+    assert [each.row for each in next_up(waiting, [one], ON, NOW, 4).send] == [two]
+    assert next_up(waiting, [one, two], ON, NOW, 4).send == ()
