@@ -137,6 +137,18 @@ def words_of(content: Json) -> str:
     return said_by_the_person("\n".join(map(str, texts)) or text_of(content))
 
 
+def files_of(content: Json) -> list[tuple[str, str]]:
+    """The files among the parts of a message, in their order: of each its name and its data, as a ``data:`` address. Pure."""
+    found: list[tuple[str, str]] = []
+    for part in content if isinstance(content, list) else []:
+        match part:
+            case {"type": "file", "file": {"filename": str(name), "file_data": str(data)}}:
+                found.append((name, data))
+            case _:
+                pass
+    return found
+
+
 def said_by_the_person(text: str) -> str:
     """A message without what the gateway added at its end for the model."""
     if text.startswith(GATEWAY_PREFIX):

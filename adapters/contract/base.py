@@ -148,6 +148,8 @@ class FromApi(_Message):
     """It is a background task, which nobody watches."""
     language: str = ""
     """The tag of the language that its client asks for."""
+    brought: tuple[str, ...] = ()
+    """The names of the files that came with it from the page: the parts themselves are put into the workspace when its turn begins."""
 
     @property
     def stateless(self) -> bool:
@@ -318,6 +320,8 @@ class TurnSight:
     """The conversation shows another branch."""
     versions: tuple[str, ...] = ()
     """The turns among which one can choose here, this one's as well, the oldest first; none if there is no other."""
+    brought: tuple[str, ...] = ()
+    """The names of the files that came with it, as long as they are kept."""
     thought: ThoughtText = field(default=NO_THOUGHTS, compare=False)
     """What the model thought, for whoever may see it."""
     thought_chars: int = 0

@@ -226,6 +226,10 @@ class SessionAccess(Protocol):
         """Where the copy of a file lies that this turn of it sent or made, by the mark of its bubble; None if there is none, or not any more."""
         ...
 
+    async def brought(self, sight: SessionSight, message: str, number: int) -> tuple[str, bytes] | None:
+        """A file that came with a message of it on the page, by the message's key: its name and what is in it; None if there is none, or not any more."""
+        ...
+
     async def approvals(self, realm: str) -> list[OpenApproval]:
         """Those that wait in the realm's conversations, the oldest first."""
         ...

@@ -96,6 +96,9 @@ class HttpRoute(Enum):
     PAGE_DELETE = ("DELETE", "/api/conversations/{session}", Tag.PAGE, "Stop it, and remove all of it with its files")
     PAGE_EXPORT = ("GET", "/api/conversations/{session}/export", Tag.PAGE, "All of it, as JSON or Markdown")
     PAGE_SENT = ("GET", "/api/sessions/{session}/files/{file}", Tag.PAGE, "A file that was sent in one")
+    PAGE_BROUGHT = (
+        "GET", "/api/sessions/{session}/messages/{message}/files/{number}", Tag.PAGE, "A file that came with a message",
+    )  # fmt: skip
     HIGHLIGHT = ("POST", "/api/highlight", Tag.PAGE, "How a piece of code is coloured")
     FORMULAS = ("POST", "/api/formulas", Tag.PAGE, "How formulas are written")
     WHY = ("GET", "/api/turns/{turn}/why", Tag.PAGE, "The story of a turn, in sentences")

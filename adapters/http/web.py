@@ -25,7 +25,7 @@ from adapters.http.pagefiles import INDEX, PageFiles
 from adapters.http.pagewords import spoken_page, spoken_words
 from adapters.http.routes import Handler, HttpRoute
 from agent_core.jsonvalue import Json
-from agent_core.messages import InputMessage
+from agent_core.messages import InputMessage, files_of
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.text.tongue import SLASH, accepted, chosen, number, speak, speaking, spelled
@@ -273,6 +273,7 @@ class WebChat:
             can_approve=True,
             browser=browser,
             digest=digest_of(content),
+            brought=tuple(name for name, _ in files_of(content)),
             language=accepted(request.headers.get("Accept-Language", "")),
         )
         command, words = self._commands().named(text) if not body.get("files") else ("", "")
@@ -358,6 +359,7 @@ def wire(sight: TurnSight) -> PageMessage:
         "order": sight.order,
         "state": sight.state,
         "person": sight.person,
+        "brought": [*sight.brought],
         "turn": sight.turn,
         "position": sight.position,
         "bubbles": bubbles,

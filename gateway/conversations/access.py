@@ -6,6 +6,7 @@ Beginning anew is what ``/new`` does; deleting is forgetting, of one conversatio
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -31,6 +32,7 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import Ids
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
+from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.sessions.copies import SessionCopy
 from agent_core.store.sessions.rows import SessionChange, SessionRow
 from agent_core.store.store import Fenced, LeaseLost, OwnedElsewhere, Store
@@ -41,8 +43,9 @@ from gateway.conversations.deciding import Deciding
 from gateway.conversations.sights import SessionSights
 from gateway.limits.whose import folder_name
 from gateway.queues.branches import line, to_show
+from gateway.queues.inbox import UnreadableMessage
 from gateway.queues.prefs import Prefs
-from gateway.queues.queue import SessionQueue
+from gateway.queues.queue import SessionQueue, files_brought, waiting_of
 from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
@@ -138,6 +141,12 @@ class GatewaySessions:
         bubbles = seen.view.bubbles if isinstance(seen, Ended | Showing) else ()
         path = next((b.path for b in bubbles if b.kind is BubbleKind.FILE and call_mark(b.key) == mark), "")
         return spool / Path(path).parent.name / Path(path).name if path else None
+
+    async def brought(self, sight: SessionSight, message: str, number: int) -> tuple[str, bytes] | None:
+        row = await self.store.inbox.by_key(sight.key.platform, message) if message.isprintable() else None
+        if row is None or row.session != sight.session:
+            return None
+        return await asyncio.to_thread(_file_in, row, number)
 
     # ------------------------------------------------------------------ changing
 
@@ -270,6 +279,15 @@ def access_of(
     return GatewaySessions(
         store, accepting, stopping, forgetting, sights, deciding, forgetting.ids, forgetting.workspaces, shelf
     )
+
+
+def _file_in(row: InboxRow, number: int) -> tuple[str, bytes] | None:
+    try:
+        files = files_brought(waiting_of(row).inbound)
+        name, data = files[number]
+        return name, b64decode(data.partition(",")[2], validate=True)
+    except (UnreadableMessage, IndexError, ValueError):  # forgotten meanwhile, or never there
+        return None
 
 
 def _files_in(root: Path) -> list[SessionFile]:

@@ -17,7 +17,7 @@ from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
-from agent_core.messages import words_of
+from agent_core.messages import files_of, words_of
 from agent_core.records import NONE, dataclass
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
@@ -116,6 +116,15 @@ def piece_of(message: Waiting, steady: float) -> MessagePiece:
 def person_words(inbound: Inbound) -> str:
     """What the person said, as text."""
     return "\n\n".join(words_of(message.content) for message in inbound.input if message.role == "user")
+
+
+def files_brought(inbound: Inbound) -> list[tuple[str, str]]:
+    """The files that came with a message, as it is stored: of each its name and its data."""
+    return [file for message in inbound.input if message.role == "user" for file in files_of(message.content)]
+
+
+def _brought(inbound: Inbound) -> tuple[str, ...]:
+    return inbound.brought if isinstance(inbound, FromApi) else ()
 
 
 @dataclass(eq=False, slots=True)
@@ -230,6 +239,7 @@ def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
         order=waiting.arrival,
         state=MessageState.CLOSED if closed else MessageState.OPEN,
         person=person_words(waiting.inbound),
+        brought=_brought(waiting.inbound),
         turn=turn_id,
         view=view(turn, now),
         at=waiting.received_at,
@@ -246,6 +256,7 @@ def queued_sight(waiting: Waiting, position: int) -> TurnSight:
         order=waiting.arrival,
         state=MessageState.QUEUED,
         person=person_words(waiting.inbound),
+        brought=_brought(waiting.inbound),
         position=position,
         at=waiting.received_at,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from pathlib import Path
 
 from playwright.async_api import Browser, Page, async_playwright, expect
@@ -14,6 +15,9 @@ from tests.browser.test_page import CHROMIUM, FLAGS, finished, opened, pytestmar
 
 __all__ = ["pytestmark"]
 
+PICTURE_BYTES = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mPQq43GihiGlgQAjP9BgSm9lmsAAAAASUVORK5CYII="
+)
 BROUGHT = """([kind, name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name, { type: "text/plain" }));
@@ -44,11 +48,13 @@ async def test_files_are_chosen_removed_and_sent_and_what_is_in_them_is_read(
     await say(page, "what is in this PDF?")
     await finished(page)
     await expect(page.locator(".files li")).to_have_count(0)
-    await expect(page.locator(".person")).to_have_text("what is in this PDF?\n📎 plan.pdf")
+    await expect(page.locator(".person")).to_have_text("what is in this PDF?")
+    await expect(page.locator(".mine .file")).to_have_text(["⤓ plan.pdf"])
     await expect(page.locator(".answer")).to_contain_text(WORDS)
     await page.reload()
     await finished(page)
-    await expect(page.locator(".person")).to_have_text("what is in this PDF?\n📎 plan.pdf")
+    await expect(page.locator(".person")).to_have_text("what is in this PDF?")
+    await expect(page.locator(".mine .file")).to_have_text(["⤓ plan.pdf"])
 
 
 async def test_files_are_pasted_and_dropped_and_go_without_words(browser: Browser, up: Serving):
@@ -59,7 +65,28 @@ async def test_files_are_pasted_and_dropped_and_go_without_words(browser: Browse
     await page.focus("#text")
     await page.keyboard.press("Enter")
     await finished(page)
-    await expect(page.locator(".person")).to_have_text("📎 pasted.txt\n📎 dropped.txt")
+    await expect(page.locator(".person")).to_be_hidden()
+    await expect(page.locator(".mine .file")).to_have_text(["⤓ pasted.txt", "⤓ dropped.txt"])
+
+
+async def test_a_picture_that_was_sent_is_seen_where_it_was_said_also_later(
+    browser: Browser, up: Serving, tmp_path: Path
+):
+    page = await opened(browser, up.url)
+    picture = tmp_path / "red dot.png"
+    picture.write_bytes(PICTURE_BYTES)
+    await chosen(page, picture)
+    await say(page, "what is this?")
+    await finished(page)
+    for _ in range(2):
+        await page.locator(".mine .file").scroll_into_view_if_needed()
+        await expect(page.get_by_role("img", name="red dot.png")).to_be_visible()
+        assert await page.evaluate("document.querySelector('.mine img').naturalWidth") > 0
+        await page.reload()
+        await finished(page)
+    async with page.expect_download() as stored:
+        await page.get_by_role("button", name="⤓ red dot.png").click()
+    assert Path(await (await stored.value).path()).read_bytes() == PICTURE_BYTES
 
 
 async def test_what_is_too_large_is_said_before_it_is_sent(browser: Browser, up: Serving, tmp_path: Path):

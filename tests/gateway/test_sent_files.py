@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 
@@ -123,3 +125,38 @@ def test_who_could_not_have_a_file_is_not_offered_to_be_sent_one():
     assert SEND_FILE not in withheld_from(of(response={}))
     assert SEND_FILE in withheld_from(of())  # of chat completions nobody reads more than the text
     assert SEND_FILE in withheld_from(of(response={}, own_history=()))
+
+
+async def test_what_a_person_brought_is_given_back_to_whoever_may_read_the_conversation(up: Serving):
+    data = b64encode(b"<script>alert(1)</script>").decode()
+    named = [{"name": name, "data": f"data:text/html;base64,{data}"} for name in ("page.html", "empty.txt")]
+    named[1]["data"] = "data:;base64,"
+    async with aiohttp.ClientSession(read_bufsize=2**20) as http:
+        where = f"{up.url}/api/sessions/c-conversation"
+        body = {"id": "message-0001", "text": "read this", "files": named}
+        async with http.post(f"{where}/messages", json=body, headers=BROWSER) as said:
+            assert said.status == 202, await said.text()
+        (seen,) = (await Tab(http, up.url).sees('"closed"')).values()
+        assert seen["brought"] == ["page.html", "empty.txt"]
+        key = quote(seen["key"], safe="")
+        async with http.get(f"{where}/messages/{key}/files/0", headers=BROWSER) as got:
+            assert (got.status, await got.read()) == (200, b"<script>alert(1)</script>")
+            assert got.headers["Content-Type"] == "text/plain; charset=utf-8"
+            assert got.headers["Content-Disposition"].startswith('attachment; filename="page.html"')
+            assert "sandbox" in got.headers["Content-Security-Policy"]
+        async with http.get(f"{where}/messages/{key}/files/1", headers=BROWSER) as got:
+            assert (got.status, await got.read()) == (200, b"")
+        await Tab(http, up.url, "c-other-talk").says("hello")
+        for headers, session, message, number in (
+            (OTHER, "c-conversation", key, "0"), ({}, "c-conversation", key, "0"), (BROWSER, "c-other-talk", key, "0"),
+            (BROWSER, "c-conversation", key, "2"), (BROWSER, "c-conversation", key, "-1"), (BROWSER, "c-conversation", key, "9" * 30),
+            (BROWSER, "c-conversation", "message%00", "0"), (BROWSER, "c-conversation", "..%2F..", "0"), (BROWSER, "c-conversation", key, "٣"),
+        ):  # fmt: skip
+            async with http.get(
+                f"{up.url}/api/sessions/{session}/messages/{message}/files/{number}", headers=headers
+            ) as got:
+                assert got.status == 404, (headers, session, message, number)
+        async with http.delete(f"{up.url}/api/conversations/c-conversation", headers=BROWSER) as gone:
+            assert gone.status == 200, await gone.text()
+        async with http.get(f"{where}/messages/{key}/files/0", headers=BROWSER) as got:
+            assert got.status == 404

@@ -208,6 +208,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         ),
     ),
     R.PAGE_SENT: ApiOperation(_FILE, ("404",)),
+    R.PAGE_BROUGHT: ApiOperation(_FILE, ("404",)),
     R.FORMULAS: ApiOperation(_ok(at.Formulas), ("413",), at.PageFormulas),
     R.HIGHLIGHT: ApiOperation(_ok(at.Colours), ("413",), at.PageCode),
     R.WHY: ApiOperation(_ok(at.Story)),

@@ -185,6 +185,8 @@ class PageMessage(TypedDict):
     """It waits, its turn is open, or it is over."""
     person: str
     """What the person said."""
+    brought: list[str]
+    """The names of the files that came with it, as long as they are kept: at `/api/sessions/{session}/messages/{key}/files/{number}`, from 0 on. `person` ends with a line `📎 name` for each."""
     turn: str
     """The turn's id, empty as long as there is none."""
     position: int

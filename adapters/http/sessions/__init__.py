@@ -25,6 +25,7 @@ OF_PAGE = (
     HttpRoute.PAGE_DELETE,
     HttpRoute.PAGE_EXPORT,
     HttpRoute.PAGE_SENT,
+    HttpRoute.PAGE_BROUGHT,
 )
 
 

@@ -10,11 +10,12 @@ from aiohttp import web
 from adapters.contract.base import Ended, Showing
 from adapters.contract.sessions import METADATA_CHARS, TITLE, SessionAccess, SessionSight, SessionTurn, StillRunning
 from adapters.http.common import CALLER, HEADERS, Problem, spoken
+from adapters.http.enclosing import MOST_FILES
 from adapters.http.openapi.shapes import Done, PageConversation, PageList
 from adapters.http.routes import Handler, HttpRoute
 from adapters.http.sessions.conversations import NotServed, answer, body_of, refusing
 from adapters.http.sessions.managed import TURNS_AT_ONCE, write_export
-from adapters.http.sessions.sentfiles import file_response, named_file
+from adapters.http.sessions.sentfiles import bytes_response, file_response, named_file
 from adapters.http.web import OWN, SESSION, page_realm
 from agent_core.messages import text_of, words_of
 from agent_core.records import dataclass
@@ -52,6 +53,7 @@ class PageConversations:
             HttpRoute.PAGE_DELETE: self._delete,
             HttpRoute.PAGE_EXPORT: self._export,
             HttpRoute.PAGE_SENT: self._sent,
+            HttpRoute.PAGE_BROUGHT: self._brought,
         }
         return {route: refusing(handler) for route, handler in served.items()}
 
@@ -182,6 +184,11 @@ class PageConversations:
     async def _sent(self, request: web.Request) -> web.StreamResponse:
         sight, found = await self._sight(request), named_file(request.match_info["file"])
         return await file_response(request, await self.access.sent(sight, *found) if found is not None else None)
+
+    async def _brought(self, request: web.Request) -> web.StreamResponse:
+        sight, number = await self._sight(request), request.match_info["number"]
+        asked = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else MOST_FILES
+        return bytes_response(request, await self.access.brought(sight, request.match_info["message"], asked))
 
 
 def listed_conversation(sight: SessionSight) -> PageConversation:

@@ -105,12 +105,19 @@ async def file_response(request: web.Request, path: Path | None) -> web.StreamRe
     head = await asyncio.to_thread(_head, path) if path is not None else None
     if path is None or head is None:
         return problem_response(spoken(NO_FILE), request.get(HEADERS))
-    headers = {
-        **_FOR_ITS_OWN_SAKE,
-        "Content-Type": type_of(head, path.name),
-        "Content-Disposition": disposition(path.name),
-    }
-    return web.FileResponse(path, headers=headers)
+    return web.FileResponse(path, headers=_headers(head, path.name))
+
+
+def bytes_response(request: web.Request, file: tuple[str, bytes] | None) -> web.StreamResponse:
+    """The same of a file that lies nowhere: its name, and what is in it."""
+    if file is None:
+        return problem_response(spoken(NO_FILE), request.get(HEADERS))
+    name, data = file
+    return web.Response(body=data, headers=_headers(data[:HEAD_BYTES], name))
+
+
+def _headers(head: bytes, name: str) -> dict[str, str]:
+    return {**_FOR_ITS_OWN_SAKE, "Content-Type": type_of(head, name), "Content-Disposition": disposition(name)}
 
 
 def _head(path: Path) -> bytes | None:

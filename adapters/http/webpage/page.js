@@ -312,6 +312,8 @@ const doing = {
   answer: (turn, callId, words) => ask(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn, call: callId, answer: words }) }),
   /** @param {string} file */
   place: (file) => `/api/sessions/${session}/files/${file}`,
+  /** @param {string} key @param {number} n */
+  brought: (key, n) => `/api/sessions/${session}/messages/${encodeURIComponent(key)}/files/${n}`,
   again: renderSoon,
 };
 

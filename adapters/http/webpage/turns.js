@@ -7,8 +7,8 @@ import { many, number, say } from "./words.js";
 import { colours, patched, plain, update, words } from "./written.js";
 
 /** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[], file?: string, arguments?: string, result?: string, pieces?: import("./written.js").Piece[]}} Bubble */
-/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean, hidden: boolean, versions: string[], thoughts?: [string, string][]}} Turn */
-/** @typedef {{say: (text: string) => void, edit: (text: string, turn: string) => void, redo: (turn: string, text: string) => void, show: (turn: string, from: HTMLElement) => void, branch: (turn: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, place: (file: string) => string, again: () => void}} Doing */
+/** @typedef {{key: string, order: number, state: string, person: string, turn: string, position: number, brought?: string[], bubbles: Bubble[], exit: string, at: number, summary: {seconds: number, steps: number, tool_calls: number} | null, undone: boolean, hidden: boolean, versions: string[], thoughts?: [string, string][]}} Turn */
+/** @typedef {{say: (text: string) => void, edit: (text: string, turn: string) => void, redo: (turn: string, text: string) => void, show: (turn: string, from: HTMLElement) => void, branch: (turn: string) => void, decide: (turn: string, call: string, approve: boolean, lasts: string) => Promise<{done: boolean, words: string}>, answer: (turn: string, call: string, words: string) => Promise<{done: boolean, words: string}>, place: (file: string) => string, brought: (key: string, n: number) => string, again: () => void}} Doing */
 
 const STATUS_MS = 2000; // so long what is told of a stall can be read
 const MARKS = /** @type {Record<string, string>} */ ({ waiting: "·", approval: "?", running: "●", done: "✓", failed: "✕", not_run: "–", unsure: "?" });
@@ -47,7 +47,7 @@ const told = new Map();
 export function turnNode(turn, before, doing) {
   const item = before ?? node("li", "turn");
   /** @type {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} */
-  const parts = turn.person ? [{ key: "person", state: JSON.stringify([turn.person, turn.state === "closed", turn.undone, turn.versions]), make: (was) => personNode(turn, doing, was) }] : [];
+  const parts = turn.person ? [{ key: "person", state: JSON.stringify([turn.person, turn.brought, turn.state === "closed", turn.undone, turn.versions]), make: (was) => personNode(turn, doing, was) }] : [];
   if (turn.state === "queued") {
     const place = say("queued", { n: turn.position });
     parts.push({ key: "hint", state: place, make: () => node("div", "hint", place) });
@@ -140,20 +140,30 @@ function statusNode(status, className, was) {
   return made;
 }
 
+/** What was said, without the lines that name the files which stand below it. @param {Turn} turn */
+function wordsOf(turn) {
+  const lines = turn.person.split("\n"), names = turn.brought ?? [];
+  const named = names.length && names.every((name, n) => lines[lines.length - names.length + n] === `📎 ${name}`);
+  return named ? lines.slice(0, -names.length).join("\n") : turn.person;
+}
+
 /** What was said stays in its place, with what is selected in it, where only the buttons are others. @param {Turn} turn @param {Doing} doing @param {HTMLElement | null} was */
 function personNode(turn, doing, was) {
-  const kept = was?.dataset.said === turn.person ? /** @type {HTMLElement | null} */ (was.querySelector(".person")) : null;
-  const said = kept ?? node("div", "person", ...text(turn.person));
+  const kept = was?.dataset.said === turn.person && was.dataset.files === `${turn.brought?.length ?? 0}` ? /** @type {HTMLElement | null} */ (was.querySelector(".person")) : null;
+  const spoken = wordsOf(turn), said = kept ?? node("div", "person", ...text(spoken));
+  said.hidden = !spoken.trim();
   said.dir = "auto";
   const acts = node("div", "acts",
-    button(say("copy"), (event) => copy(turn.person, /** @type {HTMLElement} */ (event.currentTarget), said)),
-    button(say("edit"), () => doing.edit(turn.person, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")), versionsNode(turn, doing));
+    button(say("copy"), (event) => copy(spoken, /** @type {HTMLElement} */ (event.currentTarget), said)),
+    button(say("edit"), () => doing.edit(spoken, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")), versionsNode(turn, doing));
   if (was && kept) {
     was.querySelector(".acts")?.replaceWith(acts);
     return was;
   }
-  const mine = node("div", "mine", node("span", "hidden", say("said.you")), said, acts);
+  const files = (turn.brought ?? []).map((name, n) => fileNode(doing.brought(turn.key, n), name));
+  const mine = node("div", "mine", node("span", "hidden", say("said.you")), said, ...files, acts);
   mine.dataset.said = turn.person;
+  mine.dataset.files = `${files.length}`;
   return mine;
 }
 
