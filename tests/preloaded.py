@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
+from adapters import platforms
 from agent_core.text.tongue import LANGUAGES, catalogue
 from tests.databases import migrate_once
 
@@ -56,6 +57,7 @@ for name, makes in (
 ):
     getattr(import_module(name), makes)()
 import_module("gateway.config.sections").schema()()
+platforms.found.cache_clear()  # a test may bring another platform along
 for language in LANGUAGES:
     catalogue(language)
 

@@ -427,6 +427,10 @@ class BrokenInToolCall(Failed):
         return say(self.told("The model's reply broke off inside a tool call ({dropped}): {why}{spent}."), self.not_executed, speak("Ask for the rest in smaller pieces, or say “continue”.") if large else CONTINUE)  # fmt: skip
 
 
+BREAKS_OFF = sentence("the call of {tool} breaks off while its arguments arrive")
+"""The one stall that is known again."""
+
+
 @ends(ExitCode.SAME_STALL_AGAIN, ExitClass.PROVIDER, actions=WHY, operator=_LARGE_CALLS,
       example={"pattern": "the call of write_file breaks off", "tried": ["the same call again", "advice to send smaller pieces"]})  # fmt: skip
 class SameStallAgain(Failed):
@@ -440,7 +444,7 @@ class SameStallAgain(Failed):
         return say(
             speak(
                 "The same stall came back: {pattern}, {times} by now.",
-                pattern=known_sentence(self.pattern),
+                pattern=speak(BREAKS_OFF, tool=self.tool) if self.tool else known_sentence(self.pattern),
                 times=notices.times(self.count),
             ),
             speak("Tried: {what}.", what=", ".join(map(known_sentence, self.tried))) if self.tried else "",

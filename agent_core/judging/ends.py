@@ -91,7 +91,7 @@ def _with_its_own(
             return replace(
                 ending,
                 tool=tool,
-                pattern=f"the call of {tool} breaks off while its arguments arrive",
+                pattern=exits.BREAKS_OFF.format(tool=tool),
                 count=troubles.rounds_of([tool], chars),
                 tried=troubles.tried(tool, turn.remedies),
             )

@@ -123,7 +123,8 @@ def files_brought(inbound: Inbound) -> list[tuple[str, str]]:
     return [file for message in inbound.input if message.role == "user" for file in files_of(message.content)]
 
 
-def _brought(inbound: Inbound) -> tuple[str, ...]:
+def names_brought(inbound: Inbound) -> tuple[str, ...]:
+    """The names of the files that came with a message, as long as its words are kept."""
     return inbound.brought if isinstance(inbound, FromApi) else ()
 
 
@@ -239,7 +240,7 @@ def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
         order=waiting.arrival,
         state=MessageState.CLOSED if closed else MessageState.OPEN,
         person=person_words(waiting.inbound),
-        brought=_brought(waiting.inbound),
+        brought=names_brought(waiting.inbound),
         turn=turn_id,
         view=view(turn, now),
         at=waiting.received_at,
@@ -256,7 +257,7 @@ def queued_sight(waiting: Waiting, position: int) -> TurnSight:
         order=waiting.arrival,
         state=MessageState.QUEUED,
         person=person_words(waiting.inbound),
-        brought=_brought(waiting.inbound),
+        brought=names_brought(waiting.inbound),
         position=position,
         at=waiting.received_at,
     )

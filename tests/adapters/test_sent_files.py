@@ -34,7 +34,7 @@ names = st.text(min_size=1, max_size=60) | st.sampled_from(
 @given(st.sampled_from(BEGINNINGS), st.binary(max_size=40), names)
 def test_no_file_has_a_type_that_a_browser_would_run(begins: bytes, rest: bytes, name: str):
     told = type_of(begins + rest, name)
-    assert not any(one in told for one in ACTIVE)
+    assert not any(one in told.replace("openxmlformats", "") for one in ACTIVE)
     assert told.partition("/")[0] in ("image", "audio", "video", "text", "application")
     if told.startswith("text/"):
         assert told.partition(";")[0] in {"text/plain", *_BY_NAME.values()}

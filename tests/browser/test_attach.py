@@ -75,6 +75,8 @@ async def test_a_picture_that_was_sent_is_seen_where_it_was_said_also_later(
     page = await opened(browser, up.url)
     picture = tmp_path / "red dot.png"
     picture.write_bytes(PICTURE_BYTES)
+    fetched: list[str] = []
+    page.on("response", lambda response: fetched.append(response.url) if response.url.endswith("/files/0") else None)
     await chosen(page, picture)
     await say(page, "what is this?")
     await finished(page)
@@ -82,6 +84,8 @@ async def test_a_picture_that_was_sent_is_seen_where_it_was_said_also_later(
         await page.locator(".mine .file").scroll_into_view_if_needed()
         await expect(page.get_by_role("img", name="red dot.png")).to_be_visible()
         assert await page.evaluate("document.querySelector('.mine img').naturalWidth") > 0
+        assert len(fetched) == 1, "it stays while its turn runs and ends"
+        fetched.clear()
         await page.reload()
         await finished(page)
     async with page.expect_download() as stored:
@@ -113,7 +117,7 @@ async def test_a_voice_is_recorded_attached_and_heard(up: Serving, tools: Path):
         await expect(page.locator(".files li")).to_contain_text("voice.webm")
         await say(page, "transcribe this")
         await finished(page)
-        await expect(page.locator(".person")).to_have_text("transcribe this\n📎 voice.webm")
+        await expect(page.locator(".person")).to_have_text("transcribe this")
         await expect(page.locator(".answer")).to_contain_text("what the rehearsal model hears: a sound of")
         await browser.close()
 

@@ -366,13 +366,15 @@ async def test_undo_and_retry_say_what_they_can_of_a_message_that_is_not_kept_as
             platform.say(chat, ada, f"say {word}")
             await answer(platform, chat, word)
         await up.hub._store.keeping.remove(gone)
-        platform.command(chat, ada, "retry")
-        await answer(platform, chat, "Send it again, please.")
+        platform.command(chat, ada, "retry")  # of its journal
+        await platform.until(lambda: texts(platform, chat).count("two") == 2, 30)
         platform.command(chat, ada, "undo")
         await answer(platform, chat, "Forgotten: “say two”")
         await up.hub._store.keeping.remove(older)
         platform.command(chat, ada, "undo")
         await answer(platform, chat, "There is nothing to take back: what was said here last is no longer kept")
+        platform.command(chat, ada, "retry")
+        await answer(platform, chat, "Send it again, please.")
 
 
 async def test_retry_answers_the_last_message_again(platform: Harness) -> None:
