@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
-from adapters import platforms
 from agent_core.text.tongue import LANGUAGES, catalogue
 from tests.databases import migrate_once
 
@@ -52,12 +51,9 @@ for name, makes in (
     ("adapters.telegram.adapter", "_tls"),
     ("agent_core.model.client", "_load"),
     ("agent_core.model.transport", "trusted"),
-    ("gateway.config.sections", "schema"),
     ("gateway.warming", "make_records"),
 ):
     getattr(import_module(name), makes)()
-import_module("gateway.config.sections").schema()()
-platforms.found.cache_clear()  # a test may bring another platform along
 for language in LANGUAGES:
     catalogue(language)
 
