@@ -35,10 +35,13 @@ def test_with_what_is_kept_all_is_answered_and_stored_as_without(ops: list[Op[ob
             some, ops = ops[: (cut := data.draw(st.integers(1, 3)))], ops[cut:]
             batch = [(op, None) for op in some]
             happens = data.draw(HAPPENS)
+            for conn in (one, other):
+                conn.begin()  # as the writer does: where nothing has to be asked, nothing else would begin it
             try:
                 first = carry_out(one, batch, WHO, kept, trusting=True)
             except NotAllNew:  # as the writer does it
                 one.rollback()
+                one.begin()
                 first = carry_out(one, batch, WHO, kept)
             second = carry_out(other, batch, WHO)
             assert told(first) == told(second)
