@@ -373,8 +373,6 @@ async def test_undo_and_retry_say_what_they_can_of_a_message_that_is_not_kept_as
         await up.hub._store.keeping.remove(older)
         platform.command(chat, ada, "undo")
         await answer(platform, chat, "There is nothing to take back: what was said here last is no longer kept")
-        platform.command(chat, ada, "retry")
-        await answer(platform, chat, "There is nothing to try again.")
 
 
 async def test_retry_answers_the_last_message_again(platform: Harness) -> None:

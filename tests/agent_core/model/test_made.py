@@ -101,7 +101,7 @@ def _files(reader: ChunkReader) -> list[Any]:
 
 
 values: Any = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=6),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.sampled_from(["url", "image_url", "data", "transcript", "id"]), inner)
