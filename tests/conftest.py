@@ -84,11 +84,29 @@ READ_THE_SOURCE = (
     "tests/test_dependencies",
     "tests/test_layers",
 )
+BROWSED = (
+    "approvals",
+    "attach",
+    "commands",
+    "console",
+    "conversations",
+    "for_everybody",
+    "hostile_page",
+    "page",
+    "sent_files",
+    "turns",
+    "unsent",
+)
 TOGETHER = (
     READ_THE_SOURCE,
-    ("tests/browser/test_console",),
-    ("tests/browser/test_hostile_page",),
-    ("tests/browser/test_page",),
+    *((f"tests/browser/test_{name}.py",) for name in BROWSED),
+    ("tests/postgres/test_browser",),
+    (
+        "tests/adapters/test_pagewords",
+        "tests/agent_core/test_ten_languages",
+        "tests/agent_core/test_tongue.py",
+        "tests/e2e/test_ten_languages",
+    ),
     ("tests/packaging",),
     ("tests/laws/test_sabotaged",),
     ("tests/test_expressions",),

@@ -45,6 +45,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["tests.contract.run", "--seconds", str(round(600 * share)), "--seed", str(time.time_ns() % 10_000)]
         ],
         "the protocol's model": [["tests.model.run"]],
+        "every platform": [["pytest", "-q", "--processes", "4", "tests/chats"]],
         "on PostgreSQL": [["pytest", "-q", "--processes", "2", "tests/postgres"]],
         "deployment": [["tests.deploy.real.run"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
@@ -72,6 +73,7 @@ def main() -> None:
             "OUTSPOKEN_ALL_PLACES": "1",
             "OUTSPOKEN_ALL_POSTGRES": "1",
             "OUTSPOKEN_ALL_CLIENTS": "1",
+            "OUTSPOKEN_ALL_CHATS": "1",
         }
         running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]
         statuses = [process.wait() for process in running]

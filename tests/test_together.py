@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.together import LEAST
+
 ROOT = Path(__file__).parents[1]
 SOME = """
 import os, pytest, threading, time
@@ -102,3 +104,29 @@ def test_where_more_fail_than_may_none_is_run_again(tmp_path: Path, monkeypatch:
     assert "2 failed, 1 passed" in said, said
     assert status == 1
     assert "PASSED ALONE" not in said
+
+
+CROWD = """
+import os, pytest, time
+from pathlib import Path
+from tests import together
+together.STATISTICS = Path("FILE")
+@pytest.mark.parametrize("n", range(24))
+def test_beside_others(n):
+    mine = Path("HERE") / str(n)
+    mine.touch()
+    time.sleep(0.2)
+    print("beside", len(list(mine.parent.iterdir())), "of them")
+    mine.unlink()
+"""
+
+
+@pytest.mark.parametrize(("computing", "room"), [(1, True), (100, False)])
+def test_on_a_machine_that_is_busy_few_run_beside_each_other(tmp_path: Path, computing: int, room: bool) -> None:
+    (here := tmp_path / "here").mkdir()
+    (statistics := tmp_path / "stat").write_text(f"cpu 1 2\nprocs_running {computing}\nprocs_blocked 0\n")
+    tests = CROWD.replace("FILE", str(statistics)).replace("HERE", str(here))
+    status, said = run(tmp_path, "--processes", "12", tests=tests)
+    assert status == 0, said
+    most = max(int(line.split()[1]) for line in said.splitlines() if line.startswith("beside "))
+    assert (most > LEAST) == room

@@ -3,6 +3,9 @@
 Most tests wait for something, so more of them have to be under way than there are processors. A process that imports and collects seven
 thousand tests for itself costs as much as hundreds of them; a fork costs nothing, and shares the memory.
 
+A test begins only when the machine has room: one that looks at a clock would else see a machine that is too slow for anybody. So many
+processes may be there as wait for something; few compute at a time.
+
 With ``--again N``, at most N tests that failed are run once more when all others are done, alone. One that passes then is told in full at
 the run's end: it depends on how busy the machine is, or is a fault that is seldom seen. With more than N, or none that passes, nothing is forgiven.
 
@@ -11,6 +14,7 @@ Known to be weak: what a module's tests share is made in each process that runs 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import selectors
@@ -25,6 +29,13 @@ from typing import Any, NoReturn
 
 import pytest
 from _pytest.config import create_terminal_writer
+
+PROCESSORS = len(os.sched_getaffinity(0))
+STATISTICS = Path("/proc/stat")
+LEAST = PROCESSORS + 1
+"""So many tests run whatever else the machine does."""
+LOOK_SECONDS = 0.02
+"""Between two looks whether it has room."""
 
 Unit = list[int]
 """Numbers of tests that one process runs one after the other."""
@@ -54,6 +65,8 @@ class Together:
         """What may be run again, while the others are run."""
         self._forgiven: list[pytest.TestReport] = []
         self._workers: list[_Worker] = []
+        self._held: list[_Worker] = []
+        """Those that wait until the machine has room for their next test."""
         self._begun = 0
         self._waiting: Iterator[Unit] = iter(())
 
@@ -84,8 +97,11 @@ class Together:
             for _ in range(processes):
                 self._begin(session, selector)
             while self._workers:
-                for key, _ in selector.select():
+                for key, _ in selector.select(LOOK_SECONDS if self._held else None):
                     self._hear(session, selector, key.data)
+                if self._held and (len(self._workers) - len(self._held) < LEAST or has_room()):
+                    with contextlib.suppress(OSError):  # it has died, which is heard of next
+                        self._held.pop(0).line.send("go")
 
     def _look_again(self, session: pytest.Session) -> None:
         """Run alone what failed beside others."""
@@ -155,6 +171,7 @@ class Together:
             case "begins":
                 worker.running = worker.ahead.pop(0)
                 worker.told = []
+                self._held.append(worker)
             case "report":
                 worker.told.append(hook.pytest_report_from_serializable(config=session.config, data=told))
             case _:
@@ -167,6 +184,7 @@ class Together:
         selector.unregister(worker.line)
         worker.line.close()
         self._workers.remove(worker)
+        self._held = [other for other in self._held if other is not worker]
         _, status = os.waitpid(worker.pid, 0)
         lost = ([] if worker.running is None else [worker.running]) + worker.ahead
         if not lost:
@@ -215,6 +233,15 @@ def _work(session: pytest.Session, line: Connection, number: int) -> NoReturn:
         os._exit(status)
 
 
+def has_room() -> bool:
+    """Whether fewer processes of this machine, whosever they are, compute or want to than two a processor. This one does not count."""
+    try:
+        told = STATISTICS.read_text()
+    except OSError:  # this system has no such thing
+        return True
+    return int(told.rpartition("procs_running ")[2].split()[0]) - 1 < 2 * PROCESSORS
+
+
 def apart(config: pytest.Config, number: int) -> None:
     """What a fork shares and may not: the files of captured output, the folder of temporary files, and the terminal."""
     plugins = config.pluginmanager
@@ -248,5 +275,6 @@ def _run(session: pytest.Session, line: Connection) -> None:
         item = session.items[ahead.pop(0)]
         after = session.items[ahead[0]] if ahead else None
         line.send(("begins", None))
+        line.recv()  # the machine has room
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
         line.send(("ended", None))

@@ -1,11 +1,11 @@
-"""A browser and a gateway, new for each test."""
+"""A browser for the tests of a file, and a gateway, new for each test."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
 from gateway.daemon import Serving
@@ -15,15 +15,24 @@ from tests.serving import served
 expect.set_options(timeout=60_000)  # a busy machine is no defect of a page
 
 
-@pytest.fixture
-async def browser() -> AsyncGenerator[Browser]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncGenerator[Browser]:
+    """To start one takes longer than most tests."""
     async with async_playwright() as playwright:
         made = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield made
         await made.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser(chromium: Browser) -> AsyncGenerator[Browser]:
+    """Without anything of an earlier test: its pages would look for their gateway for ever."""
+    yield chromium
+    for context in chromium.contexts:
+        await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
     async with served(tmp_path) as serving:
         yield serving

@@ -164,13 +164,13 @@ async def longest_task(browser: Browser, url: str, events: list[list[dict[str, A
 
 @pytest.mark.timeout(900)
 async def test_a_conversation_full_of_them_is_shown_piece_by_piece(browser: Browser, up: Serving):
-    snapshot = [turn(number, text, final=True) for number, text in enumerate([*HOSTILE.values()][:50])]
+    snapshot = [turn(number, text, final=True) for number, text in enumerate([*HOSTILE.values()][::3])]
     await never_held(browser, up.url, [snapshot], len(snapshot))
 
 
 async def test_an_answer_that_grows_is_shown_piece_by_piece(browser: Browser, up: Serving):
     text = "> **a** [b](http://c) `d` 🇩🇪\n- e\n" * 3_000
-    events = [[turn(0, text[: size * 1_000], final=False)] for size in range(1, 60)]
+    events = [[turn(0, text[: size * 1_000], final=False)] for size in range(4, 60, 4)]
     await never_held(browser, up.url, events, 1)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -21,6 +22,7 @@ HARNESSES: dict[str, Callable[[Path], AbstractAsyncContextManager[Harness]]] = {
     "telegram": telegram_harness,
     "toy": toy_harness,
 }
+REAL = sorted(HARNESSES.keys() - {"toy"})
 
 TOY = (
     "test_a_question_is_answered_once",
@@ -36,25 +38,38 @@ TOY = (
     "test_a_wrong_token_is_said_in_words_and_harms_nothing_else",
     "test_status_tells_of_the_platform",
 )
-"""What the toy platform is held to each time. It passes all of it: ``CONFORMANCE=all`` (an example need not cost minutes)."""
+"""What the toy platform is held to each time. It passes all of it (an example need not cost minutes)."""
+ABOVE = tuple(
+    f"tests/chats/test_{name}.py"
+    for name in ("agents", "approvals", "budgets", "later", "memory", "odd_moments", "questions", "quotas", "schedule")
+)
+"""These prove rules that stand above the platforms, and each platform is proved to be like the others elsewhere: each time one of them runs
+each test, always the same, another for another test."""
+EVERYWHERE = bool(os.environ.get("OUTSPOKEN_ALL_CHATS"))
+"""Everything on every platform: `make soak`."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Most of the suite is not run for the toy platform, unless it is asked for.
+    """Part of the suite is not run for each platform, unless it is asked for.
 
     Slack's library leaves connections to the collector when it is closed; what it leaves is no fault of the code under test.
     """
-    spared = [
-        item
-        for item in items
-        if "[toy" in item.nodeid and item.name.partition("[")[0] not in TOY and os.environ.get("CONFORMANCE") != "all"
-    ]
+    spared = [] if EVERYWHERE else [item for item in items if is_spared(item)]
     if spared:
         config.hook.pytest_deselected(items=spared)
         items[:] = [item for item in items if item not in set(spared)]
     for item in items:
         if "slack" in item.nodeid:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+
+
+def is_spared(item: pytest.Item) -> bool:
+    """Whether a platform need not run this each time."""
+    name, _, parameters = item.name.partition("[")
+    platform = next((each for each in HARNESSES if parameters.startswith(each)), "")
+    if platform == "toy":
+        return name not in TOY
+    return item.nodeid.startswith(ABOVE) and platform not in ("", REAL[crc32(name.encode()) % len(REAL)])
 
 
 @pytest.fixture(params=sorted(HARNESSES))

@@ -12,7 +12,7 @@ CHATS = 15
 """Each has at most one call under way when the gateway is killed."""
 
 
-@pytest.mark.parametrize(("platform", "messages", "kills"), [("discord", 60, 1), ("slack", 60, 1), ("telegram", 80, 1)])
+@pytest.mark.parametrize(("platform", "messages", "kills"), [("discord", 30, 1), ("slack", 30, 1), ("telegram", 40, 1)])
 async def test_nothing_is_lost_and_nothing_is_said_twice_unmarked(
     platform: str, messages: int, kills: int, tmp_path: Path
 ) -> None:  # fmt: skip

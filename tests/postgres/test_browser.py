@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.browser.conftest import browser, up
-from tests.browser.test_page import *  # noqa: F403 - its fixtures
+from tests.browser.conftest import browser, chromium, up
+from tests.browser.test_page import pytestmark
 from tests.postgres import suite_of
 
-__all__ = ["browser", "up"]
+__all__ = ["browser", "chromium", "pytestmark", "up"]
 
 globals().update(
     {
