@@ -120,7 +120,7 @@ const WORDS = {
   "send": "Send",
   "sending": "Sending …",
   "signin.again": "Load the page again",
-  "signin.needed": "Whatever guards this gateway does not know you any more. Load the page again to sign in; what you write is kept in this browser.",
+  "signin.needed": "You are signed out. Load the page again to sign in; what you write is kept in this browser.",
   "settings": "Rename, pin, export, delete",
   "steps": "{n}: {names}",
   "stop": "Stop",
