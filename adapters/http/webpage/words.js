@@ -170,6 +170,14 @@ export const many = (name, n) => say(`${name}.${FORMS.select(n)}`, { n: number(n
 export const number = (value, digits = 0) =>
   value.toLocaleString(`${LANGUAGE}-u-nu-latn`, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
+/** A time as one says it now: of another day with the day; or all of it. @param {Date} at @param {boolean} [whole] */
+export function moment(at, whole = false) {
+  const today = at.toDateString() === new Date().toDateString();
+  /** @type {Intl.DateTimeFormatOptions} */
+  const day = whole ? { dateStyle: "full", timeStyle: "medium" } : { hour: "numeric", minute: "2-digit", ...(today ? {} : { day: "numeric", month: "short" }), ...(at.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }) };
+  return at.toLocaleString(`${LANGUAGE}-u-nu-latn`, day);
+}
+
 /** Fills in the words of the page itself: data-say is its text, data-label its name for screen readers. @param {ParentNode} root */
 export function fill(root) {
   for (const each of root.querySelectorAll("[data-say]")) each.textContent = say(/** @type {HTMLElement} */ (each).dataset.say ?? "");
