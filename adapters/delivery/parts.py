@@ -222,8 +222,7 @@ def _approval(bubble: Bubble, turn: str) -> list[WantedPart]:
     buttons = tuple(
         Button(f"{mark_of} {speak(label)}", f"{name}:{turn}:{mark}", style) for name, mark_of, label, style in ways
     )
-    words, _, _ = bubble.text.rpartition("\n")  # the time that is left would go on changing
-    text = f"🔐 {words}"
+    text = f"🔐 {bubble.text}\n{bubble.limit}"  # the time that is left would go on changing
     asked = text.find("\n") + 1
     spans = _verbatim(text, asked, bubble.change) if asked else ()
     content = Content(ContentKind.APPROVAL, Styled(text, spans), buttons)

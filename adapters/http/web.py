@@ -333,7 +333,7 @@ def wire(sight: TurnSight) -> PageMessage:
         {
             "key": b.key,
             "kind": b.kind,
-            "text": b.text,
+            "text": f"{b.text}\n{b.left}" if b.left else b.text,
             "final": b.final,
             "tool": b.tool,
             "state": b.state,

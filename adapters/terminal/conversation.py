@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import signal
 import sys
@@ -23,6 +24,7 @@ from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, Shown, St
 from adapters.terminal.operator import Remote, Table, tables
 from adapters.terminal.screen import draw, typed
 from agent_core.jsonvalue import Json
+from agent_core.text.shown import plain, shortened
 from agent_core.text.tongue import sentence, speak, spelled, spoken_now
 
 HELP = (
@@ -32,6 +34,12 @@ HELP = (
     ("/quit", sentence("leave (or Ctrl-D)")),
     ("Ctrl-C", sentence("stop the answer that is coming")),
 )
+
+ELSEWHERE = sentence(
+    "{command} works in the chats and on the web page, but not in a terminal. Say in a sentence what you want, or type {/help}."
+)
+_COMMAND = re.compile(r"/[a-z_]+", re.IGNORECASE)
+"""What is no path and nothing to say."""
 
 ReadLine = Callable[[], Awaitable[str]]
 APPROVAL_COMMENT, KEEP_ALIVE = "waiting for approval of ", "keep-alive"
@@ -113,7 +121,12 @@ class Decider:
         while choice is None:
             _shown(deciding.choices_words(one, colours=self._colours))
             try:
-                choice = deciding.choice_of(await self._lines.next(beside=True), one)
+                said = await self._lines.next(beside=True)
+                choice = deciding.choice_of(said, one)
+                if choice is None and said.strip():
+                    _aside(
+                        speak("“{words}” decides nothing here. Ctrl-C stops the answer.", words=plain(shortened(said)))
+                    )
             except EOFError:
                 _aside(speak("Nothing more can be read here."))
                 choice = deciding.TypedChoice(approve=False)
@@ -272,9 +285,9 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
     """Talk until the person leaves. The exit status is 0."""
     lines = _reader()
     talk = _Chat(url, key, _fresh() if new else session, lines)
-    about = await _about(url, key)
+    rehearsal, elsewhere = await _about(url, key)
     _aside(spelled(speak("outspoken – talking to {url}. {/help} lists what can be typed.", url=url)))
-    if about:
+    if rehearsal:
         _aside(speak(REHEARSAL_WORDS))
     if sys.stderr.isatty() and not capable(sys.stderr):
         _aside(
@@ -289,7 +302,8 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
             continue
         except EOFError:
             return 0
-        match words:
+        first, *rest = words.split(maxsplit=1) or [""]
+        match first:
             case "":
                 continue
             case "/quit" | "/exit":
@@ -299,9 +313,13 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
             case "/new":
                 talk.session = _fresh()
                 _aside(speak("A new conversation."))
+                if rest:
+                    await talk.say(rest[0])
             case "/why":
                 await talk.why()
-            case _ if words.startswith("/") and " " not in words:
+            case _ if first in elsewhere:
+                _aside(spelled(speak(ELSEWHERE, command=first)))
+            case _ if _COMMAND.fullmatch(words):
                 _aside(spelled(speak("There is no command {command}. {/help} lists them.", command=words)))
             case _:
                 await talk.say(words)
@@ -311,13 +329,17 @@ def _fresh() -> str:
     return f"terminal-{secrets.token_hex(6)}"
 
 
-async def _about(url: str, key: str | None) -> bool:
-    """Whether the rehearsal model answers there."""
+async def _about(url: str, key: str | None) -> tuple[bool, frozenset[str]]:
+    """Whether the rehearsal model answers there, and which commands there are on its page."""
     try:
         body = await _asked(f"{url}/api/about", key, 5)
     except _UNREACHABLE as error:
         raise GatewayLost(f"The gateway at {url} does not answer ({type(error).__name__}).") from error
-    return isinstance(body, dict) and body.get("rehearsal") is True
+    if not isinstance(body, dict):
+        return False, frozenset()
+    commands = body.get("commands")
+    listed = commands if isinstance(commands, list) else []
+    return body.get("rehearsal") is True, frozenset(f"/{one.get('name')}" for one in listed if isinstance(one, dict))
 
 
 _UNREACHABLE = (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from adapters.terminal.approvals import offers_of
 from adapters.terminal.operator import Table
 from agent_core.records import dataclass
+from agent_core.text.durations import duration
 from agent_core.text.shown import harmless
 from agent_core.text.tongue import speak
 
@@ -55,7 +56,14 @@ def asked_lines(one: Table, *, colours: bool) -> list[str]:
     for line in harmless(str(one.get("diff") or "")).split("\n"):
         paint = {"+": GREEN, "-": RED}.get(line[:1])
         lines += [painted(line, paint, colours=colours) if paint else line] if line else []
-    return lines
+    match one:
+        case {"created_at": int(asked), "expires_at": int(until)}:
+            limit = speak(
+                "(Decide within {duration}; then the answer ends without it.)", duration=duration(until - asked)
+            )
+            return [*lines, limit]
+        case _:
+            return lines
 
 
 def painted(words: str, paint: str, *, colours: bool) -> str:

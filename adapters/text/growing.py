@@ -23,6 +23,7 @@ from dataclasses import field
 
 from markdown_it.token import Token
 
+from adapters.text.footnotes import OPEN_MARK
 from agent_core.records import dataclass
 
 LONGEST_LABEL = 500
@@ -159,9 +160,11 @@ def heal(content: str) -> str:
 
 
 def _without_tail(content: str) -> str:
-    """Without markers, and beginnings of an address in angles or of an entity, at the end."""
+    """Without markers, and beginnings of an address in angles, of an entity or of a footnote's mark, at the end."""
     tail = _OPEN_ANGLE.search(content) or _OPEN_ENTITY.search(content)
-    return _rstrip(content[: tail.start()] if tail else content)
+    content = _rstrip(content[: tail.start()] if tail else content)
+    mark = OPEN_MARK.search(content)
+    return _rstrip(content[: mark.start()]) if mark else content
 
 
 def _rstrip(content: str) -> str:

@@ -24,7 +24,7 @@ from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 
 from adapters.text import document as doc
-from adapters.text.footnotes import footnote, raised
+from adapters.text.footnotes import defining, footnote, raised
 from adapters.text.growing import heal, hold, multiplies
 from agent_core.records import dataclass
 
@@ -117,6 +117,7 @@ def _reader() -> MarkdownIt:
     reader.validateLink = _any_link
     reader.inline.ruler.at("emphasis", _emphasis)
     reader.inline.ruler.before("link", "footnote", footnote)
+    reader.block.ruler.at("reference", defining)
     reader.core.ruler.after("block", "heal", _heal_last)
     return reader
 

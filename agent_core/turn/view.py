@@ -99,6 +99,10 @@ class Bubble:
     """For approvals: the question with all of the arguments, if they are too long for the text."""
     change: str = ""
     """For approvals: the lines of the text that say what becomes of a file, the last ones of them a diff."""
+    limit: str = ""
+    """For approvals: how long somebody has to decide, where what is shown stands still."""
+    left: str = ""
+    """For approvals: how long is left, where what is shown is drawn anew; one of both stands below the text."""
     offers: tuple[Lasting, ...] = ()
     """For approvals: for how long somebody may agree."""
     refusal: bool = False
@@ -294,14 +298,14 @@ def _approval(activity: Activity, now: int) -> Bubble:
         change,
         why_words(activity.why, activity.sources),
         lasting_words(activity),
-        speak("(Decide within {duration}; then the answer ends without it.)", duration=duration(limit)),
-        speak("({duration} left to decide)", duration=duration(left)),
     ]
     return Bubble(
         f"{activity.key}{ASKED}", BubbleKind.APPROVAL, "\n".join(filter(None, lines)), final=False, tool=activity.name,
         state=activity.state.value, seconds=max(0, (now - asked_at) // 1000), call=activity.call,
         whole=whole(activity.name, activity.arguments, activity.change), arguments=activity.arguments, offers=activity.offers,
         change=change,
+        limit=speak("(Decide within {duration}; then the answer ends without it.)", duration=duration(limit)),
+        left=speak("({duration} left to decide; then the answer ends without it.)", duration=duration(left)),
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ from gateway.people.access import PersonStanding
 from gateway.people.members import Members, account_of
 from gateway.people.routing import Command, Ignore, WordsForAgent, meaning, session_of, spoken
 from gateway.queues import inbox
-from gateway.queues.held import HeldMessage, held_words, no_room_words
+from gateway.queues.held import HeldMessage, held_words
 from gateway.queues.languages import Languages
 from gateway.queues.queues import Queues
 from gateway.storage.storewatch import not_stored
@@ -293,7 +293,8 @@ class Arrivals:
             refused = members.refusal(inbound, free=known is not None or stops) or unusable(origin, text)
             if refused is not None and refused.later_ms and isinstance(said, WordsForAgent):
                 held = HeldMessage(self._clock.now_ms() + refused.later_ms, text)
-                await self._hold(inbound, held, cursor, held_words(-(-refused.later_ms // 1000)))
+                if not await self._messages.hold(inbound, held, cursor, held_words(-(-refused.later_ms // 1000))):
+                    await self._pass(account, cursor)
                 return
             if refused is not None:
                 await self._messages.refuse(inbound, cursor, refused)
@@ -308,16 +309,8 @@ class Arrivals:
                 accepted, _ = await self._commands.take(inbound, said, cursor)
                 if accepted.duplicate:
                     await self._pass(account, cursor)
-            elif (full := await self._messages.take(inbound, cursor)) is not None:
-                await self._hold(inbound, HeldMessage(self._clock.now_ms(), text), cursor, no_room_words(full))
-
-    async def _hold(self, inbound: FromChat, held: HeldMessage, cursor: Cursor, words: str) -> None:
-        """It cannot be run yet, and is when its time comes."""
-        accepted, _ = await self._commands.take(inbound, held.command(), cursor)
-        if accepted.duplicate:
-            await self._pass(inbound.account, cursor)
-            return
-        await self._messages.tell(inbound, accepted, words)
+            elif not await self._messages.take(inbound, text, cursor):
+                await self._pass(account, cursor)
 
     async def _pass(self, account: str, cursor: Cursor) -> None:
         """The platform need not bring it again."""

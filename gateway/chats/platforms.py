@@ -167,6 +167,7 @@ async def platforms(
             partial(_on_page, hub), languages,
         )  # fmt: skip
         commands = CommandIntake(hub.accepting, members, carrying, clock)
+        messages.open(commands)
         unread, ways = UnreadBox(store, clock), dict[str, TakesAgain]()
         arrivals = Arrivals(
             members,

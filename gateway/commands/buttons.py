@@ -65,7 +65,7 @@ class Buttons:
         match kind:
             case "continue":
                 # By the turn, not by the press: pressed twice, or by two people, it is one wish.
-                new = await self._messages.submit(request.inbound, f"continue:{turn}", "continue", None)
+                new = await self._messages.submit_or_hold(request.inbound, f"continue:{turn}", "continue", None)
                 return CommandReply("" if new else speak("That was decided already."))
             case "retry":
                 row = await self._store.turns.one(turn)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from adapters.contract.base import FromChat, Inbound, SessionKey, StopOutcome
 from adapters.contract.chat import ChatKind, ChatOrigin, Content, ContentKind
+from adapters.contract.notaccepted import NotAccepted
 from adapters.text.styled import Styled
 from agent_core.failures.notices import say
 from agent_core.journal.rows import opened_of
@@ -59,6 +60,15 @@ CUT_OFF = sentence(
 
 
 NOT_KEPT = sentence("That was so long ago that I do not have your message as it came any more. Send it again, please.")
+
+
+async def begun_with(messages: Messages, inbound: Inbound, key: str, words: str) -> CommandReply:
+    """A conversation has begun anew, with these words; also if they are not taken, and whoever wrote them is told both."""
+    try:
+        await messages.submit_or_hold(inbound, key, words, None)
+    except NotAccepted as refused:
+        return CommandReply(say(NEW_WORDS, str(refused)))
+    return CommandReply("")
 
 
 class ConversationCommands:
@@ -116,13 +126,8 @@ class ConversationCommands:
         if request.words.strip():
             # The conversation must have begun anew before these words are taken.
             await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
-            await self._messages.submit(
-                request.inbound,
-                f"new:{request.inbound.platform_key}",
-                request.words,
-                None,
-            )
-            return CommandReply("")
+            key = f"new:{request.inbound.platform_key}"
+            return await begun_with(self._messages, request.inbound, key, request.words)
         return CommandReply(
             say(NEW_WORDS, speak("I no longer see what was said before.")),
             SessionChange(forget=True),
@@ -331,7 +336,7 @@ class ConversationCommands:
             return await self._set(request, prefs, speak("From now on, messages wait while I am at work."))
         if words:
             key = f"queue:{request.inbound.platform_key}"
-            await self._messages.submit(request.inbound, key, words, SessionPolicy.QUEUE)
+            await self._messages.submit_or_hold(request.inbound, key, words, SessionPolicy.QUEUE)
             return CommandReply("")
         queue = self._queues.known(request.key)
         waiting = queue.waiting if queue is not None else []

@@ -66,7 +66,7 @@ class Holding:
             return CommandReply("")
         try:
             await self._messages.submit(
-                inbound, f"{HOLD}:{inbound.platform_key}", held.text, None, foreign=held.foreign
+                inbound, f"{HOLD}:{inbound.platform_key}", held.text, held.policy, foreign=held.foreign
             )
         except NotAccepted as refused:
             if refused.code.lacks_room:

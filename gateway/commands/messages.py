@@ -4,8 +4,10 @@ they are not taken. What is refused is stored, too, with the reason.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 import structlog
 
@@ -27,9 +29,9 @@ from gateway.delivery.owners import Owner, queue_origin
 from gateway.limits.incoming import carried_bytes, without_files
 from gateway.limits.quotas import Quotas
 from gateway.people.members import MemberRefused, Members
-from gateway.people.routing import spoken
+from gateway.people.routing import Command, spoken
 from gateway.queues import inbox
-from gateway.queues.held import HeldHere, HeldMessage, edited
+from gateway.queues.held import HeldHere, HeldMessage, edited, no_room_words
 from gateway.queues.inbox import BY_PERSON, COMMAND_LANE, REFUSED_LANE
 from gateway.queues.slots import full_here
 from gateway.sessions.accepting import Accepting
@@ -40,6 +42,14 @@ log = structlog.get_logger("chat")
 OTHER_WORDS = sentence("I cannot take a {what}; I can read text, and take files, pictures and sound.")
 Cursor = tuple[str, str] | None
 """(channel, position) of the platform, stored with what it brought."""
+
+
+class TakesCommands(Protocol):
+    """Stores a command and begins to carry it out, unless it was known."""
+
+    async def take(
+        self, inbound: Inbound, command: Command, cursor: Cursor = None
+    ) -> tuple[Accepted, asyncio.Task[None] | None]: ...
 
 
 def unusable(origin: ChatOrigin, text: str) -> MemberRefused | None:
@@ -74,32 +84,55 @@ class Messages:
         self._clock = clock
         self.held = HeldHere()
         """What cannot go into its queue yet."""
+        self._commands: TakesCommands | None = None
+
+    def open(self, commands: TakesCommands) -> None:
+        """Messages that are held are commands, which are taken in by way of these messages."""
+        self._commands = commands
 
     def crowded(self, key: str) -> NotAccepted | None:
         """Why there is no room for one more message of the conversation just now; None if there is."""
         return self._accepting.crowded(key)
 
-    async def take(self, inbound: FromChat, cursor: Cursor) -> NotAcceptedCode | None:
-        """Take it in, or refuse it in words. Not taken in, for the reason that is returned, is what may be held until there is room."""
-        key = inbound.session.text()
+    async def take(self, inbound: FromChat, text: str, cursor: Cursor) -> bool:
+        """Take it in, hold it until there is room, or refuse it in words; `text` is what its person wrote. False if it was known."""
         try:
-            if self.held.lines_up(key) and await self._unknown(inbound):
-                raise self.crowded(key) or full_here(self._queues.known(key))
-            ticket = await self._accepting.accept(inbound, cursor=cursor)
+            ticket = await self._in_line(inbound, cursor, None)
         except NotAccepted as refused:
             if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
-            if refused.code.lacks_room and self.held.takes(key):
-                return refused.code
+            if self._may_wait(inbound, refused):
+                return await self._hold_for_room(inbound, text, cursor, refused.code)
             if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
-                return await self.take(without_files(inbound, str(refused)), cursor)
+                return await self.take(without_files(inbound, str(refused)), text, cursor)
             await self.refuse(inbound, cursor, MemberRefused(refused.code.value, str(refused)))
-            return None
+            return True
         await self._met(inbound, ticket, cursor)
-        return None
+        return True
+
+    async def _in_line(self, inbound: FromChat, cursor: Cursor, busy: SessionPolicy | None) -> Ticket:
+        """Into its queue, but not before what waits for room there."""
+        key = inbound.session.text()
+        if self.held.lines_up(key) and await self._unknown(inbound):
+            raise self.crowded(key) or full_here(self._queues.known(key))
+        return await self._accepting.accept(inbound, cursor=cursor, busy=busy)
 
     async def _unknown(self, inbound: FromChat) -> bool:
         return await self._store.inbox.by_key(inbound.account, inbound.platform_key) is None
+
+    def _may_wait(self, inbound: FromChat, refused: NotAccepted) -> bool:
+        return refused.code.lacks_room and self.held.takes(inbound.session.text())
+
+    async def _hold_for_room(self, inbound: FromChat, text: str, cursor: Cursor, why: NotAcceptedCode) -> bool:
+        return await self.hold(inbound, HeldMessage.for_room(text), cursor, no_room_words(why))
+
+    async def hold(self, inbound: FromChat, held: HeldMessage, cursor: Cursor, words: str) -> bool:
+        """It cannot be run yet, and is when its time comes. False if it was known."""
+        assert self._commands is not None
+        accepted, _ = await self._commands.take(inbound, held.command(), cursor)
+        if not accepted.duplicate:
+            await self._say(inbound, accepted, words, "held")
+        return not accepted.duplicate
 
     async def submit(
         self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None, *, foreign: str = ""
@@ -111,13 +144,31 @@ class Messages:
         if isinstance(inbound, FromApi):  # the page shows by itself what became of it
             asked = replace(inbound, platform_key=key, input=(InputMessage(text, foreign=foreign),), digest="")
             return not (await self._accepting.accept(asked, busy=busy)).duplicate
-        rules = self._members.rules_of(inbound.chat.address)
-        said = replace(
-            inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules), foreign=foreign),)
-        )
+        said = self._saying(inbound, key, text, foreign)
         ticket = await self._accepting.accept(said, busy=busy)
         await self._met(said, ticket, None)
         return not ticket.duplicate
+
+    async def submit_or_hold(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> bool:
+        """The same with a person's words, which are held as any message of a chat where there is no room for them."""
+        if isinstance(inbound, FromApi):
+            return await self.submit(inbound, key, text, busy)
+        said = self._saying(inbound, key, text, "")
+        stored = await self._store.inbox.by_key(said.account, key)
+        if stored is not None and self.held_command(stored) is not None:
+            return False
+        try:
+            ticket = await self._in_line(said, None, busy)
+        except NotAccepted as refused:
+            if not self._may_wait(said, refused):
+                raise
+            return await self._hold_for_room(said, text, None, refused.code)
+        await self._met(said, ticket, None)
+        return not ticket.duplicate
+
+    def _saying(self, inbound: FromChat, key: str, text: str, foreign: str) -> FromChat:
+        words = spoken(inbound.chat, text, self._members.rules_of(inbound.chat.address))
+        return replace(inbound, platform_key=key, input=(InputMessage(words, foreign=foreign),))
 
     async def _met(self, inbound: FromChat, ticket: Ticket, cursor: Cursor) -> None:
         if not ticket.duplicate:
@@ -157,10 +208,6 @@ class Messages:
             await self._members.put(why.person)
         if why.words:
             await self._say(inbound, accepted, why.words)
-
-    async def tell(self, inbound: FromChat, accepted: Accepted, words: str) -> None:
-        """Say something about a stored message that stays as it is, where it came from."""
-        await self._say(inbound, accepted, words, "held")
 
     async def _say(self, inbound: FromChat, accepted: Accepted, words: str, what: str = "inbox") -> None:
         """Say something about a stored message, where it came from."""

@@ -15,7 +15,7 @@ from agent_core.store.store import Store
 from agent_core.text.shown import shortened
 from agent_core.text.tongue import sentence, speak
 from gateway.commands.carrying import LEAVE, CommandReply, Handler, Request
-from gateway.commands.conversation import NEW_WORDS, cut_off
+from gateway.commands.conversation import NEW_WORDS, begun_with, cut_off
 from gateway.commands.messages import Messages
 from gateway.delivery.outbox import Outbox
 from gateway.people.linking import (
@@ -154,8 +154,7 @@ class PeopleCommands:
                 say(NEW_WORDS, speak("The one that went on here stays where it came from; {/resume} finds it."))
             )
         here = replace(request.inbound, session=request.own, memory_scope=request.own.text())
-        await self._messages.submit(here, key, words, None)
-        return CommandReply("")
+        return await begun_with(self._messages, here, key, words)
 
     async def _begin_anew(self, own: SessionKey) -> None:
         await self._stopping.stop(own)

@@ -120,7 +120,7 @@ def doing_words(view: View) -> str:
     if asked:
         return speak("It waits for your answer: {question}", question=asked[-1].text)
     if asking:
-        return speak("It waits for your decision: {question}", question=asking[-1].text)
+        return speak("It waits for your decision: {question}", question=f"{asking[-1].text}\n{asking[-1].left}")
     if running:
         return speak(
             "Running {what}", what="; ".join(f"{b.text} ({speak('{count} s', count=b.seconds)})" for b in running)

@@ -15,6 +15,7 @@ from adapters.contract.notaccepted import NotAcceptedCode
 from agent_core.messages import InputMessage
 from agent_core.records import dataclass
 from agent_core.text.tongue import speak
+from gateway.config.types import SessionPolicy
 from gateway.people.members import HELD_MOST
 from gateway.people.routing import Command
 
@@ -28,9 +29,19 @@ class HeldMessage:
     """A message that waits for its time."""
 
     due: int
-    """ms; one that only room is missing for is due at once."""
+    """ms; 0 if only room is missing for it."""
     text: str
     foreign: str = ""
+
+    @staticmethod
+    def for_room(text: str) -> HeldMessage:
+        """One that is run as soon as there is room."""
+        return HeldMessage(0, text)
+
+    @property
+    def policy(self) -> SessionPolicy | None:
+        """What has waited for room has its place in the queue, and leaves the answer alone that is under way."""
+        return None if self.due else SessionPolicy.QUEUE
 
     def command(self) -> Command:
         """As it is stored."""

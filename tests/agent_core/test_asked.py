@@ -124,6 +124,7 @@ def test_more_arguments_than_can_be_shown_are_counted():
 
 
 TRAITS = Traits(drafts=False)
+LIMIT = "(Decide within 10 min.)"
 
 
 def no_pieces(_text: str, _growing: bool) -> tuple[Styled, ...]:
@@ -131,7 +132,7 @@ def no_pieces(_text: str, _growing: bool) -> tuple[Styled, ...]:
 
 
 def part(text: str) -> Styled:
-    bubble = Bubble("a", BubbleKind.APPROVAL, f"{text}\n(60 s left to decide)", final=False, tool="t", call="c")
+    bubble = Bubble("a", BubbleKind.APPROVAL, text, final=False, tool="t", call="c", limit=LIMIT, left="(9 s left)")
     (wanted,) = picture(View((bubble,), open=True), "t_1", no_pieces, traits=TRAITS, reply_to="").wanted
     return wanted.content.body
 
@@ -140,7 +141,7 @@ def part(text: str) -> Styled:
 def test_a_chat_shows_all_of_the_question_whatever_its_escapes_cost(arguments: dict[str, Any]):
     text = question("write_file", json.dumps(arguments))
     body = part(text)
-    assert body.text == f"🔐 {text}"
+    assert body.text == f"🔐 {text}\n{LIMIT}"
     assert units(escaped_within(body.text, DISCORD, DISCORD_UNITS)) <= DISCORD_UNITS
     assert len(escaped_within(body.text, SLACK, SECTION_CHARS)) <= SECTION_CHARS
 

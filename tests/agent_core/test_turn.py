@@ -649,6 +649,15 @@ def test_a_text_for_a_clients_tool_that_takes_one_is_handed_over():
     assert rig.code is ExitCode.HANDED_TO_CLIENT
 
 
+def test_a_request_for_approval_says_its_time_once_wherever_it_is_shown():
+    rig = Rig()
+    rig.calls_tool("danger")
+    asked = rig.view().bubbles[-1]
+    assert "decide" not in asked.text.lower()
+    assert asked.limit == "(Decide within 10 min; then the answer ends without it.)"
+    assert asked.left == "(10 min left to decide; then the answer ends without it.)"
+
+
 def test_approval_is_asked_given_denied_and_expired():
     rig = Rig()
     rig.calls_tool("danger")

@@ -21,7 +21,8 @@ async def test_what_would_become_of_a_file_is_seen_line_by_line(browser: Browser
         await say(page, "write a.txt: milk\tand <b>bread</b>")
         await expect(page.locator(".approval .diff .more")).to_have_text("+milk\tand <b>bread</b>\n")
         await expect(page.locator(".approval .asked").first).to_contain_text('path: "a.txt"')
-        await expect(page.locator(".approval .asked").last).to_contain_text("left to decide")
+        await expect(page.locator(".approval .asked").last).to_contain_text("left to decide; then the answer ends")
+        await expect(page.locator(".approval")).not_to_contain_text("Decide within")
         assert await found_by_axe(page, tools) == []
         await shot(page, "approval-diff")
         await page.get_by_role("button", name="Approve", exact=True).click()

@@ -21,6 +21,7 @@ async def test_what_is_approved_for_longer_is_listed_counts_after_a_kill_and_is_
             asked = await answer(telegram, chat, 'May I write "notes/a.txt" (1 line)? (write_file)')
             assert "A lasting approval covers: write_file, path notes/…." in asked.text
             assert "Decide within 10 min" in asked.text
+            assert "left to decide" not in asked.text
             telegram.press(chat, ada, asked.id, ALWAYS)
             await answer(telegram, chat, "✅ Approved always for such calls")
             await answer(telegram, chat, "Done: Wrote")

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.people import access, members
+from gateway.queues import held
 from tests.chats.harness import answer, quiet, running, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import User
@@ -140,6 +141,35 @@ async def test_stop_alone_leaves_what_waits_for_room(telegram: TelegramHarness) 
         ada, chat = await _crowd(telegram)
         telegram.command(chat, ada, "stop")
         await answer(telegram, chat, "two", 20)
+
+
+async def test_words_of_commands_for_which_there_is_no_room_are_kept_in_their_order(telegram: TelegramHarness) -> None:
+    async with running(telegram, **FULL):
+        ada, chat = await _crowd(telegram)
+        telegram.command(chat, ada, "queue", "say three")
+        await telegram.until(lambda: sum("This one is kept" in one for one in texts(telegram, chat)) == 2)
+        telegram.command(chat, ada, "new", "say four")
+        await answer(telegram, chat, "four", 20)
+        await quiet(telegram, chat)
+        said = ("one", "two", "three", "four")
+        assert [one for one in texts(telegram, chat) if one in said] == [*said]
+        assert not [one for one in texts(telegram, chat) if "not kept" in one]
+
+
+async def test_a_new_conversation_whose_words_are_refused_says_both(
+    telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "HELD_MOST", 0)
+    ada, bob = telegram.person("Ada"), telegram.person("Bob")
+    here, there = telegram.private(ada), telegram.private(bob)
+    async with running(telegram, **FULL, OUTSPOKEN_SESSION__OPEN_TURNS="1", OUTSPOKEN_SESSION__WAITING_LIMIT="1"):
+        telegram.say(there, bob, "hold on")
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
+        telegram.say(there, bob, "say later")
+        await answer(telegram, there, "one answer before this one")
+        telegram.command(here, ada, "new", "say four")
+        told = await answer(telegram, here, "A new conversation.")
+        assert "Too many people are waiting for an answer just now, so your message was not taken." in told.text
 
 
 def test_so_many_wait_for_their_time_and_each_at_its_own() -> None:

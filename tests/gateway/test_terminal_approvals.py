@@ -37,6 +37,8 @@ def test_what_waits_is_shown_with_its_diff_and_a_word_decides(
     assert "+milk" in talk.stderr
     assert said in talk.stderr
     assert talk.stderr.count("Type  ✅ approve") == 1 + typed.startswith("yes")
+    assert ("“yes” decides nothing here." in talk.stderr) is typed.startswith("yes")
+    assert "(Decide within 10 min; then the answer ends without it.)" in talk.stderr
     assert bool(list(tmp_path.rglob("a.txt"))) is written
 
 

@@ -13,6 +13,8 @@ let whole = true;
 let trouble = "";
 let looks = 0;
 let shownId = "";
+const SOON_MS = 5000;
+let soon = 0;
 /** @type {(id: string) => void} */
 let gone = () => {};
 
@@ -26,7 +28,7 @@ const short = (title) => (title.length > 60 ? `${title.slice(0, 59)}…` : title
 export function begin(whenGone) {
   gone = whenGone;
   let pause = 0;
-  $("search").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(load, 250); });
+  $("search").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(() => load(), 250); });
   addEventListener("focus", () => load());
 }
 
@@ -41,8 +43,8 @@ export function title() {
   return one ? titled(one) : "";
 }
 
-/** Asks the gateway for the list. */
-export async function load() {
+/** Asks the gateway for the list. @param {boolean} [unasked] Nobody waits for it. */
+export async function load(unasked = false) {
   const look = (looks += 1);
   const search = $("search").value.trim();
   const before = store.get("session", "");
@@ -58,7 +60,7 @@ export async function load() {
     trouble = say("list.failed", { why: /** @type {Error} */ (error).message });
   }
   show(search);
-  if (search) announce($("listwords").textContent || listed.map(titled).join(", "));
+  if (search && !unasked) announce($("listwords").textContent || listed.map(titled).join(", "));
 }
 
 function show(search = $("search").value.trim()) {
@@ -73,6 +75,13 @@ function show(search = $("search").value.trim()) {
   $("listwords").textContent = trouble || (listed.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
   const name = title();
   document.title = name ? `${name} – outspoken` : "outspoken";
+  if (!soon && listed.some((one) => one.state !== "idle" && one.id !== shownId)) soon = setTimeout(lookAgain, SOON_MS);
+}
+
+/** What is shown is followed; what becomes of the others is asked for. */
+function lookAgain() {
+  soon = 0;
+  if (!document.hidden) load(true);
 }
 
 /** The day, or further back the month, in the page's language. @param {number} at @param {number} now @returns {string} */

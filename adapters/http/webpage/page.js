@@ -6,7 +6,7 @@ import * as list from "./list.js";
 import * as menu from "./menu.js";
 import { NoKey, admit, ask, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
-import { lingers, merged, sayNews, text, turnNode } from "./turns.js";
+import { lingers, merged, sayNews, text, turnNode, wordsOf } from "./turns.js";
 import { drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
 import { speaking } from "./voice.js";
 import { fill, say } from "./words.js";
@@ -503,16 +503,19 @@ $("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (menu.key(event)) return;
   if (event.key === "ArrowUp" && !$("text").value) {
     const last = [...turns.values()].filter((turn) => turn.person.trim() && turn.turn && turn.state === "closed" && !turn.undone && !turn.hidden).sort((a, b) => b.order - a.order)[0];
-    if (last) { event.preventDefault(); doing.edit(last.person, last.turn); }
+    if (last) { event.preventDefault(); doing.edit(wordsOf(last), last.turn); }
   }
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("composer").requestSubmit(); }
 });
 $("model").addEventListener("change", () => store.set(`model.${session}`, $("model").value || null));
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") { event.preventDefault(); begun(); }
-  if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "k") { event.preventDefault(); if (narrow.matches) drawer(true); $("search").focus(); }
+  const field = event.target instanceof HTMLInputElement ? event.target : null; // Escape in one is meant for what stands in it
+  if (event.key !== "Escape" || event.isComposing || field?.value || document.querySelector("dialog[open]")) return;
   if (document.body.classList.contains("drawer")) { drawer(false); $("drawer").focus(); }
   else if (editing) $("noedit").click();
+  else if (field) $("text").focus();
   else if (!$("stop").hidden) stop();
 });
 $("stop").addEventListener("click", stop);

@@ -3,7 +3,7 @@
 import { announce, button, copy, node, reconcile } from "./dom.js";
 import { fileNode } from "./files.js";
 import { ask } from "./net.js";
-import { many, number, say } from "./words.js";
+import { many, moment, number, say } from "./words.js";
 import { colours, patched, plain, update, words } from "./written.js";
 
 /** @typedef {{key: string, kind: string, text: string, final: boolean, tool: string, state: string, seconds: number, call: string, whole: string, change: string, actions: string[], options?: string[], offers: string[], file?: string, arguments?: string, result?: string, pieces?: import("./written.js").Piece[]}} Bubble */
@@ -141,7 +141,7 @@ function statusNode(status, className, was) {
 }
 
 /** What was said, without the lines that name the files which stand below it. @param {Turn} turn */
-function wordsOf(turn) {
+export function wordsOf(turn) {
   const lines = turn.person.split("\n"), names = turn.brought ?? [];
   const named = names.length && names.every((name, n) => lines[lines.length - names.length + n] === `📎 ${name}`);
   return named ? lines.slice(0, -names.length).join("\n") : turn.person;
@@ -153,7 +153,7 @@ function personNode(turn, doing, was) {
   const spoken = wordsOf(turn), said = kept ?? node("div", "person", ...text(spoken));
   said.hidden = !spoken.trim();
   said.dir = "auto";
-  const acts = node("div", "acts",
+  const acts = node("div", "acts", timeNode(turn),
     button(say("copy"), (event) => copy(spoken, /** @type {HTMLElement} */ (event.currentTarget), said)),
     button(say("edit"), () => doing.edit(spoken, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")), versionsNode(turn, doing));
   if (was && kept) {
@@ -165,6 +165,15 @@ function personNode(turn, doing, was) {
   mine.dataset.said = turn.person;
   mine.dataset.files = `${files.length}`;
   return mine;
+}
+
+/** When it was said. @param {Turn} turn */
+function timeNode(turn) {
+  const at = new Date(turn.at);
+  const made = /** @type {HTMLTimeElement} */ (node("time", "", moment(at)));
+  made.dateTime = at.toISOString();
+  made.title = moment(at, true);
+  return made;
 }
 
 /** The arrows between the versions of a message, if there are several. @param {Turn} turn @param {Doing} doing */
@@ -215,7 +224,7 @@ function textState(bubble) {
 function footNode(turn, answer, doing) {
   const { seconds, steps, tool_calls } = /** @type {NonNullable<Turn["summary"]>} */ (turn.summary);
   const figures = say("figures", { seconds: number(seconds, 1), steps: many("figures.steps", steps), calls: many("figures.calls", tool_calls) });
-  const foot = node("div", "foot", node("span", "figures", figures));
+  const foot = node("div", "foot", turn.person ? null : timeNode(turn), node("span", "figures", figures));
   if (answer) foot.append(button(say("copy"), (event) => {
     const from = /** @type {HTMLElement} */ (event.currentTarget);
     const shown = from.closest(".turn")?.querySelector(".answer, .partial, .interim");
@@ -328,7 +337,10 @@ function noticeNode(bubble, turn, doing) {
   const box = node("div", bubble.kind === "note" ? "notice note" : "notice", node("div", "who", say("gateway")), node("p", "", ...text(bubble.text)));
   const buttons = node("div", "buttons");
   if (bubble.actions.includes("continue")) buttons.append(button(say("continue"), () => doing.say("continue")));
-  if (bubble.actions.includes("retry")) buttons.append(button(say("retry"), () => doing.say(turn.person)));
+  if (bubble.actions.includes("retry")) buttons.append(button(say("retry"), () => {
+    if (turn.turn && turn.person.trim() && !turn.undone) doing.redo(turn.turn, ""); // with its files, and once, as everywhere
+    else doing.say(wordsOf(turn));
+  }));
   if (bubble.actions.includes("why")) buttons.append(whyButton(box, turn));
   if (buttons.childElementCount) box.append(buttons);
   return box;

@@ -120,7 +120,7 @@ const WORDS = {
   "send": "Send",
   "sending": "Sending …",
   "signin.again": "Load the page again",
-  "signin.needed": "Whatever guards this gateway does not know you any more. Load the page again to sign in; what you write is kept in this browser.",
+  "signin.needed": "You are signed out. Load the page again to sign in; what you write is kept in this browser.",
   "settings": "Rename, pin, export, delete",
   "steps": "{n}: {names}",
   "stop": "Stop",
@@ -169,6 +169,14 @@ export const many = (name, n) => say(`${name}.${FORMS.select(n)}`, { n: number(n
 /** A number as it is written in the page's language. @param {number} value @param {number} [digits] behind the point */
 export const number = (value, digits = 0) =>
   value.toLocaleString(`${LANGUAGE}-u-nu-latn`, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+/** A time as one says it now: of another day with the day; or all of it. @param {Date} at @param {boolean} [whole] */
+export function moment(at, whole = false) {
+  const today = at.toDateString() === new Date().toDateString();
+  /** @type {Intl.DateTimeFormatOptions} */
+  const day = whole ? { dateStyle: "full", timeStyle: "medium" } : { hour: "numeric", minute: "2-digit", ...(today ? {} : { day: "numeric", month: "short" }), ...(at.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }) };
+  return at.toLocaleString(`${LANGUAGE}-u-nu-latn`, day);
+}
 
 /** Fills in the words of the page itself: data-say is its text, data-label its name for screen readers. @param {ParentNode} root */
 export function fill(root) {

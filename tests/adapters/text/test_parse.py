@@ -213,6 +213,24 @@ def test_footnotes_are_raised_numbers_and_what_is_none_stays() -> None:
     )  # fmt: skip
 
 
+def test_a_footnote_with_a_name_is_the_name_in_brackets_and_a_pattern_stays() -> None:
+    said = "A term[^note] and an end.[^the-end]\n\n[^note]: What it says.\n[^the-end]: That."
+    assert parse(said) == (
+        Paragraph((Text("A term[note] and an end.[the-end]"),)),
+        Paragraph((Text("[note] What it says."), SoftBreak(), Text("[the-end] That."))),
+    )
+    assert letters(parse("So[^1].\n\n[^1]: Ibid.\n")) == "So¹.¹Ibid."
+    for pattern in ("a [^abc] b", "^[^abc]+$", "ab[^cd]ef", "ab[^cd]*", "x[^ab] c"):
+        assert parse(pattern) == (Paragraph((Text(pattern),)),)
+
+
+@pytest.mark.parametrize("said", ["A term[^1] goes on.\n\n[^1]: So.", "A term[^note] goes on.\n\n[^note]: So."])
+def test_a_footnote_that_is_half_written_is_not_shown(said: str) -> None:
+    whole = letters(parse(said))
+    for end in range(len(said)):
+        assert whole.startswith(letters(parse(said[:end], growing=True)))
+
+
 def test_a_footnote_that_is_an_address_is_a_link() -> None:
     link = Link("https://example.org/a", (Text("²"),))
     assert parse("See[^2].\n\n[^2]: https://example.org/a") == (Paragraph((Text("See"), link, Text("."))),)
