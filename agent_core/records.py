@@ -41,12 +41,13 @@ _FIELDS, _PARAMS, _MATCHED = "__dataclass_fields__", "__dataclass_params__", "__
 def changed(one: T, **changes: object) -> T:
     """As `dataclasses.replace`, for what is made anew in every turn: all fields are taken at once. Of a class whose every field is given to it."""
     kind: Any = type(one)
-    names, take = _fields_taken(kind)
+    names, take = fields_taken(kind)
     return kind(**dict(zip(names, take(one), strict=True)) | changes)
 
 
 @cache
-def _fields_taken(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]:
+def fields_taken(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]:
+    """The names of a record's fields, and what takes all of them of one."""
     names = tuple(field.name for field in dataclasses.fields(kind))
     return names, taken(names)
 

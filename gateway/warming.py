@@ -16,6 +16,7 @@ from pathlib import Path
 
 from agent_core import storedjson
 from agent_core.model.client import ModelClient
+from agent_core.records import fields_taken
 from agent_core.rules.promises import read_ending
 from agent_core.store.store import Store
 from agent_core.text.patterns import compile_all
@@ -24,8 +25,8 @@ WARM_SECONDS = 0.5
 """So long after the port is open: those who waited for it come first."""
 BREATH_SECONDS = 0.001
 """Between two of them, so that whoever else has work to do goes first."""
-STORED = "stored"
-"""In the place of a method: it is stored as JSON."""
+STORED, CHANGED = "stored", "changed"
+"""In the place of a method: it is stored as JSON, or another is made of it."""
 EVERY_TURN = Path(__file__).with_name("everyturn.txt")
 
 
@@ -49,10 +50,10 @@ def make_records() -> None:
     for line in EVERY_TURN.read_text("utf-8").splitlines():
         module, name, method = line.split()
         record = getattr(sys.modules.get(module), name, None)
-        if method != STORED:
+        if method not in (STORED, CHANGED):
             getattr(record, method, None)
         elif isinstance(record, type):
-            storedjson.plan(record)
+            (storedjson.plan if method == STORED else fields_taken)(record)
         time.sleep(BREATH_SECONDS)
     compile_all()
     read_ending("That is done. Now I'll look at the rest:")  # the forms of languages, and English

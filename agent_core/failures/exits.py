@@ -13,7 +13,6 @@ Stored facts of every version can be read: what a record does not know is left o
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import StrEnum
@@ -84,7 +83,7 @@ class ExitCode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exit(ABC):
+class Exit:
     """How one turn ended, and what is said at every end: what had run, what had not, and what may have."""
 
     code: ClassVar[ExitCode]
@@ -110,9 +109,9 @@ class Exit(ABC):
     text_shown: bool = False
     """Part of a reply is on screen that is not finished."""
 
-    @abstractmethod
     def text(self) -> str:
-        """What a person reads about it; a clean exit says nothing."""
+        """What a person reads about it; a clean exit says nothing. Each has its own."""
+        raise NotImplementedError
 
     def offers(self) -> tuple[Action, ...]:
         """What a person can press, as long as nothing has been done yet."""
@@ -161,7 +160,7 @@ class Exit(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Troubled(Exit, ABC):
+class Troubled(Exit):
     """Ends for which a model call that failed is the reason, or was in the way."""
 
     cause: BreakCause | None = None
@@ -188,7 +187,7 @@ class Troubled(Exit, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Troubled, ABC):
+class Failed(Troubled):
     """A model call failed for good."""
 
     retry_after_seconds: int = 0
@@ -214,7 +213,7 @@ class Failed(Troubled, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubted(Failed, ABC):
+class Doubted(Failed):
     """Failures without a word of what they are about: parts of the conversation may have been left out for it."""
 
     without: str = ""
@@ -226,7 +225,7 @@ class Doubted(Failed, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut(Failed, ABC):
+class Cut(Failed):
     """The reply reached an output limit, whoever's it is."""
 
     limit: int = 0
@@ -234,9 +233,9 @@ class Cut(Failed, ABC):
     limit_was_asked: bool = False
     """The client itself set the output limit that cut the reply."""
 
-    @abstractmethod
     def by_the_model(self) -> str:
-        """What is said of the model's own limit."""
+        """What is said of the model's own limit. Each has its own."""
+        raise NotImplementedError
 
     def text(self) -> str:
         if self.cause is not BreakCause.TOO_LONG:
@@ -249,7 +248,7 @@ class Cut(Failed, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TooMuch(Failed, ABC):
+class TooMuch(Failed):
     """The request is more than the model or the provider takes, also after it was shortened."""
 
     alone: bool = False
@@ -271,7 +270,7 @@ class TooMuch(Failed, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misset(Failed, ABC):
+class Misset(Failed):
     """What only whoever runs the gateway can set right."""
 
     elsewhere: ClassVar[BreakCause | None] = None
@@ -289,7 +288,7 @@ class Misset(Failed, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looped(Exit, ABC):
+class Looped(Exit):
     """The model did the same again and again; `tool` is what it called."""
 
     what: ClassVar[str]
@@ -739,7 +738,7 @@ class StepLimit(Exit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meanwhile(Troubled, ABC):
+class Meanwhile(Troubled):
     """A limit that passed; what kept the turn from coming to an end before, if it was trouble with the model, is its cause."""
 
     limit: int = 0

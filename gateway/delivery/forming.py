@@ -114,26 +114,30 @@ class Texts:
             self._finals[markdown] = self.form()(markdown, growing=False)
         return self._finals[markdown]
 
-    async def prepare(self, show: Callable[[Callable[[str, bool], tuple[Piece, ...]]], Picture]) -> bool:
-        """Format the long texts that `show` asks for. False if one that grows cannot be shown as it is now."""
+    async def shown(self, show: Callable[[Callable[[str, bool], tuple[Piece, ...]]], Picture]) -> Picture | None:
+        """What `show` shows, its long texts formatted elsewhere. None if one that grows cannot be shown as it is now.
+
+        Mostly there is none: then it is shown once, and nothing is waited for.
+        """
         asked: list[tuple[str, bool]] = []
-
-        def note(markdown: str, growing: bool) -> tuple[Piece, ...]:
-            if not at_once(markdown):
-                asked.append((markdown, growing))
-            return ()
-
-        show(note)
         grown: dict[str, tuple[Piece, ...]] = {}
+
+        def short(markdown: str, growing: bool) -> tuple[Piece, ...]:
+            if growing and markdown in self._grown:
+                grown[markdown] = self._grown[markdown]
+            elif not at_once(markdown) and (growing or markdown not in self._finals):
+                asked.append((markdown, growing))
+                return ()
+            return self.pieces(markdown, growing)
+
+        picture = show(short)
         for markdown, growing in asked:
             if not growing:
                 if markdown not in self._finals:
                     self._finals[markdown] = await self.forming().final(self.form(), markdown)
-            elif (found := self._grown.get(markdown)) or (
-                found := await self.forming().growing(self.form(), markdown)
-            ) is not None:
+            elif (found := await self.forming().growing(self.form(), markdown)) is not None:
                 grown[markdown] = found
             else:
-                return False
+                return None
         self._grown = grown
-        return True
+        return show(self.pieces) if asked else picture

@@ -273,12 +273,11 @@ class Surface:
             view = outlet.driver.seen.current_view()
             if not view.open:
                 continue  # it is being closed, and then its parts come by `closing`
-            ready = await outlet.texts.prepare(lambda parts, o=outlet, v=view: o.picture(v, parts, growing=due))
+            shown = await outlet.texts.shown(lambda parts, o=outlet, v=view: o.picture(v, parts, growing=due))
             if outlet not in self._outlets or outlet.turn in held:
                 continue  # it ended meanwhile
-            shown = outlet.picture(view, growing=due and ready)
-            self.ledger.take(self._timely(shown, outlet.turn, now))
-            if due and ready and outlet.task is None:
+            self.ledger.take(self._timely(shown or outlet.picture(view, growing=False), outlet.turn, now))
+            if due and shown is not None and outlet.task is None:
                 self._cosmetics.draft = shown.draft
 
     def _timely(self, shown: Picture, turn: str, now: int) -> list[Part]:

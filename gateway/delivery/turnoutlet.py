@@ -91,13 +91,14 @@ class TurnOutlet:
 
     async def prepare(self, view: View) -> None:
         """See `agent_core.driver.watcher.Outlet`."""
-        await self.texts.prepare(lambda parts: self.picture(view, parts))
+        await self.texts.shown(lambda parts: self.picture(view, parts))
 
     def picture(self, view: View, parts: Parts | None = None, *, growing: bool = True) -> Picture:
         """What the chat should show of a view; its texts were prepared, or are formatted by `parts`."""
         left = self.driver is not None and self.driver.turn.left  # then nothing may fade with a draft
         traits, form = self.surface.calls.traits, parts or self.texts.pieces
-        traits = replace(traits, drafts=traits.drafts and not left)
+        if left:
+            traits = replace(traits, drafts=False)
         if self.task is not None:
             view = asked_alone(view, *self.task)
         return picture(view, self.turn, form, traits=traits, reply_to=self.reply_to, growing=growing)

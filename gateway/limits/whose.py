@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from agent_core import storedjson
 from agent_core.driver.modelcalls import OfferedTools, client_tools, own_tools
 from agent_core.remembered import EVERYBODY, MemoryScopes
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.text.patterns import late
 from agent_core.tools.builtin.notes import FOR_EVERYBODY, OF_MEMORY
 from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.tools.files.trees import remove_tree
@@ -38,6 +38,7 @@ log = structlog.get_logger("gateway")
 NO_NAMES = frozenset[str]()
 UNNAMED = frozenset({"api", "web"})
 """Scopes that stand for whoever comes in by that door. What they use is counted together; they share nothing else."""
+_PLAIN_NAME, _NOT_PLAIN = late("[A-Za-z0-9_-]{1,100}"), late("[^A-Za-z0-9_-]+")
 FOLDERS_KNOWN = 256
 ROOMS = ".nameless"
 """Where the workspaces of those lie who are nobody; `folder_name` never gives such a name."""
@@ -113,7 +114,7 @@ def shown(holder: str) -> str:
 
 def folder_name(text: str) -> str:
     """A folder's name for any text: readable where it can be, and different for different texts."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:40] or "session"
+    plain = _NOT_PLAIN.sub("-", text).strip("-")[:40] or "session"
     digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
     return f"{plain}-{digest}"
 
@@ -145,7 +146,7 @@ def _room(session: SessionKey) -> str:
 
 @lru_cache(FOLDERS_KNOWN)
 def _room_of(key: str, chat: str) -> str:
-    own = key == once(chat).text() and re.fullmatch("[A-Za-z0-9_-]{1,100}", chat)
+    own = key == once(chat).text() and _PLAIN_NAME.fullmatch(chat)
     return chat if own else folder_name(key)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import field
+from typing import Literal
 
 import structlog
+from typing_extensions import override
 
 from adapters.contract.base import FromApi, FromChat, Inbound, MessageState, Summary, TaskTerms, Ticket, TurnSight
 from agent_core.bell import Bell
@@ -128,6 +130,29 @@ def names_brought(inbound: Inbound) -> tuple[str, ...]:
     return inbound.brought if isinstance(inbound, FromApi) else ()
 
 
+class Entrance(asyncio.Lock):
+    """Lets in one at a time. Between two of them a lock is free for a moment: whoever waits for it is to find the queue that it waits at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted = 0
+        """How many are in, or wait."""
+
+    @override
+    async def acquire(self) -> Literal[True]:
+        self.wanted += 1
+        try:
+            return await super().acquire()
+        except BaseException:
+            self.wanted -= 1
+            raise
+
+    @override
+    def release(self) -> None:
+        super().release()
+        self.wanted -= 1
+
+
 @dataclass(eq=False, slots=True)
 class SessionQueue:
     """One session's queue and its running turn."""
@@ -150,7 +175,7 @@ class SessionQueue:
     recent_loaded: bool = False
     branches: Branches = field(default_factory=Branches)
     """As they were when the closed turns were loaded."""
-    accepting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    accepting: Entrance = field(default_factory=Entrance)
     """Held while a message is stored and queued."""
     steers: list[Waiting] = field(default_factory=list[Waiting])
     """Messages that were put into the running turn; what it does not hear waits for a turn of its own."""
@@ -184,7 +209,7 @@ class SessionQueue:
     @property
     def idle(self) -> bool:
         busy = self.waiting or self.running is not None or self.blocked or self.task is not None
-        return not busy and not self.watchers and not self.accepting.locked()
+        return not busy and not self.watchers and not self.accepting.wanted
 
     @property
     def quiet(self) -> bool:

@@ -211,16 +211,16 @@ class Keeper:
         began = self._clock.monotonic()
         self._look_at = began + LOOK_SECONDS
         left, slices = self._store.left, self._portion.slices
-        turns, messages = await left.turns(slices=slices), await left.messages(slices=slices)
-        parts = await left.parts(slices) if self._parts is not None else []
+        there = await left.everything(slices, parts=self._parts is not None)
+        every = (*there.turns, *there.messages, *there.parts)
         for session in left.lost_sessions - self.aside.known.keys():
             await self.aside.put(session, Damaged("What is open in it cannot be read."))
-        owners = {one.owner for one in (*turns, *messages, *parts) if one.owner is not None} - {self._store.node}
+        owners = {one.owner for one in every if one.owner is not None} - {self._store.node}
         dead = await self._store.dead_among(owners) if owners else frozenset[int]()
         ended = await left.ended(dead) if dead else frozenset[int]()
         found: dict[tuple[LeftKind, str], Left] = {}
         items: list[LeftItem] = []
-        for one in (*turns, *messages, *parts):
+        for one in every:
             lives = one.owner is not None and one.owner != self._store.node and one.owner not in dead
             if (lives and not self._given_up(one)) or self._worked_on(one):
                 continue

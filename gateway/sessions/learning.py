@@ -174,11 +174,12 @@ class Learning:
             else replace(count, people=await self._store.troubles.people_of(count.fingerprint, since))
             for count in counts
         ]
-        for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i"), self._concerns):
+        changed = changes(counts, opened, now, rules, lambda: self._ids.new("i"), self._concerns)
+        for incident in changed:
             if await self._store.troubles.put_incident(incident, self._herald.incident(incident)):
                 self._log(incident)
                 self._tell(incident)
-        self._incidents = tuple(await self._store.troubles.incidents())
+        self._incidents = tuple(await self._store.troubles.incidents() if changed else opened)
 
     def _concerns(self, endpoint: str, model: str) -> bool:
         return endpoint == OURSELVES or self._asked(endpoint, model)

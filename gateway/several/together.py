@@ -88,7 +88,7 @@ def _busy(hub: Hub, chats: Platforms, leaving: bool) -> set[str]:
     queues = (
         one
         for one in hub.queues
-        if one.running or one.task or one.blocked or one.accepting.locked() or (one.waiting and not leaving)
+        if one.running or one.task or one.blocked or one.accepting.wanted or (one.waiting and not leaving)
     )
     keys = (*(one.key for one in queues), *chats.commands.busy())
     surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy())

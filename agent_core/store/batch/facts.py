@@ -10,7 +10,6 @@ Law: within a batch each operation sees what the ones before it did.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
@@ -177,7 +176,7 @@ class Needs:
         self.rows.update((turn, row.seq) for row in rows)
 
 
-class Op(ABC, Generic[Answer_co]):
+class Op(Generic[Answer_co]):
     """A write that may share a commit, as data: it holds all that its decision needs apart from the facts.
 
     Laws.
@@ -194,13 +193,13 @@ class Op(ABC, Generic[Answer_co]):
     def need(self, wanted: Needs) -> None:
         """What has to be read before it can be decided."""
 
-    @abstractmethod
     def decide(self, facts: Facts, previous: object) -> Answer_co:
-        """Change the records, and answer. Pure: no I/O, no clock, no ids of its own.
+        """Change the records, and answer; each its own. Pure: no I/O, no clock, no ids of its own.
 
         `previous` is what an earlier attempt of the very same operation had answered when its commit's outcome was lost; else None.
         Raises Fenced, Conflict, OwnedElsewhere, NoRoomToday.
         """
+        raise NotImplementedError
 
     def weight(self) -> int:
         """About how many bytes it writes, beside what was cut out; what bounds a batch."""

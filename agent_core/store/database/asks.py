@@ -16,6 +16,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, func, sel
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from agent_core.store.database.direct import found
 from agent_core.store.database.keys import begins
 from agent_core.store.database.readers import Readers
 from agent_core.store.database.trouble import Blame, blame, in_words
@@ -43,29 +44,37 @@ class StoreAsks:
 
     async def all(self, query: Select[*tuple[Any, ...]]) -> Rows:
         """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
+        return await self._asked(lambda conn: conn.execute(query).all())
+
+    async def several(self, queries: Sequence[Select[*tuple[Any, ...]]]) -> Sequence[Sequence[tuple[Any, ...]]]:
+        """The rows of several questions that are asked again and again as they are: by one hand-over, and by texts that are made once. Raises
+        as `all`."""
+        return await self._asked(lambda conn: [found(conn, query) for query in queries])
+
+    async def _asked(self, ask: Callable[[Connection], R]) -> R:
         try:
-            return await self._once(query)
+            return await self._once(ask)
         except _TROUBLE as error:
             if blame(error) is not Blame.ROWS:
                 raise self._unreadable(error) from error
         try:
-            return await self._once(query)
+            return await self._once(ask)
         except _TROUBLE as error:
             raise self._unreadable(error) from error
 
     def begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
         return begins(column, prefix, self.readers.dialect)
 
-    async def _once(self, query: Select[*tuple[Any, ...]]) -> Rows:
-        def ask(conn: Connection) -> Rows:
+    async def _once(self, ask: Callable[[Connection], R]) -> R:
+        def of(conn: Connection) -> R:
             try:
-                return conn.execute(query).all()
+                return ask(conn)
             except SQLAlchemyError as error:
                 if blame(error) is Blame.ROWS:
                     conn.invalidate()  # what it has in its cache is not asked again
                 raise
 
-        return await self.readers.run(ask)
+        return await self.readers.run(of)
 
     async def whole(self, bodies: Sequence[bytes]) -> list[bytes]:
         """Stored bodies as they were before what is large was cut out."""

@@ -6,7 +6,7 @@ anything is done with it; that of a message that waits for its turn, before that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -84,6 +84,18 @@ PartKey = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class LeftThere:
+    """Everything that is left, whoever works on it."""
+
+    turns: Sequence[LeftTurn]
+    """The oldest first."""
+    messages: Sequence[LeftMessage]
+    """In the order of arrival."""
+    parts: Sequence[LeftPart]
+    """Chat by chat in their order."""
+
+
+@dataclass(frozen=True, slots=True)
 class Charges:
     """The suspicion with which things are taken up."""
 
@@ -133,6 +145,11 @@ _PARTS = (
     .where(t.OPEN_PARTS)
     .order_by(_d.surface, _d.place)
 )
+_LOOK = (
+    _TURNS.order_by(t.turns.c.opened_at).limit(MOST),
+    _MESSAGES.order_by(t.inbox.c.arrival).limit(MOST),
+    _PARTS.limit(MOST),
+)
 # What an index knows by itself, of what may not be readable. The conditions in so many words: the indexes are partial.
 _TURN_KEYS = select(t.turns.c.turn, t.turns.c.session).where(text("turns.state = 'open'")).limit(MOST)
 _MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state = 'new'")).limit(MOST)
@@ -156,13 +173,26 @@ class LeftBehind(StoreReading):
         """Chats with a part that is not as it should be and cannot be read."""
         return self._asks.lost_keys.get("parts", frozenset())
 
+    async def everything(self, slices: Collection[str] | None, *, parts: bool) -> LeftThere:
+        """Open turns, what nobody has done, and, if asked for, `parts` that are not as they should be.
+
+        That is asked every few seconds for as long as a process lives, so by one question; where something cannot be read, by one each.
+        """
+        try:
+            turns, messages, *more = await self._asks.several([_of(slices, query) for query in _LOOK[: 2 + parts]])
+        except Damaged:
+            found = await self.turns(slices=slices), await self.messages(slices=slices)
+            return LeftThere(*found, await self.parts(slices) if parts else ())
+        self._asks.lost_keys.clear()
+        return LeftThere(_turns(turns), _messages(messages), _parts(more[0]) if more else ())
+
     async def turns(self, session: str = "", slices: Collection[str] | None = None) -> list[LeftTurn]:
         """All open turns (of one session), the oldest first, whoever runs them."""
         if session:
             query = _TURNS.where(t.turns.c.session == session).order_by(t.turns.c.opened_at)
             return [LeftTurn(*row) for row in await self._asks.all(query)]
         found = await self._each("turns", _of(slices, _TURNS).order_by(t.turns.c.opened_at), _TURN_KEYS, t.turns.c.turn)
-        return sorted((LeftTurn(*row) for row in found), key=lambda one: one.at)
+        return _turns(found)
 
     async def messages(self, session: str = "", slices: Collection[str] | None = None) -> list[LeftMessage]:
         """All messages and commands that nobody has done (of one session), in the order of arrival, whoever has them."""
@@ -171,11 +201,11 @@ class LeftBehind(StoreReading):
             return [LeftMessage(*row) for row in await self._asks.all(query)]
         query = _of(slices, _MESSAGES).order_by(t.inbox.c.arrival)
         found = await self._each("messages", query, _MESSAGE_KEYS, t.inbox.c.id)
-        return sorted((LeftMessage(*row) for row in found), key=lambda one: one.inbox_id)
+        return _messages(found)
 
     async def parts(self, slices: Collection[str] | None = None) -> list[LeftPart]:
         """All parts that are not as they should be, chat by chat in their order."""
-        return [LeftPart(*row) for row in await self._each("parts", _of(slices, _PARTS), _PART_KEYS, _d.id)]
+        return _parts(await self._each("parts", _of(slices, _PARTS), _PART_KEYS, _d.id))
 
     async def _each(
         self, what: str, query: Select[*tuple[Any, ...]], keys: Select[*tuple[Any, ...]], by: ColumnElement[Any]
@@ -209,6 +239,18 @@ class LeftBehind(StoreReading):
         c = t.nodes.c
         died = await self._asks.all(select(c.node).where(c.node.in_(sorted(nodes)), c.ended_at.is_(None)))
         return frozenset(nodes) - {int(row[0]) for row in died}
+
+
+def _turns(rows: Iterable[Sequence[Any]]) -> list[LeftTurn]:
+    return sorted((LeftTurn(*row) for row in rows), key=lambda one: one.at)
+
+
+def _messages(rows: Iterable[Sequence[Any]]) -> list[LeftMessage]:
+    return sorted((LeftMessage(*row) for row in rows), key=lambda one: one.inbox_id)
+
+
+def _parts(rows: Iterable[Sequence[Any]]) -> list[LeftPart]:
+    return [LeftPart(*row) for row in rows]
 
 
 def _of(slices: Collection[str] | None, query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
