@@ -78,7 +78,7 @@ tests: $(VENV)/.test-ready $(VENV)/clients/.ready
 	@bash tests/browser-check.sh
 	@bash tests/prometheus-check.sh
 	@bash tests/sandbox-check.sh
-	@$(BIN)/pytest --processes $(WORKERS) --again 10
+	@$(BIN)/pytest --processes $(WORKERS) --again 30
 
 # The types are looked at while tests wait.
 .PHONY: test

@@ -90,6 +90,7 @@ BROWSED = (
     "commands",
     "console",
     "conversations",
+    "everyday",
     "for_everybody",
     "hostile_page",
     "page",

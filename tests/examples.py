@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-MANY = settings(max_examples=4 * settings().max_examples)
+MANY = settings(max_examples=2 * settings().max_examples)
 """Of what the profile says: so `make soak` tries these with more examples, too."""

@@ -69,7 +69,7 @@ async def test_one_that_is_let_in_and_cancelled_at_once_lets_the_next_in() -> No
 
 
 async def test_an_older_one_that_comes_a_moment_later_goes_first() -> None:
-    gate, went = InOrder(0.1), list[int]()
+    gate, went = InOrder(1.0), list[int]()
 
     async def one(number: int) -> None:
         async with gate.turn(number):

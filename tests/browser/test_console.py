@@ -290,14 +290,14 @@ async def test_a_turn_grows_while_it_is_looked_at(browser: Browser, scene: Scene
     await expect(page.locator("#timeline li").first).to_contain_text("the turn began")
     await page.keyboard.press("Escape")
     scene.say("Ivy", "slow a b c d e f g h i j k l m n o p q r s t")
-    await expect(running).to_have_count(2, timeout=15_000)
+    await expect(running).to_have_count(2)
     await running.first.click()
     lines = page.locator("#timeline li")
     await expect(page.locator("#detail .chip")).to_have_text("running")
     first = await lines.count()
-    await expect(page.locator("#detail .chip")).to_have_text("answered", timeout=20_000)
+    await expect(page.locator("#detail .chip")).to_have_text("answered")
     assert await lines.count() > first
-    await expect(page.locator(".story")).to_contain_text("Delivered to telegram/", timeout=10_000)
+    await expect(page.locator(".story")).to_contain_text("Delivered to telegram/")
     await page.context.close()
 
 
@@ -381,9 +381,9 @@ async def test_parts_are_sent_elsewhere_and_dropped_with_a_preview_and_an_entry(
 async def test_a_gateway_that_dies_is_told_and_comes_back(browser: Browser, scene: Scene):
     page = await opened(browser, scene)
     await scene.up.kill()
-    await expect(page.locator("#link")).to_contain_text("Connection lost", timeout=15_000)
+    await expect(page.locator("#link")).to_contain_text("Connection lost")
     async with process(scene.harness, **SETTINGS, OUTSPOKEN_SERVER__PORT=str(scene.port)):
-        await expect(page.locator("#link")).to_have_text("live", timeout=20_000)
+        await expect(page.locator("#link")).to_have_text("live")
         scene.harness.model.release()
-        await expect(page.locator("#count")).to_have_text("0 turns running", timeout=20_000)
+        await expect(page.locator("#count")).to_have_text("0 turns running")
     await page.context.close()

@@ -120,13 +120,13 @@ async def test_what_was_opened_and_selected_stays_while_an_answer_grows(browser:
     await finished(page)
     await page.locator(".steps summary").first.click()
     await page.evaluate("getSelection().selectAllChildren(document.querySelector('.person'))")
-    await say(page, "count to 12 slowly")
+    await say(page, "count to 120 slowly")
     await expect(page.locator(".partial")).to_contain_text("5, 6")
     assert await page.evaluate("getSelection().toString()") in ("list files", "")
     assert await page.locator("details.steps").first.evaluate("(box) => box.open")
     await page.locator(".person").last.evaluate("(box) => getSelection().selectAllChildren(box)")
     await finished(page, 2)
-    assert await page.evaluate("getSelection().toString()") == "count to 12 slowly"
+    assert await page.evaluate("getSelection().toString()") == "count to 120 slowly"
 
 
 async def test_a_browser_that_keeps_nothing_is_told_so_and_the_page_works(browser: Browser, up: Serving):

@@ -53,7 +53,7 @@ async def say(page: Page, words: str) -> None:
 
 
 async def finished(page: Page, turns: int = 1) -> None:
-    await expect(page.locator(".figures")).to_have_count(turns, timeout=20_000)
+    await expect(page.locator(".figures")).to_have_count(turns)
 
 
 async def shot(page: Page, name: str) -> None:
@@ -97,7 +97,7 @@ async def test_what_the_readme_shows_is_what_a_gateway_without_settings_shows_ea
         for turn in (1, 2):
             await say(page, "rehearse stall in tool call")
             told = page.locator(".status")
-            await expect(told).to_contain_text("nothing new for", timeout=20_000)
+            await expect(told).to_contain_text("nothing new for")
             await page.wait_for_timeout(2_000)
             await expect(told).to_contain_text("nothing new for", timeout=1)
             if turn == 1:
@@ -113,7 +113,7 @@ async def test_a_notice_stands_out_and_says_why(browser: Browser, up: Serving):
     page = await opened(browser, up.url, width=390, height=844, dark=True)
     await say(page, "rehearse stall in tool call forever")
     notice = page.locator(".notice")
-    await expect(notice).to_contain_text("was not executed", timeout=20_000)
+    await expect(notice).to_contain_text("was not executed")
     await notice.get_by_role("button", name="Why?").click()
     await expect(notice.locator(".why li").first).to_contain_text("Turn")
     await shot(page, "notice-phone-dark")
@@ -125,18 +125,18 @@ async def test_a_notice_stands_out_and_says_why(browser: Browser, up: Serving):
 async def test_stop_ends_the_turn_and_says_so(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
     await say(page, "count to 90 slowly")
-    await expect(page.locator(".partial")).to_contain_text("1, 2, 3", timeout=10_000)
+    await expect(page.locator(".partial")).to_contain_text("1, 2, 3")
     await page.click("#stop")
-    await expect(page.locator(".notice")).to_contain_text("Stopped, as you asked.", timeout=10_000)
+    await expect(page.locator(".notice")).to_contain_text("Stopped, as you asked.")
     await expect(page.locator("#stop")).to_be_hidden()
 
 
 async def test_a_message_while_busy_waits_and_is_answered(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
-    await say(page, "count to 20 slowly")
-    await expect(page.locator(".partial")).to_contain_text("1, 2", timeout=10_000)
+    await say(page, "count to 200 slowly")
+    await expect(page.locator(".partial")).to_contain_text("1, 2")
     await say(page, "second message")
-    await expect(page.locator(".hint")).to_contain_text("place 1 in the queue", timeout=10_000)
+    await expect(page.locator(".hint")).to_contain_text("place 1 in the queue")
     await finished(page, 2)
     await expect(page.locator(".answer").last).to_contain_text("second message")
 
@@ -153,11 +153,11 @@ async def test_a_message_sent_while_offline_is_delivered_once(browser: Browser, 
 
 async def test_a_reload_in_the_middle_of_a_stream_shows_it_whole_and_once(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
-    await say(page, "count to 40 slowly")
-    await expect(page.locator(".partial")).to_contain_text("5, 6", timeout=10_000)
+    await say(page, "count to 150 slowly")
+    await expect(page.locator(".partial")).to_contain_text("5, 6")
     await page.reload()
     await finished(page)
-    wanted = ", ".join(str(n) for n in range(1, 41)) + "."
+    wanted = ", ".join(str(n) for n in range(1, 151)) + "."
     await expect(page.locator(".answer")).to_have_text(wanted)
 
 

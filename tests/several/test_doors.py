@@ -160,7 +160,7 @@ async def test_a_page_is_served_where_its_conversation_is_not_run_and_follows_it
         first.signal(signal.SIGKILL)
         await all_.even(1)
         await there.say("say goodbye #2")
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(100):
             while [one["state"] for one in there.seen.values()] != ["closed"] * 5:
                 await asyncio.sleep(0.05)
         told = ["\n".join(bubble["text"] for bubble in one["bubbles"]) for one in there.seen.values()]
@@ -247,7 +247,7 @@ async def test_what_waits_for_a_word_is_listed_and_decided_at_any_of_them(two: t
     all_.sound()
 
 
-LONG = f"slow {' '.join(f'word{number}' for number in range(300))}"
+LONG = f"slow {' '.join(f'word{number}' for number in range(600))}"
 """Its turn runs for three quarters of a minute."""
 
 
@@ -293,7 +293,7 @@ async def test_the_console_at_any_of_them_shows_what_all_do(two: tuple[Cluster, 
     seen: dict[str, Any] = {}
     running: list[dict[str, Any]] = []
     async with (
-        asyncio.timeout(40),
+        asyncio.timeout(100),
         aiohttp.ClientSession(headers=headers, read_bufsize=2**20) as http,
         http.get(f"{second.url}/console/api/live") as response,
     ):

@@ -144,9 +144,12 @@ async def test_a_long_command_goes_on_and_its_end_is_told_once(tmp_path: Path) -
 
 async def test_a_command_is_stopped_and_others_have_none_of_it(tmp_path: Path) -> None:
     async with shell(tmp_path) as one:
-        await one.call(
-            "run_command", "1", script="trap 'echo bye; exit 5' TERM; while :; do sleep 0.1; done", wait_seconds=1
-        )
+        script = "trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.1; done"
+        await one.call("run_command", "1", script=script, wait_seconds=1)
+        look = 0
+        while "ready" not in (await one.call("read_output", f"look{look}", command=command_id("t1:1"))).text:
+            look += 1
+            await asyncio.sleep(0.2)
         await one.call("run_command", "2", script="sleep 30", wait_seconds=0)
         full = await one.call("run_command", "3", script="true")
         assert "no more may at once" in full.text
@@ -253,6 +256,6 @@ async def test_a_command_runs_though_one_before_it_left_folders_that_no_path_rea
     async with shell(tmp_path) as agent:
         (tmp_path / "ws").mkdir()
         dig(tmp_path / "ws")
-        outcome = await agent.call("run_command", script="rm -rf d && echo gone", wait_seconds=9)
+        outcome = await agent.call("run_command", script="rm -rf d && echo gone", wait_seconds=120)
         assert "gone" in outcome.text
         assert list((tmp_path / "ws").iterdir()) == []
