@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import pty
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.packaging.installed import ROOT
 
@@ -53,7 +57,7 @@ def test_where_lines_are_kept_a_few_say_how_far_it_is_and_each_file_has_its_end(
         "  y.lock: 2 packages",
     ]
     asked = (tmp_path / "asked").read_text().splitlines()
-    assert [line.rsplit(" ", 1)[1] for line in asked] == ["x.lock", "y.lock"]
+    assert [line.rpartition("-")[2] for line in asked] == ["x.lock", "y.lock"]
     assert all("--require-hashes" in line for line in asked)
 
 
@@ -93,3 +97,14 @@ def test_what_pip_complains_of_is_shown_if_it_fails_and_the_next_file_is_not_beg
     assert "x.lock: could not be installed. pip says:" in done.stdout
     assert "ERROR: no such hash" in done.stderr
     assert "y.lock" not in done.stdout
+
+
+@pytest.mark.parametrize(("many", "processors", "files"), [(1, 8, 1), (39, 8, 1), (40, 8, 2), (200, 2, 2), (200, 1, 1)])
+def test_packages_are_dealt_out_to_several_and_none_is_lost(many: int, processors: int, files: int) -> None:
+    lock = "# how it was made\n" + "".join(
+        f"name{n}==1 \\\n    --hash=sha256:{n} \\\n    --hash=sha256:b\n" for n in range(many)
+    )
+    parts: Callable[[str, int], list[str]] = runpy.run_path(str(ROOT / "deploy" / "install.py"))["parts"]
+    dealt = parts(lock, processors)
+    assert len(dealt) == files
+    assert sorted("".join(dealt).splitlines()) == sorted(lock.splitlines()[1:])
