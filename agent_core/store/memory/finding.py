@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from typing import Any
 
 MOST_CHARS = 2_000_000
 """So much is looked through, the first texts first: where the operator has set no quota."""
@@ -68,14 +69,17 @@ class Stems:
     def __init__(self) -> None:
         import snowballstemmer
 
+        library: Any = snowballstemmer
         self._known: dict[str, frozenset[tuple[str, str]]] = {}
-        self._stemmers = {one: snowballstemmer.stemmer(one) for names in STEMMED.values() for one in names}
+        self._stem: dict[str, Callable[[str], str]] = {
+            one: library.stemmer(one).stemWord for names in STEMMED.values() for one in names
+        }
 
     def of(self, word: str) -> frozenset[tuple[str, str]]:
         """(language, stem) of a plain word."""
         if word not in self._known:
             script = next((names for (first, last), names in STEMMED.items() if first <= ord(word[0]) <= last), ())
-            self._known[word] = frozenset((name, plain(self._stemmers[name].stemWord(word))) for name in script)
+            self._known[word] = frozenset((name, plain(self._stem[name](word))) for name in script)
         return self._known[word]
 
 
