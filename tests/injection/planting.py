@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,9 +78,15 @@ class _Later(Later):
     """The gateway, as far as setting and showing reminders needs it."""
 
     def __init__(self) -> None:
-        store = SimpleNamespace(schedules=_Rows(), memory=Kept(), left_out=lambda _: False)
+        def left_out(_: str) -> bool:
+            return False
+
+        def alone(_: str) -> AbstractContextManager[None]:
+            return nullcontext()
+
+        store = SimpleNamespace(schedules=_Rows(), memory=Kept(), left_out=left_out)
         super().__init__(cast("Store", store), SystemClock(), lambda: "UTC", 50)
-        self.open(cast("LaterParts", SimpleNamespace(alone=lambda _: nullcontext(), stored=lambda: None)))
+        self.open(cast("LaterParts", SimpleNamespace(alone=alone, stored=lambda: None)))
 
     async def asked_by(self, turn: str) -> Inbound:
         return ASKED
