@@ -16,6 +16,8 @@ class BreakCause(Worded):
     """The limit for the first content passed."""
     STALLED = "stalled", sentence("the stream went quiet{quiet}")
     """Content had come, then none for too long."""
+    TOO_SLOW = "too_slow", sentence("the answer came too slowly: it was not whole after {seconds} s{detail}")
+    """It came all the while, and was not at its end when the time for it was over."""
     DROPPED = "dropped", sentence("the connection was lost")
     """The connection was lost in the stream."""
     ENDED_EARLY = "ended_early", sentence("the stream ended before the reply was complete")

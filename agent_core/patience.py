@@ -15,6 +15,11 @@ LATE_SECONDS = 0.05
 CHANCE_SECONDS = 0.5
 
 
+def came_words(came: int) -> str:
+    """How much of an answer was there when the time for it was over, as the end of a sentence."""
+    return f"only {came:,} bytes of it came, too slowly" if came else "nothing of it came"
+
+
 class Limit:
     """Like `asyncio.timeout_at`, on the loop's clock; it may be moved as often as one likes, which costs next to nothing."""
 

@@ -316,7 +316,7 @@ def _age(seconds: Json) -> str:
     return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"
 
 
-NOBODY_ASKED = "Nobody has asked to come in. (Where everybody may talk, nobody has to: the console and outspoken explain --chat show who spoke.)"
+NOBODY_ASKED = "Nobody has asked to come in, and nobody has spoken under a name."
 
 
 def people_lines(people: Sequence[Table]) -> list[str]:

@@ -215,6 +215,11 @@ class TurnDriver:
         self._holding = True
         self._post(None)
 
+    @property
+    def waits_for_person(self) -> bool:
+        """Nothing goes on before somebody has decided about a call: nothing is lost by leaving the turn where it is."""
+        return self.turn.round.only_asked
+
     def leave(self) -> None:
         """Leave the turn open at what is stored, now."""
         self._holding = self._leaving = True

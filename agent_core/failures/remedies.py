@@ -572,6 +572,7 @@ def next_remedy(case: Case, chosen: Mapping[tuple[Failure, Remedy], int]) -> tup
 CAUSE_TO_FAILURE: Mapping[BreakCause, Failure] = {
     BreakCause.NO_CONTENT: Failure.BEFORE_CONTENT,
     BreakCause.STALLED: Failure.BEFORE_CONTENT,
+    BreakCause.TOO_SLOW: Failure.BEFORE_CONTENT,
     BreakCause.DROPPED: Failure.BEFORE_CONTENT,
     BreakCause.ENDED_EARLY: Failure.BEFORE_CONTENT,
     BreakCause.GARBAGE: Failure.BEFORE_CONTENT,
@@ -607,6 +608,7 @@ CAUSE_TO_FAILURE: Mapping[BreakCause, Failure] = {
 CAUSE_TO_EXIT: Mapping[BreakCause, ExitCode] = {
     BreakCause.NO_CONTENT: ExitCode.BROKEN_BEFORE_TEXT,
     BreakCause.STALLED: ExitCode.BROKEN_BEFORE_TEXT,
+    BreakCause.TOO_SLOW: ExitCode.BROKEN_BEFORE_TEXT,
     BreakCause.DROPPED: ExitCode.BROKEN_BEFORE_TEXT,
     BreakCause.ENDED_EARLY: ExitCode.BROKEN_BEFORE_TEXT,
     BreakCause.GARBAGE: ExitCode.PROVIDER_GARBAGE,

@@ -118,6 +118,12 @@ class ToolRound:
         )
 
     @property
+    def only_asked(self) -> bool:
+        """Somebody is asked about a call, and none runs."""
+        going_on = {one.state for one in self.unfinished} - {ActivityState.WAITING}
+        return going_on == {ActivityState.APPROVAL}
+
+    @property
     def unsure(self) -> list[Activity]:
         """Calls that may or may not have had their effect."""
         return [a for a in self.unfinished if a.started and self.effect_class(a.name) is not EffectClass.PURE]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,11 +60,8 @@ def machine_zone(environ: Mapping[str, str], root: Path = Path("/")) -> str:
     except (OSError, UnicodeDecodeError):
         pass
     for name in filter(None, named):
-        try:
-            times.zone_of(name)
-        except BadTime:
-            continue
-        return name
+        with suppress(BadTime):
+            return times.zone_named(name.removeprefix("posix/"))
     return "UTC"
 
 

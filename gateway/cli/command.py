@@ -434,9 +434,10 @@ async def _access(config_file: Path | None, verb: str, who: str) -> int:
 async def _forget(config_file: Path | None, who: str) -> int:
     """Through the daemon if one runs, which does it beside its turns; else in its database, now."""
     from gateway.operate.context import here
+    from gateway.people.access import account_and_person
 
-    account, _, person = who.rpartition("/")
-    if not account or not person:
+    meant = account_and_person(who)
+    if meant is None:
         click.echo(
             "Name them as ACCOUNT/PERSON, as access list shows them: telegram/4711/12345678, or api/USER.", err=True
         )
@@ -446,7 +447,7 @@ async def _forget(config_file: Path | None, who: str) -> int:
     if remote is None:
         from gateway.operate.offline import forget
 
-        click.echo("\n".join(await forget(found.config, found.paths, account, person)))
+        click.echo("\n".join(await forget(found.config, found.paths, *meant)))
         return 0
     begun = await remote.decide("forget", who)
     if not all(one.get("known") for one in begun):

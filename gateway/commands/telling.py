@@ -21,6 +21,7 @@ from gateway.later.zones import zone_for
 from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.standing import Standings
+from gateway.people.access import LetInElsewhere
 from gateway.people.members import Members
 from gateway.queues.queue import person_words
 from gateway.queues.queues import Queues
@@ -140,7 +141,8 @@ class TellingCommands:
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
         match verb:
             case "list" | "":
-                listed = [f"{p.state.value} {p.person} {p.name} {p.code}".strip() for p in self._members.people()[:30]]
+                people = (await self._members.everybody())[:30]
+                listed = [f"{p.state.value} {p.person} {p.name} {p.code}".strip() for p in people]
                 return CommandReply("\n".join(listed) or NOBODY_ASKED)
             case "approve":
                 row = await self._members.approve(what, by)
@@ -150,7 +152,10 @@ class TellingCommands:
                     else speak("No such code or person; codes live an hour.")
                 )
             case "revoke":
-                row = await self._members.revoke(what, by)
+                try:
+                    row = await self._members.revoke(what, by)
+                except LetInElsewhere as error:
+                    return CommandReply(str(error))
                 return CommandReply(
                     speak("{name} may not talk to me any more.", name=row.name)
                     if row

@@ -34,7 +34,7 @@ from gateway.queues.queues import Queues
 from gateway.schedule import reminding, schedules
 from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
 from gateway.schedule.schedules import ASKED_KINDS, TASK, Happening, Plan, ScheduleKind, UnreadablePlan
-from gateway.schedule.times import BadTime, Rule, moment, zone_of
+from gateway.schedule.times import BadTime, Rule, moment, zone_named
 
 log = structlog.get_logger("schedule")
 
@@ -103,7 +103,7 @@ class TimedCommands:
             await self._store.memory.delete(scope, SETTING, TIMEZONE)
         elif named:
             try:
-                zone_of(named)
+                named = zone_named(named)
             except BadTime as error:
                 return CommandReply(say(str(error), speak("Nothing was changed.")))
             await self._store.memory.put(scope, SETTING, TIMEZONE, named, at_ms=now)

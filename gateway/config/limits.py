@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from typing import Annotated, TypeAlias
-from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, model_validator
 
 from adapters.contract.settings import Section, Unit, complaint, parsed_json
 from agent_core.limits.budgets import NANOS, Amount, BudgetRules, Price
 from agent_core.limits.quotas import QuotaKind, QuotaLimits
 from agent_core.limits.retention import Keep
 from agent_core.limits.spend import Budget
+from gateway.config.types import ZoneName
+from gateway.schedule import times
 
 MICROS = 1_000_000
 MIB = 1024 * 1024
@@ -50,16 +50,7 @@ class ModelPrice(Section):
 
 def zone_of(name: str) -> tzinfo:
     """A time zone by its name. UTC is known also to a machine without a list of time zones."""
-    return UTC if name.upper() == "UTC" else ZoneInfo(name)
-
-
-def _known_zone(name: str) -> str:
-    try:
-        zone_of(name)
-    except (KeyError, ValueError, OSError):
-        words = "must be a time zone that this machine knows, such as UTC or Europe/Berlin"
-        raise PydanticCustomError("outspoken", words) from None
-    return name
+    return UTC if name == "UTC" else times.zone_of(name)
 
 
 class BudgetsSection(Section):
@@ -108,7 +99,7 @@ class BudgetsSection(Section):
     """Share of a limit at which its chat is warned and the log says so, once a window; 0 never warns."""
     assumed_output_tokens: int = Field(default=_RULES.assumed_output_tokens, ge=1, le=1_000_000)
     """Tokens that are held for a reply while its call is under way, if no max_output_tokens is set."""
-    time_zone: Annotated[str, AfterValidator(_known_zone)] = Field(default="UTC", examples=["Europe/Berlin"])
+    time_zone: ZoneName = Field(default="UTC", min_length=1, examples=["Europe/Berlin"])
     """Where days and months begin at midnight."""
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from adapters.contract.settings import Secret, Section, complaint, listed, parsed_json
+from gateway.schedule.times import NoSuchZone, zone_named
 
 PREFIX = "OUTSPOKEN_"
 """How the names of our environment variables begin."""
@@ -48,6 +49,20 @@ class LogFormat(StrEnum):
     AUTO = "auto"
     JSON = "json"
     PRETTY = "pretty"
+
+
+def _zone(name: str) -> str:
+    try:
+        return zone_named(name) if name else name
+    except NoSuchZone as error:  # whose words repeat what was given, which may be a secret in the wrong place
+        near = f"; {error.near} is one" if error.near else ", such as UTC or Europe/Berlin"
+        raise PydanticCustomError(
+            "outspoken", "must be a time zone that this machine knows{near}", {"near": near}
+        ) from None
+
+
+ZoneName: TypeAlias = Annotated[str, AfterValidator(_zone)]
+"""The name of a time zone, as the tz database writes it; empty where there may be none."""
 
 
 def named_tables(value: object) -> object:

@@ -41,7 +41,7 @@ class Admin:
         return json_response(await self._look.status())
 
     async def _people(self, _: web.Request) -> web.Response:
-        return json_response({"people": [access.table_of(row) for row in self._chats.members.people()]})
+        return json_response({"people": [access.table_of(row) for row in await self._chats.members.everybody()]})
 
     async def _decide(self, request: web.Request) -> web.Response:
         try:
@@ -54,11 +54,15 @@ class Admin:
             case "approve":
                 row = await self._chats.members.approve(who, BY)
             case "revoke":
-                row = await self._chats.members.revoke(who, BY)
+                try:
+                    row = await self._chats.members.revoke(who, BY)
+                except access.LetInElsewhere as error:
+                    return problem_response(Problem(409, str(error), param="who"))
             case "forget":
-                account, _, person = who.rpartition("/")
-                if not account or not person:
+                meant = access.account_and_person(who)
+                if meant is None:
                     return problem_response(Problem(400, "who must be ACCOUNT/PERSON", param="who"))
+                account, person = meant
                 forgetting = self._look.forgetting
                 known = await forgetting.store.forgotten.known([(account, person)])
                 job = await forgetting.begin((account, person), BY)

@@ -170,9 +170,8 @@ class SetTimezone:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         inbound = await self.later.asked_by(context.turn)
-        zone = str(arguments["zone"]).strip()
         try:
-            times.zone_of(zone)
+            zone = times.zone_named(str(arguments["zone"]))
         except BadTime as error:
             raise NotPossible(f"{error} Nothing was kept.") from None
         now = self.later.clock.now_ms()

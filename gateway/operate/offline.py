@@ -15,6 +15,7 @@ from gateway.operate.context import prepare_places
 from gateway.people import access
 from gateway.people.keyring import Keyring
 from gateway.people.keys import KeyRefused, Nameable
+from gateway.people.members import everybody_of
 from gateway.retention.forgetting import Forgetting, copies_beside
 from gateway.version import program_version
 
@@ -27,10 +28,15 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
     async with open_store(where, clock=clock, ids=SystemIds(clock), version=program_version()) as store:
         people = await store.people.all()
         if verb == "list":
-            return [access.table_of(row) for row in people]
+            return [access.table_of(row) for row in await everybody_of(store, people)]
         now = clock.now_ms()
-        found = access.by_code(people, who, now) if verb == "approve" else None
-        found = found or next((row for row in people if row.person == who), None)
+        if verb == "approve":
+            found = access.by_code(people, who, now) or next((row for row in people if row.person == who), None)
+        else:
+            try:
+                found = access.to_revoke(await everybody_of(store, people), who)
+            except access.LetInElsewhere as error:
+                raise GatewayRefused(str(error)) from None
         if found is None:
             raise GatewayRefused("There is no such code or person. Codes are valid for an hour.")
         changed = (

@@ -10,7 +10,7 @@ at most once a code's life; a code is not shown in a group.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 
@@ -25,6 +25,8 @@ MOST_PENDING = 50
 """Codes that may be open for an account at once: beyond that, strangers are refused without one."""
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 CODE_CHARS = 8
+API_ACCOUNT, PAGE_ACCOUNT = "api", "web"
+"""In which people are who come by a key, a proxy or a name that a request gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,46 @@ def by_code(people: Sequence[PersonRow], code: str, now: int) -> PersonRow | Non
     """Who was shown this code, if it is still valid."""
     wanted = code.strip().upper()
     return next((p for p in people if p.code and p.code == wanted and p.code_until > now), None)
+
+
+def everybody(decided: Sequence[PersonRow], spoke: Sequence[PersonRow], owners: Collection[str]) -> list[PersonRow]:
+    """Whom an operator can name: about whom somebody decided, then who else has spoken. Whoever has the page open without a key is nobody:
+    what stands for them is their browser's secret. `owners`: of keys.
+
+    Somebody who came by a key or a proxy is one person on the page and in the API, in the API's name: so they are forgotten.
+    """
+    found = {(row.account, row.person): row for row in decided}
+    for row in spoke:
+        if row.account == PAGE_ACCOUNT and row.person not in owners and "/" not in row.person:
+            continue
+        account = API_ACCOUNT if row.account == PAGE_ACCOUNT else row.account
+        found.setdefault((account, row.person), replace(row, account=account))
+    return list(found.values())
+
+
+def account_and_person(words: str) -> tuple[str, str] | None:
+    """Who is meant by ACCOUNT/PERSON; None if that names nobody. A chat's account has a slash (telegram/4711), its people have none; people of the API
+    may have one (api/proxy/ada).
+    """
+    account, slash, person = words.partition("/")
+    if account not in (API_ACCOUNT, PAGE_ACCOUNT):
+        account, slash, person = words.rpartition("/")
+    return (account, person) if account and slash and person else None
+
+
+class LetInElsewhere(Exception):
+    """A key or a proxy lets them in, so nothing here shuts them out; the words say what does."""
+
+
+def to_revoke(people: Sequence[PersonRow], who: str) -> PersonRow | None:
+    """Who is meant by an id, or ACCOUNT/ID; None if nobody. Raises `LetInElsewhere`."""
+    found = [row for row in people if who.strip() in (row.person, f"{row.account}/{row.person}")]
+    here = next((row for row in found if row.account != API_ACCOUNT), None)
+    if found and here is None:
+        raise LetInElsewhere(
+            f"{found[0].person} comes by a key of the API, by a proxy or under a name that a request gave. `outspoken keys revoke` ends a key; whom a proxy lets in, it decides itself."
+        )
+    return here
 
 
 def approved(row: PersonRow, by: str, now: int, *, admin: bool = False) -> PersonRow:

@@ -65,7 +65,7 @@ class Keyring:
         """Learn which there are. Raises `StorageUnavailable`."""
         found = await self._store.apikeys.all()
         self._seen = len(found), sum(row.changed_at for row in found)
-        self._known = {row.name: known for row in found if (known := _readable(row)) is not None}
+        self._known = {row.name: known for row in found if (known := readable(row)) is not None}
         self._by_prefix = keys.by_prefix(self._known.values())
 
     @asynccontextmanager
@@ -203,7 +203,7 @@ class Keyring:
         return AuditRow(self._ids.new("a"), self._clock.now_ms(), BY, act, f"key {name}", words, before, after)
 
 
-def _readable(row: ApiKeyRow) -> KnownKey | None:
+def readable(row: ApiKeyRow) -> KnownKey | None:
     """None for a key whose terms cannot be read: it opens nothing, because nobody knows what it may."""
     try:
         return keys.known_key(row)

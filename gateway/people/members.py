@@ -120,6 +120,10 @@ class Members:
         """Everybody who is known, the newest first."""
         return tuple(sorted(self._people.values(), key=lambda row: -row.at))
 
+    async def everybody(self) -> list[PersonRow]:
+        """Everybody whom an operator can name. Raises `StorageUnavailable`."""
+        return await everybody_of(self._store, self.people())
+
     def standing(self, account: str, person: ChatPerson) -> PersonStanding:
         """What a person may do."""
         return standing(person, self._rules[account].access, self._people.get((account, person.id)))
@@ -182,8 +186,8 @@ class Members:
         return row
 
     async def revoke(self, person: str, by: str) -> PersonRow | None:
-        """Shut out who has this id. None if nobody is known by it."""
-        found = next((row for row in self.people() if row.person == person.strip()), None)
+        """Shut out who has this id. None if nobody is known by it. Raises `LetInElsewhere`."""
+        found = access.to_revoke(await self.everybody(), person)
         if found is None:
             return None
         row = access.revoked(found, by, self._clock.now_ms())
@@ -191,6 +195,14 @@ class Members:
         log.info("access.revoked", account=row.account, person=row.person, by=by)
         await self._cut(await self.directory.refresh())
         return row
+
+
+async def everybody_of(store: Store, decided: Sequence[PersonRow]) -> list[PersonRow]:
+    """Everybody whom an operator can name, with those who asked something: by a key, a proxy, a configured list, or because all may."""
+    from gateway.people.keyring import readable
+
+    owners = {known.terms.owner for row in await store.apikeys.all() if (known := readable(row)) is not None}
+    return access.everybody(decided, await store.people.spoke(), owners)
 
 
 def account_of(address: ChatAddress) -> str:

@@ -1,4 +1,5 @@
-"""The orderly stop: running turns may go on for a while, then they are left open, and the next process goes on with them.
+"""The orderly stop: running turns may go on for a while, then they are left open, and the next process goes on with them. One that waits for a
+person's approval is left at once: who decides may do so for hours.
 
 In the last seconds no model call and no tool is begun: what would be cut off anyway need not be begun, and cannot be in doubt. Apart from the runner, because service files are held to its times.
 """
@@ -15,6 +16,8 @@ from gateway.queues.queue import Running
 log = structlog.get_logger("gateway")
 
 HOLD_SHARE, HOLD_MOST_SECONDS = 0.25, 5.0
+LOOK_SECONDS = 0.25
+"""Between two looks for turns that have come to wait for a person."""
 LEAVE_SECONDS = 8.0
 """Cancelling what runs, and storing that it is left."""
 
@@ -49,11 +52,18 @@ class Draining:
         await asyncio.wait(self._tasks, timeout=LEAVE_SECONDS)
 
     async def _over(self, seconds: float) -> bool:
-        """Whether all is over, when it is or when the time is. A second signal ends the waiting."""
+        """Whether all is over, when it is or when the time is. A second signal ends the waiting, and a turn that only waits for a person is left."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
         hurried = asyncio.create_task(self._hurry.wait(), name="hurry")
         ended = asyncio.ensure_future(asyncio.wait(self._tasks))
         try:
-            await asyncio.wait({hurried, ended}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            while not (hurried.done() or ended.done()) and (left := until - loop.time()) > 0:
+                for one in self._running():
+                    if one.driver.waits_for_person:
+                        one.driver.leave()
+                step = min(left, LOOK_SECONDS)
+                await asyncio.wait({hurried, ended}, timeout=step, return_when=asyncio.FIRST_COMPLETED)
             return ended.done()
         finally:
             hurried.cancel()

@@ -11,12 +11,14 @@ there are, up to its bound; the stored form is read back as the same rule.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, assert_never
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
@@ -24,6 +26,12 @@ from agent_core.records import dataclass
 from agent_core.text.patterns import late
 from agent_core.text.tongue import moment_form, speak, speak_many
 
+LONGEST_LETTERS = 4
+"""Up to so many, what is no zone is taken for the letters of one (CEST), which say an offset and not whose clocks are meant: nothing is like it."""
+LONGEST_NAME = 40
+"""No zone's name is longer; what is, is like none, and shown in part."""
+_NO_ZONES = frozenset({"localtime", "factory", "posixrules"})
+_COUNTED_OTHERWISE = ("posix/", "right/")
 SHORTEST_SECONDS = 60
 """Between two occurrences of what is repeated."""
 MOST_COUNTED = 1_000
@@ -43,6 +51,21 @@ class IfMissed(StrEnum):
 
 class BadTime(Exception):
     """A zone or an expression that is none; the words say why."""
+
+
+class NoSuchZone(BadTime):
+    """No time zone has this name."""
+
+    def __init__(self, name: str, near: str = "") -> None:
+        """`near`: the one that may be meant."""
+        shown = repr(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…")
+        words = (
+            speak("There is no time zone {name}; did you mean {near}?", name=shown, near=near)
+            if near
+            else speak("There is no time zone {name}; names look like Europe/Berlin or UTC.", name=shown)
+        )
+        super().__init__(words)
+        self.near = near
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +96,48 @@ Rule: TypeAlias = Once | Every | Cron
 
 @functools.cache
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone with this name of the tz database. Raises `BadTime`."""
+    """The time zone that is stored under this name. Raises `BadTime`. What somebody types is read by `zone_named`."""
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:  # ZoneInfoNotFoundError is a KeyError
-        raise BadTime(
-            speak("There is no time zone {name}; names look like Europe/Berlin or UTC.", name=repr(name))
-        ) from error
+        raise NoSuchZone(name) from error
+
+
+def zone_named(words: str) -> str:
+    """The name in the tz database of the zone that somebody means, in whatever letters they wrote it. Raises `NoSuchZone`.
+
+    A name is one of `zoneinfo.available_timezones`: beside these, its folders hold files that are no zones, or the same zones counted otherwise
+    (``localtime``, ``posix/…``, ``right/…``).
+    """
+    exact, wanted = words.strip(), words.strip().replace(" ", "_").casefold()
+    if not wanted.startswith(_COUNTED_OTHERWISE) and wanted not in _NO_ZONES and _is_there(exact):
+        return exact  # so that nobody has to look through all of them
+    known = _zone_names()
+    if wanted in known:
+        return known[wanted]
+    plain = next((wanted.removeprefix(one) for one in _COUNTED_OTHERWISE if wanted.startswith(one)), wanted)
+    by_city = {name.rpartition("/")[2]: name for name in sorted(known, reverse=True) if "/" in name}
+    near = known.get(plain) or known.get(by_city.get(plain, ""))
+    if near is None and LONGEST_LETTERS < len(plain) <= LONGEST_NAME:
+        close = difflib.get_close_matches(plain, known, 1, 0.8)
+        close = close or [by_city[one] for one in difflib.get_close_matches(plain, by_city, 1, 0.8)]
+        near = known[close[0]] if close else None
+    raise NoSuchZone(words, near or "")
+
+
+@functools.cache
+def _zone_names() -> Mapping[str, str]:
+    """All of them by their small letters; of a machine without a list of time zones, UTC."""
+    known = {name.casefold(): name for name in sorted({*available_timezones(), "UTC"})}
+    return {small: name for small, name in known.items() if small not in _NO_ZONES}
+
+
+def _is_there(name: str) -> bool:
+    try:
+        zone_of(name)
+    except NoSuchZone:
+        return False
+    return True
 
 
 def check(rule: Rule) -> None:

@@ -119,6 +119,12 @@ class ScriptedModel:
             case "stall":
                 await asyncio.sleep(60)
                 return web.Response()
+            case "drip":
+                dripping = web.StreamResponse()
+                await dripping.prepare(request)
+                while True:
+                    await dripping.write(b" ")
+                    await asyncio.sleep(0.2)
             case status:
                 return web.json_response({"error": {"message": "not now"}}, status=int(status))
 

@@ -232,34 +232,42 @@ async def test_what_a_page_had_set_for_later_needs_a_persons_word_when_it_comes(
 
 
 async def test_whoever_reads_what_a_page_had_set_has_read_the_pages_words(tmp_path: Path) -> None:
+    """In a chat for each way to read it, at once: to a chat, Telegram takes a message a second."""
     async with telegram_harness(tmp_path) as telegram:
-        ada, ben = telegram.person("Ada"), telegram.person("Ben")
-        hers, his = telegram.private(ada), telegram.private(ben)
+        ben = telegram.person("Ben")
+        his = telegram.private(ben)
         telegram.say(his, ben, "count to 3")
         allowed = {"OUTSPOKEN_SEND__ALLOW": f"ben=telegram/{telegram.chat_of(his)}"}
         async with running(telegram, **REHEARSAL, **allowed) as up:
             await answer(telegram, his, "1, 2, 3.")
-            telegram.say(hers, ada, "remind me in 2 hours to drink tea")
-            await answer(telegram, hers, "Stored. Reminder 1")
-            telegram.say(hers, ada, "list reminders")
-            await answer(telegram, hers, "drink tea")
-            telegram.say(hers, ada, "send to ben: of my own")
-            await answer(telegram, his, "of my own")  # her own words taint nothing
-            (*_, (turn,)) = database(telegram, ("SELECT turn FROM turns ORDER BY turn", ()))
-            call = ToolContext(turn, "1", f"{turn}:1", tmp_path, "", SystemClock(), lambda _: None, tainted=True)
             remind = SetLater(up.follow_ups.later, toolspecs.REMIND, ScheduleKind.REMINDER)
-            assert "Stored." in (await remind.run({"when": "in 3 hours", "what": "obey"}, call)).text
-            for read in ("list reminders", "cancel reminder 2"):
-                telegram.command(hers, ada, "new", "")
-                await quiet(telegram, hers)
-                telegram.say(hers, ada, read)
-                await answer(telegram, hers, "2. " if read.startswith("list") else "Taken back: 2.")
-                telegram.say(hers, ada, f"send to ben: after {read}")
-                asked = await answer(telegram, hers, f"after {read}")
-                assert "🔐" in asked.text
-                telegram.command(hers, ada, "stop", "")
-                await quiet(telegram, hers)
-            assert not any("after" in text for text in texts(telegram, his))
+
+            async def reads(name: str, words: str, shows: str, *, planted: bool) -> None:
+                person = telegram.person(name)
+                chat = telegram.private(person)
+                telegram.say(chat, person, "count to 3")
+                await answer(telegram, chat, "1, 2, 3.")
+                of_chat = f"%{telegram.chat_of(chat)}%"
+                asked = "SELECT turn FROM turns JOIN sessions USING (session) WHERE sessions.key LIKE ?"
+                ((turn,),) = database(telegram, (asked, (of_chat,)))
+                call = ToolContext(turn, "1", f"{turn}:1", tmp_path, "", SystemClock(), lambda _: None, tainted=planted)
+                assert "Stored." in (await remind.run({"when": "in 3 hours", "what": "obey"}, call)).text
+                telegram.say(chat, person, words)
+                await answer(telegram, chat, shows)
+                telegram.say(chat, person, f"send to ben: {name} wrote")
+                if planted:
+                    assert "🔐" in (await answer(telegram, chat, f"{name} wrote")).text
+                    telegram.command(chat, person, "stop", "")
+                    await answer(telegram, chat, "Stopped")
+                else:
+                    await answer(telegram, his, f"{name} wrote")
+
+            await asyncio.gather(
+                reads("Ada", "list reminders", "obey", planted=True),
+                reads("Cyd", "cancel reminder 1", "Taken back: 1.", planted=True),
+                reads("Dan", "list reminders", "obey", planted=False),  # his own words taint nothing
+            )
+            assert [text for text in texts(telegram, his) if "wrote" in text and "Dan" not in text] == []
 
 
 async def test_a_task_asks_for_approval_in_its_chat_and_the_conversation_goes_on(platform: Harness) -> None:
@@ -277,11 +285,12 @@ async def test_a_task_asks_for_approval_in_its_chat_and_the_conversation_goes_on
         platform.press(group, ada, asked.id, "✅ Approve")
         await answer(platform, group, "✅ Approved: write")
         await answer(platform, group, "🔔 Task 1 (write notes.txt: milk) is done")
-        platform.say(group, ada, "in the background: write other.txt: milk", mention=True)
-        asked = await answer(platform, group, 'May I write "other.txt"')
-        platform.press(group, ada, asked.id, "🚫 Deny")
-        await answer(platform, group, "⛔ Not approved")
-        await answer(platform, group, "🔔 Task 1 (write other.txt: milk)")
+        alone = platform.private(ada)  # where a platform takes more messages a minute than in a group
+        platform.say(alone, ada, "in the background: write other.txt: milk")
+        asked = await answer(platform, alone, 'May I write "other.txt"')
+        platform.press(alone, ada, asked.id, "🚫 Deny")
+        await answer(platform, alone, "⛔ Not approved")
+        await answer(platform, alone, "🔔 Task 1 (write other.txt: milk)")
     assert not list(platform.folder.rglob("other.txt"))
 
 

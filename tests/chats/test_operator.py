@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import AsyncGenerator
@@ -34,7 +35,10 @@ async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness)
     port = free_port()
     eve = telegram.person("Eve")
     chat = telegram.private(eve)
+    bob = telegram.person("Bob")
+    with_bob = telegram.private(bob)
     closed = {"OUTSPOKEN_TELEGRAM__OPEN": "false", "OUTSPOKEN_SERVER__PORT": str(port)}
+    closed["OUTSPOKEN_TELEGRAM__ALLOW"] = json.dumps([str(bob.id)])
     async with process(telegram, **closed):
         telegram.say(chat, eve, "say hello")
         told = await answer(telegram, chat, "outspoken access approve")
@@ -45,6 +49,10 @@ async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness)
         assert code.group(1) in words
         status, words = await outspoken(telegram.folder, "access", "approve", code.group(1), port=port)
         assert (status, "approved" in words, "Eve" in words) == (0, True, True)
+        telegram.say(with_bob, bob, "say welcome")  # whom the configuration lets in, so nobody has decided about him
+        await answer(telegram, with_bob, "welcome")
+        status, words = await outspoken(telegram.folder, "access", "list", port=port)
+        assert re.search(rf"^spoke +telegram/\d+  {bob.id}  ", words, re.MULTILINE), words
         telegram.say(chat, eve, "say thanks")
         await answer(telegram, chat, "thanks")
         status, words = await outspoken(telegram.folder, "status", port=port)
@@ -59,10 +67,13 @@ async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness)
     # Without a gateway, straight in the database.
     status, words = await outspoken(telegram.folder, "access", "revoke", str(eve.id), port=port)
     assert (status, "revoked" in words) == (0, True)
+    status, words = await outspoken(telegram.folder, "access", "revoke", str(bob.id), port=port)
+    assert (status, "revoked" in words) == (0, True), words
     async with process(telegram, **closed):
         telegram.say(chat, eve, "say hello?")
+        telegram.say(with_bob, bob, "say hello?")
         await quiet(telegram, chat, 1.5)
-        assert "hello?" not in texts(telegram, chat)
+        assert "hello?" not in (*texts(telegram, chat), *texts(telegram, with_bob))
 
 
 async def test_what_no_bot_is_given_starts_no_turn_and_is_told(telegram: TelegramHarness) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -128,6 +129,19 @@ async def test_a_failing_endpoint_is_tried_again_and_then_told(telegram: Telegra
         telegram.voice(chat, ada, SOUND + b"3")
         await answer(telegram, chat, "the provider did not accept the key (HTTP 401).", 20)
         assert len(telegram.model.sounds) == 7, "what does not pass is not tried again"
+
+
+async def test_an_answer_that_drips_is_said_to_have_come_too_slowly(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    telegram.model.deaf = ["drip"]
+    limits = {"OUTSPOKEN_HEARING__STALL_SECONDS": "2", "OUTSPOKEN_HEARING__SECONDS": "4"}
+    async with running(telegram, **EARS, **limits):
+        telegram.voice(chat, ada, SOUND)
+        found = await answer(
+            telegram, chat, "that failed: the answer came too slowly: it was not whole after 4 s (", 15
+        )
+        assert re.search(r"\(\d+ bytes\)", found.text), found.text
 
 
 async def test_who_waits_for_long_reads_so_until_the_turn_begins(telegram: TelegramHarness) -> None:

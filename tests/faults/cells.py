@@ -158,7 +158,7 @@ HTTP = (
     _http(Fault.NO_WORDS, "no_words", "error -32603"),
     _http(Fault.ODD_RAISE, "odd_raise", "HTTP 500", NONE),
     _http(Fault.PROGRESS, "progress", IN_TIME, SLOW),
-    _http(Fault.NO_CANCEL, "no_cancel", IN_TIME, SLOW),
+    _http(Fault.NO_CANCEL, "no_cancel", "bytes came meanwhile, too slowly", SLOW),
     _http(Fault.NESTED, "nested", "something that is no result", NONE),
     _http(Fault.NUMBERS, "numbers", "10000000000000000000000000"),
     _http(Fault.SECRET, "secret", "key: ", absent=(SECRET,)),
@@ -234,7 +234,7 @@ def _search(fault: Fault, name: str, told: str) -> Cell:
 
 
 WEB = (
-    _page(Fault.HANGS, "hangs", "did not come within"),
+    _page(Fault.HANGS, "hangs", "nothing of it came"),
     _page(Fault.DIES_AT_START, "dies_at_start", "broke off"),
     _page(Fault.DIES, "dies", "broke off"),
     _search(Fault.DIES, "dies", "cannot be reached"),
@@ -242,7 +242,7 @@ WEB = (
     _page(Fault.FLOODS, "floods", "again"),
     _page(Fault.ENDLESS, "endless", "could not be read"),
     _page(Fault.TWICE, "twice", "first"),
-    _page(Fault.LATE, "late", "did not come within"),
+    _page(Fault.LATE, "late", "bytes of it came, too slowly"),
     _page(Fault.ANOTHER, "another", "redirects more than 5 times"),
     _page(Fault.WRONG_TYPES, "wrong_types", "This is no text, so it is not shown"),
     _search(Fault.WRONG_TYPES, "wrong_types", "is no list of results"),
@@ -256,8 +256,8 @@ WEB = (
     _page(Fault.NO_WORDS, "no_words", "HTTP 500"),
     _search(Fault.NO_WORDS, "no_words", "500"),
     _page(Fault.ODD_RAISE, "odd_raise", "no HTTP"),
-    _page(Fault.PROGRESS, "progress", "did not come within"),
-    _page(Fault.NO_CANCEL, "no_cancel", "did not come within"),
+    _page(Fault.PROGRESS, "progress", "bytes of it came, too slowly"),
+    _page(Fault.NO_CANCEL, "no_cancel", "nothing of it came"),
     _page(Fault.BLOCKS, "blocks", "HTTP 200"),
     _page(Fault.NESTED, "nested", "HTTP 200"),
     _search(Fault.NESTED, "nested", "cannot be read"),

@@ -140,8 +140,14 @@ class RawHttp:
 
         events = STREAM % b"text/event-stream"
         match fault:
-            case "hangs" | "no_cancel":
+            case "hangs":
                 await asyncio.sleep(600)
+            case "no_cancel":
+                writer.write(STREAM % b"application/json")
+                while True:
+                    writer.write(piece(b" "))
+                    await writer.drain()
+                    await asyncio.sleep(0.1)
             case "dies" | "lies":
                 _reset(writer)
             case "killed":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,59 @@ async def test_what_comes_through_the_proxy_without_a_name_is_nobody_also_where_
         assert (await listed(http, up.url, {**browser, "Via": "1.1 proxy"}))[0] == 401
         assert (await listed(http, up.url, browser))[0] == 200  # a program on this machine
         assert (await listed(http, up.url, ADA))[0] == 200
+
+
+async def test_people_of_a_proxy_and_of_keys_stand_in_the_list_of_people_until_they_are_forgotten(
+    tmp_path: Path,
+) -> None:
+    async with (
+        served(
+            tmp_path,
+            TRUSTING
+            | {"OUTSPOKEN_SERVER__API_KEY": "sesame-sesame", "OUTSPOKEN_SERVER__OPERATOR_KEY": "operating-operating"},
+        ) as up,
+        aiohttp.ClientSession() as http,
+    ):
+        operator, nobody = ({"Authorization": f"Bearer {key}"} for key in ("operating-operating", "sesame-sesame"))
+        new = {"verb": "add", "name": "laptop", "terms": {"owner": "cyd"}}
+        async with http.post(f"{up.url}/api/keys", json=new, headers=operator) as response:
+            assert response.status == 200, await response.text()
+            cyd = {"Authorization": f"Bearer {(await response.json())['secret']}"}
+
+        async def ask(headers: Mapping[str, str]) -> None:
+            body = {"model": "rehearsal", "messages": [{"role": "user", "content": "say hi"}]}
+            async with http.post(f"{up.url}/v1/chat/completions", json=body, headers=headers) as response:
+                assert response.status == 200, await response.text()
+
+        async def write(who: Mapping[str, str], browser: str) -> None:
+            headers = {**who, "X-Outspoken-Browser": browser}
+            said = {"id": "message-0001", "text": "say hi", "browser": browser}
+            url = f"{up.url}/api/sessions/c-{browser}/messages"
+            async with http.post(url, json=said, headers=headers) as response:
+                assert response.status == 202, await response.text()
+            async with http.get(f"{up.url}/api/sessions/c-{browser}/events", headers=headers) as response:
+                await response.content.readuntil(b"hi")
+
+        async def known() -> list[tuple[str, str, str]]:
+            async with http.get(f"{up.url}/api/access", headers=operator) as response:
+                return [(one["state"], one["account"], one["person"]) for one in (await response.json())["people"]]
+
+        async def decide(verb: str, who: str) -> tuple[int, str]:
+            body = {"verb": verb, "who": who}
+            async with http.post(f"{up.url}/api/access", json=body, headers=operator) as response:
+                return response.status, await response.text()
+
+        await ask(BOB)
+        await write(ADA, "browser-of-ada")
+        await ask(cyd)
+        await write(cyd, "browser-of-cyd")
+        await write(nobody, "browser-of-nobody")  # whose name would be its secret
+        everybody = {("spoke", "api", one) for one in ("proxy/ada@example.org", "proxy/bob@example.org", "cyd")}
+        assert sorted(await known()) == sorted(everybody)
+        status, words = await decide("revoke", "proxy/bob@example.org")
+        assert (status, "a proxy" in words, len(await known())) == (409, True, 3)
+        assert (await decide("forget", "api/proxy/bob@example.org"))[0] == 200
+        async with asyncio.timeout(20):
+            while ("spoke", "api", "proxy/bob@example.org") in await known():
+                await asyncio.sleep(0.1)
+        assert len(await known()) == 2

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
 from agent_core.store.people.rows import PersonRow, PersonState
 from gateway.commands.registry import TYPED
-from gateway.people.access import AccessRules, PersonStanding, Recent, by_code, code_of, refuse, rules, standing
+from gateway.people.access import (
+    AccessRules,
+    LetInElsewhere,
+    PersonStanding,
+    Recent,
+    account_and_person,
+    by_code,
+    code_of,
+    everybody,
+    refuse,
+    rules,
+    standing,
+    to_revoke,
+)
 from gateway.people.routing import Command, GroupRules, Ignore, RespondWhen, WordsForAgent, meaning, session_of, spoken
 from gateway.queues.merging import HOLD_MS, MessagePiece, merged
 
@@ -181,3 +195,35 @@ def test_merging_keeps_its_laws(pieces: list[MessagePiece]) -> None:
 def test_an_ordinary_message_never_waits() -> None:
     origin = ChatOrigin(ChatAddress("p", "b", "c"), ChatKind.PRIVATE, ADA)
     assert merged([MessagePiece(origin, 100, 0)]).wait_ms == 0
+
+
+def test_whoever_spoke_stands_in_the_list_once_and_a_browser_does_not() -> None:
+    decided = [PersonRow("telegram/4", "1", PersonState.APPROVED, "Ada", at=1)]
+    named = [
+        ("telegram/4", "1"),
+        ("telegram/4", "2"),
+        ("web", "cyd"),
+        ("api", "cyd"),
+        ("web", "proxy/eve"),
+        ("web", "browser-secret"),
+    ]
+    spoke = [PersonRow(*who, PersonState.SPOKE, at=9 - n) for n, who in enumerate(named)]
+    listed = everybody(decided, spoke, {"cyd", ""})
+    assert [(one.account, one.person, one.state.value) for one in listed] == [
+        ("telegram/4", "1", "approved"), ("telegram/4", "2", "spoke"), ("api", "cyd", "spoke"), ("api", "proxy/eve", "spoke"),
+    ]  # fmt: skip
+    assert to_revoke(listed, "2") == to_revoke(listed, "telegram/4/2") == listed[1]
+    assert to_revoke(listed, "3") is None
+    with pytest.raises(LetInElsewhere, match="keys revoke"):
+        to_revoke(listed, "proxy/eve")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("telegram/4711/12345678", ("telegram/4711", "12345678")), ("api/ada", ("api", "ada")), ("api/proxy/ada", ("api", "proxy/ada")),
+        ("api/family/ben", ("api", "family/ben")), ("ada", None), ("api/", None), ("telegram/4711/", None), ("/x", None),
+    ],
+)  # fmt: skip
+def test_people_of_the_api_may_have_a_slash_in_their_names(words: str, meant: tuple[str, str] | None) -> None:
+    assert account_and_person(words) == meant

@@ -10,6 +10,7 @@ import pytest
 from agent_core.limits.budgets import Amount, Price
 from agent_core.limits.spend import Budget
 from gateway.config.reading import ConfigError, load
+from gateway.schedule.times import Cron
 
 
 def test_without_anything_nobody_counts() -> None:
@@ -46,6 +47,14 @@ def test_prices_come_from_the_environment_as_json() -> None:
         ("warn_share = 2", "[budgets] warn_share must be a number, 0 to 1"),
         ("time_zone = 'Mars/Olympus'", "must be a time zone that this machine knows"),
         ("time_zone = '../../etc/passwd'", "must be a time zone that this machine knows"),
+        ("time_zone = 'posix/europe/berlin'", "must be a time zone that this machine knows; Europe/Berlin is one"),
+        ("time_zone = 'localtime'", "must be a time zone that this machine knows, such as UTC or Europe/Berlin"),
+        ("time_zone = ''", "[budgets] time_zone must not be empty"),
+        (
+            "[[schedule.entries]]\nname='a'\nprompt='b'\nchat='telegram/1'\ncron='0 8 * * *'\ntimezone='Berlin'",
+            "Europe/Berlin is one",
+        ),
+        ("[schedule]\ntimezone='right/UTC'", "must be a time zone that this machine knows; UTC is one"),
         (
             "[budgets.prices.m1]\ninput = -1\noutput = 2",
             "[budgets] prices m1 input: must be greater than or equal to 0",
@@ -66,3 +75,16 @@ def test_the_old_place_of_a_turns_limit_is_told_where_it_belongs_now(tmp_path: P
     file.write_text("[model]\nturn_tokens = 5\n")
     with pytest.raises(ConfigError, match=r"It belongs to \[budgets\]"):
         load(file, {})
+
+
+def test_a_zone_may_be_written_in_any_letters(tmp_path: Path) -> None:
+    file = tmp_path / "outspoken.toml"
+    file.write_text(
+        """budgets = {time_zone = "europe/BERLIN"}
+schedule = {timezone = "america/new york", entries = [
+    {name = "a", prompt = "b", chat = "telegram/1", cron = "0 8 * * *", timezone = "asia/kolkata"}]}
+"""
+    )
+    config = load(file, {"TELEGRAM_BOT_TOKEN": "1:a"}).config
+    assert (config.budgets.time_zone, config.schedule.timezone) == ("Europe/Berlin", "America/New_York")
+    assert config.schedule.entries[0].rule("UTC") == Cron("0 8 * * *", "Asia/Kolkata")

@@ -149,13 +149,35 @@ async def test_a_tool_runs_and_its_result_reaches_the_model(tmp_path: Path):
         assert rig.model.requests[0]["tools"][0]["function"]["name"] == "count"
 
 
-async def test_a_tool_that_needs_approval_waits_for_it(tmp_path: Path):
-    async def asks(messages: Messages, response: web.StreamResponse, request: web.Request) -> None:
-        if messages[-1]["role"] == "tool":
-            await response.write(chunk({"content": "Done."}, "stop"))
-        else:
-            await response.write(call_chunk("danger", "{}"))
+async def asks(messages: Messages, response: web.StreamResponse, request: web.Request) -> None:
+    if messages[-1]["role"] == "tool":
+        await response.write(chunk({"content": "Done."}, "stop"))
+    else:
+        await response.write(call_chunk("danger", "{}"))
 
+
+async def test_a_turn_that_waits_for_an_approval_holds_up_no_end_and_can_be_approved_after_it(tmp_path: Path):
+    tool = CountingTool("danger", EffectClass.EFFECT, tmp_path / "runs")
+    key = SessionKey("test", "a", "s")
+    async with gateway(tmp_path, asks, tools=[tool]) as rig:
+        ticket = await rig.hub.accept(rig.inbound("go"))
+        async with rig.hub.follow(ticket) as follower:
+            while not isinstance(sight := await follower.next(10), Showing) or not any(
+                one.kind is BubbleKind.APPROVAL for one in sight.view.bubbles
+            ):
+                pass
+        call = next(one.call for one in sight.view.bubbles if one.kind is BubbleKind.APPROVAL)
+        async with asyncio.timeout(30):
+            await rig.hub.drain(600)
+    async with gateway(tmp_path, asks, tools=[tool]) as rig:
+        async with asyncio.timeout(30):
+            while await rig.hub.approve(key, sight.turn, call, Verdict.GIVEN, "me"):
+                await asyncio.sleep(0.05)  # it is being taken up
+        assert (await rig.end(ticket)).exit.code is ExitCode.ANSWERED
+        assert len(tool.runs()) == 1
+
+
+async def test_a_tool_that_needs_approval_waits_for_it(tmp_path: Path):
     tool = CountingTool("danger", EffectClass.EFFECT, tmp_path / "runs")
     async with gateway(tmp_path, asks, tools=[tool]) as rig:
         ticket = await rig.hub.accept(rig.inbound("go"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +14,7 @@ from gateway.schedule.times import (
     BadTime,
     Cron,
     Every,
+    NoSuchZone,
     Once,
     Rule,
     at_clock,
@@ -24,6 +25,7 @@ from gateway.schedule.times import (
     encode,
     latest,
     next_after,
+    zone_named,
 )
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo")
@@ -152,3 +154,33 @@ def test_what_is_no_duration_is_told(words: str) -> None:
 def test_what_means_nothing_is_refused(rule: Rule) -> None:
     with pytest.raises(BadTime):
         check(rule)
+
+
+ALL_ZONES = sorted(available_timezones() - {"localtime", "Factory"})
+
+
+@given(st.sampled_from(ALL_ZONES), st.lists(st.booleans(), min_size=1))
+def test_a_zone_is_known_in_any_letters_by_the_one_name_that_it_has(name: str, large: list[bool]) -> None:
+    typed = "".join(mark.upper() if large[n % len(large)] else mark.lower() for n, mark in enumerate(name))
+    assert zone_named(f" {typed.replace('_', ' ')} ") == zone_named(name) == name
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("posix/Europe/Berlin", "Europe/Berlin"), ("RIGHT/europe/berlin", "Europe/Berlin"), ("berlin", "Europe/Berlin"),
+        ("new york", "America/New_York"), ("Europe/Berln", "Europe/Berlin"), ("Kolkatta", "Asia/Kolkata"), ("Europe/Berlin (CET)", "Europe/Berlin"),
+        ("localtime", ""), ("LocalTime", ""), ("Factory", ""), ("posixrules", ""), ("CEST", ""), ("leapseconds", ""), ("zone.tab", ""),
+        ("Europe", ""), ("Europe/", ""), ("", ""), ("..", ""), ("../../etc/localtime", ""), ("/usr/share/zoneinfo/UTC", ""), ("a\0b", ""),
+        ("Mars/Olympus", ""), ("x" * 500, ""),
+    ],
+)  # fmt: skip
+def test_what_is_no_zone_is_said_with_the_one_that_may_be_meant(typed: str, near: str) -> None:
+    with pytest.raises(NoSuchZone) as told:
+        zone_named(typed)
+    assert told.value.near == near
+    assert (f"did you mean {near}?" if near else "names look like Europe/Berlin") in str(told.value)
+
+
+def test_what_was_stored_under_a_name_that_is_taken_no_more_goes_on() -> None:
+    assert decode("cron posix/Europe/Berlin 0 8 * * *") == Cron("0 8 * * *", "posix/Europe/Berlin")

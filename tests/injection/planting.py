@@ -1,22 +1,29 @@
-"""What a turn leaves behind for a later one, kept as the gateway keeps it: a prompt, a task, an entry of the memory."""
+"""What a turn leaves behind for a later one, kept as the gateway keeps it: a prompt, a reminder, a task, an entry of the memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
-from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.base import FromChat, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock
 from agent_core.remembered import UNKNOWN_SOURCE, MemorySource, Remembered
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.store import Store
 from agent_core.tools.base import Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.builtin import builtin_tools
 from agent_core.workers.pool import Workers
 from gateway.later import tasks
-from gateway.later.reminders import plan_of
+from gateway.later.parts import Later, LaterParts
+from gateway.later.reminders import CancelScheduled, ListScheduled, SetLater, plan_of
+from gateway.later.tasks import Tasks
 from gateway.queues import inbox
 from gateway.schedule import schedules, times, toolspecs
 from gateway.schedule.schedules import ScheduleKind
@@ -49,6 +56,40 @@ class Kept:
 
     async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         return [(key[2], one[0], one[1]) for key, one in self.found.items() if key[:2] == (scope, kind)]
+
+
+@dataclass
+class _Rows:
+    """What is set for later."""
+
+    rows: dict[str, ScheduleRow] = field(default_factory=dict[str, ScheduleRow])
+
+    async def one(self, schedule: str) -> ScheduleRow | None:
+        return self.rows.get(schedule)
+
+    async def of(self, key: str, *kinds: str) -> list[ScheduleRow]:
+        return [row for row in self.rows.values() if row.session_key == key and row.kind in kinds]
+
+    async def put(self, row: ScheduleRow) -> None:
+        self.rows[row.schedule] = row
+
+
+class _Later(Later):
+    """The gateway, as far as setting and showing reminders needs it."""
+
+    def __init__(self) -> None:
+        def left_out(_: str) -> bool:
+            return False
+
+        def alone(_: str) -> AbstractContextManager[None]:
+            return nullcontext()
+
+        store = SimpleNamespace(schedules=_Rows(), memory=Kept(), left_out=left_out)
+        super().__init__(cast("Store", store), SystemClock(), lambda: "UTC", 50)
+        self.open(cast("LaterParts", SimpleNamespace(alone=alone, stored=lambda: None)))
+
+    async def asked_by(self, turn: str) -> Inbound:
+        return ASKED
 
 
 @dataclass
@@ -91,4 +132,8 @@ class LeftBehind:
         own = {tool.spec.name: tool for tool in builtin_tools(Kept(), Path(), cast("Workers", None))}
         self.tools: list[Tool] = [
             _Planter(toolspecs.SCHEDULE, self), _Planter(toolspecs.START_TASK, self), own["remember"], own["recall"],
+        ]  # fmt: skip
+        later = _Later()
+        self.tools += [
+            SetLater(later, toolspecs.REMIND, ScheduleKind.REMINDER), ListScheduled(later), CancelScheduled(later, cast("Tasks", None)),
         ]  # fmt: skip

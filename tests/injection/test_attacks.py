@@ -54,7 +54,9 @@ async def test_words_of_the_person_alone_are_never_asked_about(tmp_path: Path):
 
 
 async def test_what_a_person_has_set_for_later_is_not_asked_about_when_it_comes(tmp_path: Path):
-    planted = [one for one in attacks() if one.door in ("planted_prompt", "planted_task", "planted_memory")]
+    planted = [
+        one for one in attacks() if one.door in ("planted_prompt", "planted_task", "planted_memory", "planted_reminder")
+    ]
     for number, attack in enumerate(one for one in planted if len(one.calls) == 1):
         workspace = tmp_path / str(number)
         workspace.mkdir()

@@ -222,3 +222,13 @@ async def test_codes_that_are_long_over_are_pruned(store: Store, clock: FakeCloc
     await store.keeping.prune(clock.now)
     assert await outcome(store, "AAAA", "ada_l") is LinkOutcome.UNKNOWN
     assert len(await store.people.links()) == 2
+
+
+async def test_who_spoke_is_known_by_the_last_time(store: Store) -> None:
+    for at, account, person in ((100, "api", "ada"), (300, "web", "ben"), (400, "api", "ada"), (500, "web", "")):
+        chat = f"chat-{at}"
+        _, epoch = await session_of(store, chat)
+        said = await store.inbox.accept(replace(message(f"m{at}", chat), account=account, person=person))
+        await store.turns.start(said.session, epoch, f"t{at}", [said.inbox_id], row(0), at, at + 100)
+    spoke = [(one.account, one.person, one.state, one.at) for one in await store.people.spoke()]
+    assert spoke == [("api", "ada", PersonState.SPOKE, 400), ("web", "ben", PersonState.SPOKE, 300)]

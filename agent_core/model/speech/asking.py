@@ -14,6 +14,7 @@ import structlog
 
 from agent_core.causes import BreakCause, cause_words
 from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import size_words
 from agent_core.model.failures import rejection
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import TransportBroke, reason, theirs
@@ -29,6 +30,7 @@ log = structlog.get_logger("speech")
 _PASSES = frozenset(
     {
         BreakCause.NO_CONTENT,
+        BreakCause.STALLED,
         BreakCause.SERVER_ERROR,
         BreakCause.RATE_LIMITED,
         BreakCause.DROPPED,
@@ -47,7 +49,9 @@ class SpeechBroke(Exception):
     def __init__(self, cause: BreakCause, *, pause: float = 0.0, detail: str = "", **facts: float) -> None:
         super().__init__(cause.value)
         self.cause = cause
-        self.words = cause_words(cause, seconds=facts.get("seconds", 0), status=int(facts.get("status", 0)))
+        seconds, came = facts.get("seconds", 0), int(facts.get("came", 0))
+        shown = size_words(came) if came else ""
+        self.words = cause_words(cause, seconds=seconds, status=int(facts.get("status", 0)), detail=shown)
         self.passes = cause in _PASSES
         self.pause = pause
         """Seconds that it asks to wait."""
@@ -94,13 +98,18 @@ async def _tried(terms: SpeechTerms, request: SpeechRequest, left: float, clock:
     try:
         async with Limit(stall) as limit, line.asked(request.body, terms.connect_seconds) as answer:
             while (piece := await answer.next()) is not None:
-                limit.move(min(terms.stall_seconds, over - asyncio.get_running_loop().time()))
+                stall = min(terms.stall_seconds, over - asyncio.get_running_loop().time())
+                limit.move(stall)
                 found += piece
                 if len(found) > request.most_bytes:
                     raise SpeechBroke(BreakCause.TOO_LONG)
             return bytes(found), answer.headers.get("content-type", "")
     except TimeoutError as error:
-        raise SpeechBroke(BreakCause.NO_CONTENT, seconds=stall) from error
+        if not found:
+            raise SpeechBroke(BreakCause.NO_CONTENT, seconds=stall) from error
+        if stall < terms.stall_seconds:  # not quiet, and not at its end either
+            raise SpeechBroke(BreakCause.TOO_SLOW, seconds=left, came=len(found)) from error
+        raise SpeechBroke(BreakCause.STALLED, seconds=stall) from error
     except RequestNotTaken as error:
         raise _refused(error.status, error.body, error.headers, clock.now_ms()) from error
     except TransportBroke as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import orjson
+from sqlalchemy import func, select
+
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.people import links
 from agent_core.store.people.ops import PutPerson, PutPlace, Unlink
-from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow, Redeemed
+from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PersonState, PlaceRow, Redeemed
 
 
 class PeopleReads(StoreReading):
@@ -20,6 +23,17 @@ class PeopleReads(StoreReading):
         if account:
             query = query.where(p.account == account)
         return await self._asks.made(query, t.PERSON.make)
+
+    async def spoke(self) -> list[PersonRow]:
+        """Whoever asked a turn that is known, who spoke last first."""
+        u = t.turns.c
+        query = select(u.people, func.max(u.opened_at)).where(u.people != "").group_by(u.people)
+        last: dict[tuple[str, str], int] = {}
+        for people, at in await self._asks.all(query):
+            for account, person in orjson.loads(people):
+                last[account, person] = max(last.get((account, person), 0), at)
+        rows = [PersonRow(*who, PersonState.SPOKE, at=at) for who, at in last.items()]
+        return sorted(rows, key=lambda row: (-row.at, row.account, row.person))
 
     async def places(self) -> list[PlaceRow]:
         """All private chats that are known."""

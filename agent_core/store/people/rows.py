@@ -17,6 +17,8 @@ class PersonState(StrEnum):
     APPROVED = "approved"
     ADMIN = "admin"
     REVOKED = "revoked"
+    SPOKE = "spoke"
+    """Has asked something, and nobody decided about them: a list, a key or a proxy lets them in. Never stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from agent_core.jsonvalue import Json
+from agent_core.patience import came_words
 from agent_core.records import dataclass
 from agent_core.tools.base import EffectClass, Reach, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.offer import Offer
@@ -111,20 +112,23 @@ class FetchUrl:
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         import aiohttp
 
-        url = str(arguments["url"])
+        url, came = str(arguments["url"]), bytearray()
         try:
             async with asyncio.timeout(SECONDS):
-                page = await self._fetch(url, context)
+                page = await self._fetch(url, context, came)
         except NotAllowed as error:
             return ToolOutcome(ToolStatus.FAILED, str(error))
         except TimeoutError:
-            return ToolOutcome(ToolStatus.FAILED, f"The page did not come within {SECONDS:g} s.")
+            return ToolOutcome(
+                ToolStatus.FAILED, f"The page did not come within {SECONDS:g} s: {came_words(len(came))}."
+            )
         except (aiohttp.ClientError, OSError, UnicodeError, ValueError) as error:
             cause = next((e for e in _causes(error) if isinstance(e, NotAllowed)), None)
             return ToolOutcome(ToolStatus.FAILED, _words(error) if cause is None else str(cause))
         return await self._read(page, context)
 
-    async def _fetch(self, url: str, context: ToolContext) -> _Page:
+    async def _fetch(self, url: str, context: ToolContext, came: bytearray) -> _Page:
+        """The page; what of it is there at any time is in `came`."""
         import aiohttp
 
         connector = aiohttp.TCPConnector(
@@ -148,7 +152,7 @@ class FetchUrl:
                     if response.status in (301, 302, 303, 307, 308) and target:
                         url = urljoin(url, target)
                         continue
-                    return await _taken(url, response)
+                    return await _taken(url, response, came)
         raise NotAllowed(f"The page redirects more than {MAX_REDIRECTS} times.")
 
     async def _read(self, page: _Page, context: ToolContext) -> ToolOutcome:
@@ -243,14 +247,15 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found
 
 
-async def _taken(url: str, response: aiohttp.ClientResponse) -> _Page:
+async def _taken(url: str, response: aiohttp.ClientResponse, came: bytearray) -> _Page:
     kind, charset = _kind(response.headers.get("Content-Type", ""))
     page = _Page(
         url, response.status, kind, charset, response.headers.get("Content-Encoding", "").strip().lower()[:100]
     )
     if not kind.startswith(_NO_TEXT):
-        while len(page.data) <= MAX_BYTES and not response.content.at_eof():
-            page.data += await response.content.read(MAX_BYTES + 1 - len(page.data))
+        while len(came) <= MAX_BYTES and not response.content.at_eof():
+            came += await response.content.read(MAX_BYTES + 1 - len(came))
+        page.data = bytes(came)
     return page
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -82,7 +82,8 @@ def listing(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
     deadline = time.monotonic() + SECONDS
     found: list[str] = []
     more = ""
-    for name, info in _walk(workspace, names_of(path), recursive=recursive):
+    deep: list[str] = []
+    for name, info in _walk(workspace, names_of(path), deep, recursive=recursive):
         if len(found) >= MAX_ENTRIES:
             more = f"\n(and more; only the first {MAX_ENTRIES} entries are listed)"
             break
@@ -92,11 +93,13 @@ def listing(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
         shown = plain(name)
         found.append(f"{shown}/" if stat.S_ISDIR(info.st_mode) else f"{shown}  {info.st_size} bytes")
     text = "\n".join(found) or "(Nothing is there.)"
-    return ToolOutcome(ToolStatus.OK, text + more, facts={"entries": len(found)})
+    return ToolOutcome(ToolStatus.OK, text + more + _too_deep(deep, "list_files"), facts={"entries": len(found)})
 
 
-def _walk(workspace: Path, names: list[str], *, recursive: bool) -> Iterator[tuple[str, os.stat_result]]:
-    """(path, stat) of what lies below a folder, sorted; links are left out."""
+def _walk(
+    workspace: Path, names: list[str], deep: list[str], *, recursive: bool, levels: int = DEEPEST
+) -> Iterator[tuple[str, os.stat_result]]:
+    """(path, stat) of what lies below a folder, sorted; links are left out. Folders that lie too deep to be looked into are put into `deep`."""
     with folder(workspace, names) as directory:
         with os.scandir(directory) as entries:
             here = sorted(entry.name for entry in islice(entries, MAX_NAMES))
@@ -110,8 +113,21 @@ def _walk(workspace: Path, names: list[str], *, recursive: bool) -> Iterator[tup
             if stat.S_ISLNK(info.st_mode):
                 continue
             yield _said("/".join([*names, name])), info
-            if recursive and stat.S_ISDIR(info.st_mode) and len(names) < DEEPEST:
-                yield from _walk(workspace, [*names, name], recursive=True)
+            if recursive and stat.S_ISDIR(info.st_mode):
+                if levels:
+                    yield from _walk(workspace, [*names, name], deep, recursive=True, levels=levels - 1)
+                else:
+                    deep.append(_said("/".join([*names, name])))
+
+
+def _too_deep(deep: Sequence[str], tool: str) -> str:
+    """That some folders were not looked into, and how they can be."""
+    if not deep:
+        return ""
+    others = f" and {len(deep) - 1} more folders" if len(deep) > 1 else ""
+    return (
+        f"\n(not looked into: {plain(deep[0])}{others}, more than {DEEPEST} folders deep; {tool} with that path does)"
+    )
 
 
 def _said(name: str) -> str:
@@ -135,7 +151,8 @@ def search(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
     deadline = time.monotonic() + SECONDS
     found: list[str] = []
     note = ""
-    for name, info in _walk(workspace, names_of(_text(arguments, "path")), recursive=True):
+    deep: list[str] = []
+    for name, info in _walk(workspace, names_of(_text(arguments, "path")), deep, recursive=True):
         if time.monotonic() > deadline:
             note = _ENDED
         elif not stat.S_ISDIR(info.st_mode) and info.st_size <= READ_BYTES:
@@ -143,7 +160,7 @@ def search(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
         if note:
             break
     text = "\n".join(found) or "(Nothing was found.)"
-    return ToolOutcome(ToolStatus.OK, text + note, facts={"matches": len(found)})
+    return ToolOutcome(ToolStatus.OK, text + note + _too_deep(deep, "search_files"), facts={"matches": len(found)})
 
 
 _ENDED = "\n(more may be there; the search was ended here)"

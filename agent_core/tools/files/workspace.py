@@ -43,7 +43,9 @@ def names_of(path: str) -> list[str]:
     if ".." in names:
         raise PathRefused("A path cannot leave the workspace: '..' is not allowed.")
     if len(names) > MAX_DEPTH:
-        raise PathRefused(f"The path is deeper than {MAX_DEPTH} folders.")
+        raise PathRefused(
+            f"The path has {len(names)} names, and files can lie {MAX_DEPTH} deep at most. Use fewer folders in one another."
+        )
     for name in names:
         try:
             size = len(name.encode())

@@ -88,6 +88,7 @@ class _Bounded(httpx2.AsyncByteStream):
         seen = 0
         async for piece in self._inner:
             seen += len(piece)
+            self._link.came += len(piece)
             if seen > self._most:
                 self._link.failed = f"answered with more than {self._most} bytes"
                 raise httpx2.StreamError(self._link.failed)
@@ -108,6 +109,7 @@ class _Paced(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         last = b""
         async for piece in self._inner:
+            self._link.came += len(piece)
             read = last + piece.replace(b"\r", b"")
             last = read[-1:] if not read.endswith(b"\n\n") else b""
             now = monotonic()

@@ -47,6 +47,8 @@ class McpLink:
         """What the program wrote to its standard error last."""
         self.unread = 0
         """Lines of its output that were no messages."""
+        self.came = 0
+        """Bytes of its answers by HTTP, also of those that are not whole."""
         self.refused = ""
         """What the server's HTTP side said last against us."""
         self.failed = ""

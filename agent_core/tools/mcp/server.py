@@ -141,10 +141,13 @@ class McpServer:
         silence = self.terms.silence_seconds
         loop = asyncio.get_running_loop()
         request: asyncio.Task[Mapping[str, Json]] | None = None
+        whole, heard_at = asyncio.timeout(self.terms.limit_seconds), connected.link.came
         try:
-            async with asyncio.timeout(self.terms.limit_seconds) as whole, Limit(silence) as limit:
+            async with whole, Limit(silence) as limit:
 
                 def heard(words: str) -> None:
+                    nonlocal heard_at
+                    heard_at = connected.link.came
                     limit.move(silence)
                     progress(words)
 
@@ -171,7 +174,12 @@ class McpServer:
                 self._wait_on(request, late)
             elif request is not None:
                 request.cancel()
-            raise Silent(f"gave no result within its time ({silence:g} s without a sign of life, {self.terms.limit_seconds:g} s in all)") from None  # fmt: skip
+            came = connected.link.came - heard_at
+            why = (
+                f"{self.terms.limit_seconds:g} s in all" if whole.expired() else f"{silence:g} s without a sign of life"
+            )
+            more = f"; {came:,} bytes came meanwhile, too slowly, and no whole answer" if came else ""
+            raise Silent(f"gave no result within its time ({why}{more})") from None
         except asyncio.CancelledError:
             if request is not None:
                 request.cancel()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from agent_core.jsonvalue import Json, read_loosely
+from agent_core.patience import came_words
 from agent_core.records import dataclass
 from agent_core.retry import SEARCH
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
@@ -91,24 +92,27 @@ class SearchWeb:
         count = asked if isinstance(asked, int) else self.terms.count
         engine = self.terms.engine.called
         context.heartbeat(f"searching with {engine}")
+        came = bytearray()
         try:
             async with asyncio.timeout(SECONDS):
-                found = await self.search(query, count)
+                found = await self.search(query, count, came)
         except TimeoutError:
-            return ToolOutcome(ToolStatus.FAILED, f"{engine} did not answer within {SECONDS:g} s.")
+            return ToolOutcome(
+                ToolStatus.FAILED, f"{engine} did not answer within {SECONDS:g} s: {came_words(len(came))}."
+            )
         except NotSearched as error:
             return ToolOutcome(ToolStatus.FAILED, str(error))
         facts: dict[str, Json] = {"engine": self.terms.engine.value, "results": len(found)}
         return ToolOutcome(ToolStatus.OK, listed(query, engine, found), facts=facts)
 
-    async def search(self, query: str, count: int) -> list[WebResult]:
-        """What was found; tried again after what passes. Raises `NotSearched`."""
+    async def search(self, query: str, count: int, came: bytearray) -> list[WebResult]:
+        """What was found; tried again after what passes. What has come of an answer at any time is in `came`. Raises `NotSearched`."""
         call = call_of(self.terms.engine, self.terms.key, query, count)
         attempt = 0
         while True:
             attempt += 1
             try:
-                found = results_in(self.terms.engine, await self._asked(call), count)
+                found = results_in(self.terms.engine, await self._asked(call, came), count)
             except NotSearched as error:
                 if error.again is None or error.again > LONGEST_WAIT or SEARCH.over(attempt):
                     raise
@@ -120,9 +124,10 @@ class SearchWeb:
                 )
             return found
 
-    async def _asked(self, call: EngineCall) -> Json:
+    async def _asked(self, call: EngineCall, came: bytearray) -> Json:
         import aiohttp
 
+        came.clear()
         title = self.terms.engine.called
         try:
             async with (
@@ -140,15 +145,14 @@ class SearchWeb:
             ):
                 if response.status != 200:
                     raise NotSearched(refusal_words(self.terms.engine, response.status), again=_again(response))
-                data = await response.content.read(MAX_BYTES + 1)
-                while len(data) <= MAX_BYTES and (more := await response.content.read(MAX_BYTES + 1 - len(data))):
-                    data += more
+                while len(came) <= MAX_BYTES and (more := await response.content.read(MAX_BYTES + 1 - len(came))):
+                    came += more
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotSearched(f"{title} cannot be reached ({type(error).__name__}).", again=0) from error
-        if len(data) > MAX_BYTES:
+        if len(came) > MAX_BYTES:
             raise NotSearched(f"What {title} answered is too large to be read.")
         try:
-            answer = read_loosely(data)
+            answer = read_loosely(bytes(came))
         except ValueError as error:
             raise NotSearched(f"What {title} answered cannot be read; its address may be wrong.") from error
         return answer

@@ -192,3 +192,16 @@ async def test_a_long_result_loses_its_middle_and_says_how_much(tmp_path: Path):
     outcome = await registry.run(Runnable(spec, {"path": "a"}), context)
     assert outcome.left_out_chars == 900
     assert "900 characters left out" in outcome.text
+
+
+async def test_folders_that_lie_too_deep_are_named_and_can_be_looked_into_by_their_path(tmp_path: Path) -> None:
+    deep = "/".join("d" * 21)
+    (tmp_path / deep / "e" / "f").mkdir(parents=True)
+    (tmp_path / deep / "e" / "f" / "here.txt").write_text("treasure")
+    for name, asked in (("list_files", {}), ("search_files", {"query": "treasure"})):
+        found = (await run_here(tmp_path, name, {"path": "", **asked})).text
+        assert "here.txt" not in found
+        assert f"(not looked into: {deep}, more than 20 folders deep; {name} with that path does)" in found
+        assert "here.txt" in (await run_here(tmp_path, name, {"path": deep, **asked})).text
+    refused = await run_here(tmp_path, "list_files", {"path": "/".join("d" * 40)})
+    assert "has 40 names, and files can lie 32 deep at most" in refused.text
