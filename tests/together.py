@@ -32,7 +32,7 @@ from _pytest.config import create_terminal_writer
 
 PROCESSORS = len(os.sched_getaffinity(0))
 STATISTICS = Path("/proc/stat")
-LEAST = PROCESSORS + 1
+LEAST = 2 * PROCESSORS
 """So many tests run whatever else the machine does."""
 LOOK_SECONDS = 0.02
 """Between two looks whether it has room."""
