@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, get_origin
 
 __all__ = ["NONE", "changed", "dataclass", "taken"]
@@ -288,7 +289,14 @@ def _init(cls: type, fields: Sequence[dataclasses.Field[Any]], asked: _Asked) ->
             value = f"{other}()" if made else other
         else:
             continue
-        body.append(f"__dataclass_set__({me}, {name!r}, {value})" if asked.frozen else f"{me}.{name} = {value}")
+        slot = getattr(cls, name, None)
+        if not asked.frozen:
+            body.append(f"{me}.{name} = {value}")
+        elif isinstance(slot, MemberDescriptorType):  # takes half as long as to look for it by its name
+            known[f"__dataclass_set_{name}__"] = slot.__set__
+            body.append(f"__dataclass_set_{name}__({me}, {value})")
+        else:
+            body.append(f"__dataclass_set__({me}, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append(f"{me}.__post_init__()")
     arguments = [*takes[False], *(takes[True] if len(takes[True]) > 1 else ())]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text, tuple_
+from sqlalchemy import BindParameter, Column, Row, Select, and_, bindparam, func, or_, select, text, tuple_
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import DAILY, PotRow, ReservationRow
-from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.ownership import LIVES
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Damaged
@@ -116,6 +116,15 @@ class EvidencePage(Generic[T]):
 _u, _i, _d, _j, _n = t.turns.c, t.inbox.c, t.deliveries.c, t.journal.c, t.nodes.c
 _PARTS = t.PART.query.add_columns(_d.session, _d.epoch)
 """Behind these comes a part's number (`_kept_part`)."""
+_KEYS: BindParameter[Any] = bindparam("keys", expanding=True)
+# What is asked of each turn and each message, by the keys of what is looked for.
+_SESSION = t.SESSION.query.where(t.sessions.c.session.in_(_KEYS))
+_TURN = t.TURN.query.where(_u.turn.in_(_KEYS))
+_OPEN_TURN = t.TURN.query.where(_u.session.in_(_KEYS), _u.state == TurnState.OPEN.value).limit(1)
+_MESSAGE = t.MESSAGE.query.where(_i.id.in_(_KEYS))
+_CALLS = t.CALL.query.where(t.tool_calls.c.turn.in_(_KEYS))
+_PARTS_OF = _PARTS.add_columns(_d.id).where(_d.origin.in_(_KEYS)).order_by(_d.id).limit(OPEN_MOST)
+_SHOWN = select(_d.id).where(_d.origin.in_(_KEYS)).limit(1)
 
 
 class EvidenceReads(StoreReading):
@@ -169,11 +178,18 @@ class EvidenceReads(StoreReading):
 
     async def turn(self, turn: str) -> TurnRow | None:
         """One turn as it is now."""
-        return await self._asks.first(t.TURN.query.where(_u.turn == turn), t.TURN.make)
+        return next(iter(await self._always(_TURN, turn, t.TURN.make)), None)
 
     async def message(self, number: int) -> InboxRow | None:
         """One message as it is now."""
-        return await self._asks.first(t.MESSAGE.query.where(_i.id == number), t.MESSAGE.make)
+        return next(iter(await self._always(_MESSAGE, number, t.MESSAGE.make)), None)
+
+    async def _always(
+        self, query: Select[*tuple[Any, ...]], key: object, make: Callable[[Sequence[Any]], T]
+    ) -> list[T]:
+        (rows,) = await self._asks.each(Always(query, (key,)))
+        with self._asks.sense():
+            return [make(row) for row in rows]
 
     async def known(self, turns: Sequence[str]) -> frozenset[str]:
         """Those of these turns that are there."""
@@ -182,29 +198,34 @@ class EvidenceReads(StoreReading):
 
     async def of_turn(self, turn: TurnRow) -> TurnEvidence:
         """All that is stored of a turn. A journal that cannot be read is told as such."""
-        sessions = await self._asks.made(t.SESSION.query.where(t.sessions.c.session == turn.session), t.SESSION.make)
         mine = t.TURN.query.where(_u.session == turn.session, _u.number < turn.number)
-        before = await self._asks.made(mine.order_by(_u.number.desc()).limit(1), t.TURN.make)
+        # By their numbers: who looks for a turn's name among the messages of a long conversation reads them all.
+        heard = t.MESSAGE.query.where(
+            _i.id.in_([turn.first_message, turn.last_message])
+            | and_(
+                _i.session == turn.session, _i.turn == turn.turn,
+                _i.id >= turn.first_message - AROUND, _i.id <= max(turn.last_message, turn.first_message) + AROUND,
+            )
+        )  # fmt: skip
         unreadable, journal = "", tuple[KeptRow, ...]()
         try:
             journal = await self._journal(turn)
         except Damaged as error:
             unreadable = str(error)
-        # By their numbers: who looks for a turn's name among the messages of a long conversation reads them all.
-        rows = await self._asks.made(
-            t.MESSAGE.query.where(
-                _i.id.in_([turn.first_message, turn.last_message])
-                | and_(
-                    _i.session == turn.session, _i.turn == turn.turn,
-                    _i.id >= turn.first_message - AROUND, _i.id <= max(turn.last_message, turn.first_message) + AROUND,
-                )
-            ).limit(OPEN_MOST),
-            t.MESSAGE.make,
-        )  # fmt: skip
-        calls = await self._asks.made(t.CALL.query.where(t.tool_calls.c.turn == turn.turn), t.CALL.make)
+        found = await self._asks.each(
+            Always(_SESSION, (turn.session,)),
+            mine.order_by(_u.number.desc()).limit(1),
+            heard.limit(OPEN_MOST),
+            Always(_CALLS, (turn.turn,)),
+            Always(_PARTS_OF, (turn.turn,)),
+        )
+        with self._asks.sense():
+            sessions, before = [t.SESSION.make(row) for row in found[0]], [t.TURN.make(row) for row in found[1]]
+            messages, calls = [t.MESSAGE.make(row) for row in found[2]], [t.CALL.make(row) for row in found[3]]
+            parts = tuple(_kept_part(row) for row in found[4])
         return TurnEvidence(
             turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
-            tuple(sorted(rows, key=lambda one: one.id)), await self.parts_of(turn.turn), tuple(calls),
+            tuple(sorted(messages, key=lambda one: one.id)), parts, tuple(calls),
             await self.parts_of(before[0].turn) if before else (),
         )  # fmt: skip
 
@@ -220,22 +241,20 @@ class EvidenceReads(StoreReading):
 
     async def parts_of(self, origin: str) -> tuple[KeptPart, ...]:
         """All parts of a turn, or of what is said beside turns."""
-        return await self._parts(_d.origin == origin, OPEN_MOST)
+        return tuple(await self._always(_PARTS_OF, origin, _kept_part))
 
     async def same_receipts(self, parts: Sequence[KeptPart]) -> tuple[KeptPart, ...]:
         """Parts of any origin whose message the platform calls as that of one of these."""
         ids = sorted({one.row.platform_id for one in parts if one.row.platform_id})
         if not ids:
             return ()
-        return await self._parts(and_(text("platform_id is not null"), _d.platform_id.in_(ids)), OPEN_MOST)
+        alike = and_(text("platform_id is not null"), _d.platform_id.in_(ids))
+        query = _PARTS.add_columns(_d.id).where(alike).order_by(_d.id).limit(OPEN_MOST)
+        return tuple(await self._asks.made(query, _kept_part))
 
     async def parts(self, after: int, limit: int) -> EvidencePage[KeptPart]:
         """Parts behind a number."""
         return await self._page(_PARTS.where(_d.id > after).order_by(_d.id).limit(limit), _kept_part, _d.id)
-
-    async def _parts(self, which: ColumnElement[bool], limit: int) -> tuple[KeptPart, ...]:
-        query = _PARTS.add_columns(_d.id).where(which).order_by(_d.id).limit(limit)
-        return tuple(await self._asks.made(query, _kept_part))
 
     async def messages(self, after: int, limit: int) -> EvidencePage[InboxRow]:
         """Messages behind a number, as they are stored."""
@@ -249,22 +268,25 @@ class EvidenceReads(StoreReading):
 
     async def of_message(self, message: InboxRow, *, look_around: bool) -> MessageEvidence:
         """What became of a message. `look_around` if it is done and no turn has it: whether one has heard it."""
-        sessions = await self._asks.made(t.SESSION.query.where(t.sessions.c.session == message.session), t.SESSION.make)
-        turns = t.TURN.query.where(_u.session == message.session)
-        taken = await self._asks.made(t.TURN.query.where(_u.turn == (message.turn or "")), t.TURN.make)
-        opened = await self._asks.made(turns.where(_u.state == TurnState.OPEN.value).limit(1), t.TURN.make)
         later = select(_i.id).where(_i.session == message.session, _i.id > message.id, _i.turn.is_not(None))
-        passed = await self._asks.all(later.order_by(_i.id).limit(1))
+        sessions, taken, opened, passed, told = await self._asks.each(
+            Always(_SESSION, (message.session,)),
+            Always(_TURN, (message.turn or "",)),
+            Always(_OPEN_TURN, (message.session,)),
+            later.order_by(_i.id).limit(1),
+            Always(_SHOWN, _answers(message.id)),
+        )
         around, heard = tuple[TurnRow, ...](), False
         if look_around:
-            found = turns.where(_u.first_message < message.id).order_by(_u.number.desc()).limit(3)
+            before = t.TURN.query.where(_u.session == message.session, _u.first_message < message.id)
+            found = before.order_by(_u.number.desc()).limit(3)
             around = tuple(await self._asks.made(found, t.TURN.make))
             heard = await self._heard(message.id, around)
-        told = await self._asks.all(select(_d.id).where(_d.origin.in_(_answers(message.id))).limit(1))
-        return MessageEvidence(
-            message, next(iter(sessions), None), next(iter(taken), None), next(iter(opened), None),
-            int(passed[0][0]) if passed else 0, around, heard, bool(told),
-        )  # fmt: skip
+        with self._asks.sense():
+            session = t.SESSION.make(sessions[0]) if sessions else None
+            mine, running = (t.TURN.make(rows[0]) if rows else None for rows in (taken, opened))
+        number = int(passed[0][0]) if passed else 0
+        return MessageEvidence(message, session, mine, running, number, around, heard, bool(told))
 
     async def _heard(self, inbox: int, turns: Sequence[TurnRow]) -> bool:
         """Whether a message stands in one of these journals as having come into its turn."""
@@ -310,7 +332,7 @@ def _answers(inbox: int) -> list[str]:
     return [f"{kind}:{inbox}" for kind in ("inbox", "queue", "forget", "reword")]
 
 
-def _kept_part(row: Row[*tuple[Any, ...]]) -> KeptPart:
+def _kept_part(row: Sequence[Any]) -> KeptPart:
     return KeptPart(int(row[-1]), str(row[-3]), int(row[-2]), t.PART.make(row))
 
 

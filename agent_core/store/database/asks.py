@@ -16,6 +16,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, func, sel
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from agent_core.records import dataclass
 from agent_core.store.database.direct import found
 from agent_core.store.database.keys import begins
 from agent_core.store.database.readers import Readers
@@ -29,6 +30,14 @@ log = structlog.get_logger("storage")
 EDGE_ROWS = 256
 """So many rows are asked for at once on the way to what cannot be read; then fewer and fewer."""
 Rows = Sequence[Row[*tuple[Any, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """A question that is asked again and again as it is, for other `keys`: its text is made once."""
+
+    query: Select[*tuple[Any, ...]]
+    keys: Sequence[object] = ()
 
 
 class StoreAsks:
@@ -46,10 +55,14 @@ class StoreAsks:
         """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
         return await self._asked(lambda conn: conn.execute(query).all())
 
-    async def several(self, queries: Sequence[Select[*tuple[Any, ...]]]) -> Sequence[Sequence[tuple[Any, ...]]]:
-        """The rows of several questions that are asked again and again as they are: by one hand-over, and by texts that are made once. Raises
-        as `all`."""
-        return await self._asked(lambda conn: [found(conn, query) for query in queries])
+    async def each(self, *questions: Select[*tuple[Any, ...]] | Always) -> list[Sequence[Sequence[Any]]]:
+        """The rows of several answers, by one hand-over: that takes as long as a question. Raises as `all`, for all of them."""
+        return await self._asked(
+            lambda conn: [
+                found(conn, one.query, one.keys) if isinstance(one, Always) else conn.execute(one).all()
+                for one in questions
+            ]
+        )
 
     async def _asked(self, ask: Callable[[Connection], R]) -> R:
         try:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case,
 from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets import sql as budgets
-from agent_core.store.database.asks import Rows, StoreReading, around
+from agent_core.store.database.asks import Always, Rows, StoreReading, around
 from agent_core.store.database.keys import padded
 from agent_core.store.database.node import Writing
 from agent_core.store.database.ownership import Who
@@ -179,7 +179,8 @@ class LeftBehind(StoreReading):
         That is asked every few seconds for as long as a process lives, so by one question; where something cannot be read, by one each.
         """
         try:
-            turns, messages, *more = await self._asks.several([_of(slices, query) for query in _LOOK[: 2 + parts]])
+            queries = [Always(query) if slices is None else _of(slices, query) for query in _LOOK[: 2 + parts]]
+            turns, messages, *more = await self._asks.each(*queries)
         except Damaged:
             found = await self.turns(slices=slices), await self.messages(slices=slices)
             return LeftThere(*found, await self.parts(slices) if parts else ())

@@ -84,15 +84,16 @@ class TroubleReads(StoreReading):
             .group_by(found.fingerprint, found.rung, found.outcome)
             .order_by(found.fingerprint, found.rung, found.outcome)
         )
+        counted, tried = await self._asks.each(totals, remedies)
         by_remedy: dict[str, list[RemedyCount]] = {}
-        for row in await self._asks.all(remedies):
+        for row in tried:
             by_remedy.setdefault(row[0], []).append(RemedyCount(row[1], row[2], int(row[3])))
         return [
             TroubleCount(
                 fingerprint=r[0], conversations=int(r[1]), turns=int(r[2]), ended=int(r[3]), first_at=int(r[4]), last_at=int(r[5]),
                 people=int(r[6]), remedies=tuple(by_remedy.get(r[0], ())),
             )
-            for r in await self._asks.all(totals)
+            for r in counted
         ]  # fmt: skip
 
     async def people_of(self, fingerprint: str, since_ms: int, limit: int = 1_000) -> int:
