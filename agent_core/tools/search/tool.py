@@ -105,8 +105,9 @@ class SearchWeb:
         facts: dict[str, Json] = {"engine": self.terms.engine.value, "results": len(found)}
         return ToolOutcome(ToolStatus.OK, listed(query, engine, found), facts=facts)
 
-    async def search(self, query: str, count: int, came: bytearray) -> list[WebResult]:
+    async def search(self, query: str, count: int, came: bytearray | None = None) -> list[WebResult]:
         """What was found; tried again after what passes. What has come of an answer at any time is in `came`. Raises `NotSearched`."""
+        came = bytearray() if came is None else came
         call = call_of(self.terms.engine, self.terms.key, query, count)
         attempt = 0
         while True:
