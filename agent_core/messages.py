@@ -17,6 +17,9 @@ Message: TypeAlias = dict[str, Json]
 
 GATEWAY_PREFIX = "[outspoken]"
 """How a message begins that the gateway, not the person, puts before the model."""
+FILE_LINE = "📎 "
+"""So begins a line that names a file, in the words of a message of the page."""
+
 NO_LONGER_KEPT = "[no longer kept]"
 """What is read where something was that was removed, because it was old or a person wanted it."""
 
