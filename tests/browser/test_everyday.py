@@ -84,6 +84,6 @@ async def test_a_message_that_is_being_changed_is_still_being_changed_when_one_c
     await page.reload()
     await expect(page.locator("#editing")).to_be_visible()
     await page.locator("#text").press("Enter")
-    await expect(page.locator(".versions").first).to_contain_text("2 / 2", timeout=20_000)
+    await expect(page.locator(".versions").first).to_contain_text("2 / 2")
     await expect(page.locator(".person")).to_have_text("hello there")
     await expect(page.locator("#editing")).to_be_hidden()
