@@ -17,6 +17,9 @@ Message: TypeAlias = dict[str, Json]
 
 GATEWAY_PREFIX = "[outspoken]"
 """How a message begins that the gateway, not the person, puts before the model."""
+FILE_LINE = "📎 "
+"""So begins a line that names a file, in the words of a message of the page."""
+
 NO_LONGER_KEPT = "[no longer kept]"
 """What is read where something was that was removed, because it was old or a person wanted it."""
 
@@ -46,6 +49,10 @@ class InputMessage:
     """Whose words stand in it that are not the person's: a forwarded message, a quotation; empty: none."""
     told: tuple[str, ...] = ()
     """What its person reads of what came with it, in the gateway's words, where they are shown the turn alone: on the page."""
+    brought: tuple[str, ...] = ()
+    """The names of the files that came with it, for whoever is shown the turn in a conversation that was branched."""
+    came: int = 0
+    """Its number in the inbox, where those files are kept; 0: none came."""
 
     def to_message(self) -> Message:
         message: Message = {"role": self.role, "content": self.content}

@@ -10,6 +10,7 @@ import orjson
 
 from adapters.http.common import Problem
 from agent_core.jsonvalue import Json
+from agent_core.messages import FILE_LINE
 
 MOST_FILES = 10
 NAME_CHARS = 200
@@ -34,7 +35,7 @@ def content_of(text: str, files: Json) -> Json | Problem:
         if part is None:
             words = "must have a name, and data as a data: address in base64"
             return Problem(400, f"files[{number}] {words}.", param=f"files[{number}]")
-        named.append(f"📎 {part[0]}")
+        named.append(f"{FILE_LINE}{part[0]}")
         parts.append(part[1])
     words = "\n".join(filter(str.strip, (text, *named)))
     return [{"type": "text", "text": words}, *parts]

@@ -16,7 +16,7 @@ from agent_core.store.people.rows import PlaceRow
 from agent_core.store.sessions.rows import OwnersChange, SessionChange
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import TurnRow
-from agent_core.text.shown import shortened
+from agent_core.text.shown import plain, shortened
 from agent_core.text.tongue import (
     ENGLISH,
     LANGUAGES,
@@ -324,7 +324,8 @@ class ConversationCommands:
             now = spoken_now() or ENGLISH
             listed = "\n".join(f"{'▸' if tag == now else '·'} {one.name} ({tag})" for tag, one in LANGUAGES.items())
             how = speak("Choose one: {/language de}, for example; {/language reset} takes it back.")
-            return CommandReply(f"{listed}\n{how}")
+            unknown = speak("I do not speak “{wished}”.", wished=plain(shortened(wished))) if wished else ""
+            return CommandReply("\n".join(filter(None, (unknown, listed, how))))
         begin_speaking(found)
         words = speak("From now on I speak {language} in notices and menus.", language=LANGUAGES[found].name)
         return await self._set(request, replace(prefs, language=found), words)

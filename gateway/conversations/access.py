@@ -45,9 +45,10 @@ from gateway.limits.whose import folder_name
 from gateway.queues.branches import line, to_show
 from gateway.queues.inbox import UnreadableMessage
 from gateway.queues.prefs import Prefs
-from gateway.queues.queue import SessionQueue, files_brought, waiting_of
+from gateway.queues.queue import SessionQueue, files_brought, files_named, waiting_of
 from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
+from gateway.sessions.recall import closed_turn
 from gateway.sessions.stopping import TurnStopping
 from gateway.sharing.portion import Changed, FarChange
 
@@ -143,10 +144,25 @@ class GatewaySessions:
         return spool / Path(path).parent.name / Path(path).name if path else None
 
     async def brought(self, sight: SessionSight, message: str, number: int) -> tuple[str, bytes] | None:
-        row = await self.store.inbox.by_key(sight.key.platform, message) if message.isprintable() else None
-        if row is None or row.session != sight.session:
+        if not message.isprintable():
             return None
-        return await asyncio.to_thread(_file_in, row, number)
+        row = await self.store.inbox.by_key(sight.key.platform, message)
+        if row is None:
+            return await self._brought_before(sight, message, number)
+        return await asyncio.to_thread(_file_in, row, number) if row.session == sight.session else None
+
+    async def _brought_before(self, sight: SessionSight, turn: str, number: int) -> tuple[str, bytes] | None:
+        """The same of a turn that was branched: the file is where it was brought, in a conversation of the same person."""
+        row = await self.store.turns.one(turn)
+        if row is None or row.session != sight.session or row.removed:
+            return None
+        found = closed_turn(turn, [(one.kind, one.body) for one in await self.store.turns.journal(turn)])
+        named = files_named(found) if found is not None else []
+        message = await self.store.inbox.one(named[number][0]) if number < len(named) else None
+        home = await self.store.sessions.one(message.session) if message is not None else None
+        if message is None or home is None or not _same_person(SessionKey.of(home.key), sight.key):
+            return None
+        return await asyncio.to_thread(_file_in, message, named[number][1])
 
     # ------------------------------------------------------------------ changing
 
@@ -279,6 +295,10 @@ def access_of(
     return GatewaySessions(
         store, accepting, stopping, forgetting, sights, deciding, forgetting.ids, forgetting.workspaces, shelf
     )
+
+
+def _same_person(one: SessionKey, other: SessionKey) -> bool:
+    return (one.platform, one.account, one.person) == (other.platform, other.account, other.person)
 
 
 def _file_in(row: InboxRow, number: int) -> tuple[str, bytes] | None:

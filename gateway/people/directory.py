@@ -15,7 +15,7 @@ import structlog
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatKind, ChatOrigin
 from agent_core.journal.rows import opened_of
-from agent_core.messages import words_of
+from agent_core.messages import FILE_LINE, words_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow, Redeemed
 from agent_core.store.sessions.rows import PlaceChange
@@ -209,4 +209,8 @@ def first_words(opened: TurnOpened | None) -> str:
     """What a person said in it, shortened."""
     if opened is None:
         return "…"
-    return shortened(" ".join(words_of(message.content) for message in opened.input if message.role == "user"))
+    said = "\n".join(words_of(message.content) for message in opened.input if message.role == "user")
+    words = [
+        line for line in said.split("\n") if not line.startswith(FILE_LINE)
+    ]  # files have no say in it, if there are words
+    return shortened(" ".join(words).strip() or said)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
 import structlog
@@ -123,6 +123,21 @@ def person_words(inbound: Inbound) -> str:
 def files_brought(inbound: Inbound) -> list[tuple[str, str]]:
     """The files that came with a message, as it is stored: of each its name and its data."""
     return [file for message in inbound.input if message.role == "user" for file in files_of(message.content)]
+
+
+def naming_files(inbound: Inbound, inbox_id: int) -> Inbound:
+    """A message as its turn's journal has it, from which its files can be found. Pure."""
+    names = names_brought(inbound)
+    if not names:
+        return inbound
+    first, *rest = inbound.input
+    return replace(inbound, input=(replace(first, brought=names, came=inbox_id), *rest))
+
+
+def files_named(turn: Turn) -> list[tuple[int, int, str]]:
+    """The files that came with a turn, as its journal has them: of each the number of its message in the inbox, its place there, and its name."""
+    began = turn.opened.input if turn.opened is not None else ()
+    return [(message.came, place, name) for message in began for place, name in enumerate(message.brought)]
 
 
 def names_brought(inbound: Inbound) -> tuple[str, ...]:
@@ -295,14 +310,16 @@ def said_in(turn: Turn) -> str:
     return "\n\n".join(words_of(message.content) for message in (*began, *later) if message.role == "user")
 
 
-def told_sight(row: TurnRow, turn: Turn, before: int) -> TurnSight:
-    """A turn from its journal alone: the messages as they came are not kept as long. `before` is the order of what came before it."""
+def told_sight(row: TurnRow, turn: Turn, before: int, *, files: bool) -> TurnSight:
+    """A turn from its journal alone: the messages as they came are not kept as long. `before` is the order of what came before it; `files`:
+    those that came with it can be had."""
     closed = turn.exit is not None
     return TurnSight(
         key=row.turn,
         order=max(before, row.number - MOST_NUMBER),
         state=MessageState.CLOSED if closed else MessageState.OPEN,
         person=said_in(turn),
+        brought=tuple(name for _, _, name in files_named(turn)) if files else (),
         turn=row.turn,
         view=view(turn, turn.phase_since),
         at=row.opened_at,

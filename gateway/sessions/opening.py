@@ -60,7 +60,7 @@ from gateway.queues.inbox import NO_MODEL, NOT_OPENED
 from gateway.queues.languages import LanguageRules, language_for
 from gateway.queues.loglines import log_started
 from gateway.queues.prefs import Prefs, prefs_of
-from gateway.queues.queue import SessionQueue, Waiting
+from gateway.queues.queue import SessionQueue, Waiting, naming_files
 from gateway.retention import upkeep
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.consents import ConsentBook, shared_asker
@@ -342,6 +342,7 @@ class TurnOpener:
         ]
         known = await self.learning.known(first, session, epoch)
         inbounds = [unsaid(inbound, queue.memory.standing) for inbound in inbounds]
+        inbounds = [naming_files(one, message.inbox_id) for one, message in zip(inbounds, messages, strict=True)]
         now, seed = self.world.clock.now_ms(), self.world.ids.seed()
         settings = with_brought(self.settings, self.world.tools.brought)
         left_out = queue.memory.left_out

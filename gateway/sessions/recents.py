@@ -28,6 +28,7 @@ from gateway.queues.queue import (
     RECENT_TURNS,
     SessionQueue,
     Waiting,
+    files_named,
     queued_sight,
     removed_sights,
     said_in,
@@ -125,9 +126,14 @@ async def _sights(store: Store, turns: Sequence[str], messages_of: MessagesOf) -
             continue
         asked = [sight_of(row.turn, turn, message, turn.phase_since) for message in messages.get(row.turn, ())]
         before = max((sight.order for sight in sights), default=-MOST_NUMBER)
-        sights += asked or [told_sight(row, turn, before)]
+        sights += asked or [told_sight(row, turn, before, files=await _has_files(store, turn))]
         await asyncio.sleep(0)  # each takes half a millisecond
     return sights
+
+
+async def _has_files(store: Store, turn: Turn) -> bool:
+    """Whether all files are kept that came with it: with the message as it came, in this conversation or in the one that it was branched from."""
+    return all([await store.inbox.one(came) is not None for came in {came for came, _, _ in files_named(turn)}])
 
 
 async def said_of(store: Store, turn: str) -> str:

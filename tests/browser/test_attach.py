@@ -51,6 +51,7 @@ async def test_files_are_chosen_removed_and_sent_and_what_is_in_them_is_read(
     await expect(page.locator(".person")).to_have_text("what is in this PDF?")
     await expect(page.locator(".mine .file")).to_have_text(["⤓ plan.pdf"])
     await expect(page.locator(".answer")).to_contain_text(WORDS)
+    await expect(page.locator("#list .title")).to_have_text("what is in this PDF?")
     await page.reload()
     await finished(page)
     await expect(page.locator(".person")).to_have_text("what is in this PDF?")
@@ -67,6 +68,7 @@ async def test_files_are_pasted_and_dropped_and_go_without_words(browser: Browse
     await finished(page)
     await expect(page.locator(".person")).to_be_hidden()
     await expect(page.locator(".mine .file")).to_have_text(["⤓ pasted.txt", "⤓ dropped.txt"])
+    await expect(page.locator("#list .title")).to_have_text("📎 pasted.txt 📎 dropped.txt")
 
 
 async def test_a_picture_that_was_sent_is_seen_where_it_was_said_also_later(
@@ -91,6 +93,12 @@ async def test_a_picture_that_was_sent_is_seen_where_it_was_said_also_later(
     async with page.expect_download() as stored:
         await page.get_by_role("button", name="⤓ red dot.png").click()
     assert Path(await (await stored.value).path()).read_bytes() == PICTURE_BYTES
+    before = page.url
+    await page.get_by_role("button", name="Branch").click()
+    await expect(page).not_to_have_url(before)
+    await finished(page)
+    await page.locator(".mine .file").scroll_into_view_if_needed()
+    await expect(page.get_by_role("img", name="red dot.png")).to_be_visible()
 
 
 async def test_what_is_too_large_is_said_before_it_is_sent(browser: Browser, up: Serving, tmp_path: Path):

@@ -65,3 +65,25 @@ async def test_what_was_stopped_is_tried_again_in_its_place_with_its_file(
     await page.keyboard.press("Escape")
     await page.locator("#text").press("ArrowUp")
     await expect(page.locator("#text")).to_have_value("count to 150 slowly")
+
+
+async def test_a_message_that_is_being_changed_is_still_being_changed_when_one_comes_back(
+    browser: Browser, up: Serving
+):
+    page = await opened(browser, up.url)
+    await say(page, "hello")
+    await finished(page)
+    await page.locator("#text").press("ArrowUp")
+    await page.locator("#text").press_sequentially(" there")
+    await page.keyboard.press("Control+Shift+O")
+    await expect(page.locator("#welcome")).to_be_visible()
+    await expect(page.locator("#editing")).to_be_hidden()
+    await page.go_back()
+    await expect(page.locator("#text")).to_have_value("hello there")
+    await expect(page.locator("#editing")).to_be_visible()
+    await page.reload()
+    await expect(page.locator("#editing")).to_be_visible()
+    await page.locator("#text").press("Enter")
+    await expect(page.locator(".versions").first).to_contain_text("2 / 2")
+    await expect(page.locator(".person")).to_have_text("hello there")
+    await expect(page.locator("#editing")).to_be_hidden()

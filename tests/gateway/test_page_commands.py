@@ -180,6 +180,12 @@ async def test_every_command_says_something_here(tab: Tab, text: str):
     assert "mistake of mine" not in json.dumps(list(seen.values()))
 
 
+async def test_a_language_that_is_none_of_them_is_told_so(tab: Tab):
+    await tab.says("/language Klingon")
+    seen = await tab.sees("Choose one")
+    assert "I do not speak “Klingon”." in json.dumps(list(seen.values()), ensure_ascii=False)
+
+
 async def test_the_menu_has_them_with_words_in_the_browsers_language(up: Serving):
     async with (
         aiohttp.ClientSession() as http,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -160,3 +161,37 @@ async def test_what_a_person_brought_is_given_back_to_whoever_may_read_the_conve
             assert gone.status == 200, await gone.text()
         async with http.get(f"{where}/messages/{key}/files/0", headers=BROWSER) as got:
             assert got.status == 404
+
+
+async def test_what_a_person_brought_is_seen_in_a_conversation_that_was_branched_as_long_as_it_is_there(up: Serving):
+    data = f"data:;base64,{b64encode(b'milk').decode()}"
+    async with aiohttp.ClientSession(read_bufsize=2**20) as http:
+
+        async def got(session: str, key: str, headers: dict[str, str] = BROWSER) -> tuple[int, bytes]:
+            where = f"{up.url}/api/sessions/{session}/messages/{quote(key, safe='')}/files/0"
+            async with http.get(where, headers=headers) as response:
+                return response.status, await response.read()
+
+        body = {"id": "message-0001", "text": "read this", "files": [{"name": "list.txt", "data": data}]}
+        where = f"{up.url}/api/sessions/c-conversation/messages"
+        async with http.post(where, json=body, headers=BROWSER) as said:
+            assert said.status == 202, await said.text()
+        (seen,) = (await Tab(http, up.url).sees('"closed"')).values()
+        keys = [seen["key"]]
+        names = ("c-conversation", "c-branched-01", "c-branched-02")
+        for session, name in pairwise(names):
+            branch = {"turn": seen["turn"], "name": name, "title": ""}
+            async with http.post(
+                f"{up.url}/api/conversations/{session}/branches", json=branch, headers=BROWSER
+            ) as made:
+                assert made.status < 300, await made.text()
+            (seen,) = (await Tab(http, up.url, name).sees('"closed"')).values()
+            keys.append(seen["key"])
+            assert seen["brought"] == ["list.txt"]
+            assert await got(name, keys[-1]) == (200, b"milk")
+            assert (await got(name, keys[-1], OTHER))[0] == 404
+            assert (await got("c-conversation", keys[-1]))[0] == 404
+        async with http.delete(f"{up.url}/api/conversations/c-conversation", headers=BROWSER) as gone:
+            assert gone.status == 200, await gone.text()
+        for name, key in zip(names, keys, strict=True):
+            assert (await got(name, key))[0] == 404

@@ -400,6 +400,7 @@ function typed() {
   $("editing").hidden = !editing;
   menu.typed();
   store.set(`draft.${session}`, $("text").value || null);
+  store.set(`editing.${session}`, editing || null);
 }
 
 /** Shows another conversation. @param {string} name */
@@ -411,9 +412,9 @@ function go(name) {
   asked.clear();
   more = false;
   items.clear();
-  editing = "";
-  $("editing").hidden = true;
   $("text").value = store.get(`draft.${session}`, "");
+  editing = $("text").value ? store.get(`editing.${session}`, "") : ""; // else the words would be sent as a new message
+  $("editing").hidden = !editing;
   $("model").value = store.get(`model.${session}`, "");
   fit();
   list.current(session);

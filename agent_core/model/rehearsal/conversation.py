@@ -6,15 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, said_by_the_gateway, said_by_the_person, text_of
+from agent_core.messages import FILE_LINE, GATEWAY_PREFIX, said_by_the_gateway, said_by_the_person, text_of
 from agent_core.records import dataclass
 
 ATTACHED = "[The person attached"
 """How the gateway says that a file came."""
-
-
-FILE_MARK = "📎 "
-"""How a line begins that names a file (adapters/http/enclosing.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ def read(
 
 def _without_files(words: str) -> str:
     """What the person wrote: on the page the names of the files that came along stand below it. These alone, if there is nothing else."""
-    written = "\n".join(line for line in words.splitlines() if not line.startswith(FILE_MARK))
+    written = "\n".join(line for line in words.splitlines() if not line.startswith(FILE_LINE))
     return written.strip() or words.strip()
 
 
