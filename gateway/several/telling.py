@@ -15,7 +15,6 @@ import structlog
 
 from agent_core.beside import beside
 from agent_core.jsonvalue import Json
-from agent_core.store.slices.rows import account_slice
 from agent_core.store.store import LeaseLost, StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
 from gateway.observe.health import Health
@@ -38,7 +37,9 @@ def told_of(url: str, hub: Hub, chats: Platforms, health: Health) -> dict[str, J
         "problems": [*found.not_ready[:PROBLEMS]],
         "waiting_messages": hub.slots.messages,
         "adapters": [
-            {"name": one.name, "state": one.state} for one in chats.sights() if portion.has(account_slice(one.name))
+            {"name": one.adapter.name, "state": one.sight().state}
+            for one in chats.supervisors
+            if portion.has_any(one.slices)
         ],
     }
 

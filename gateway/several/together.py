@@ -16,7 +16,7 @@ from agent_core.records import dataclass
 from agent_core.signals import Signal, Signals, TurnClosed
 from agent_core.store.database.place import PostgresPlace
 from agent_core.store.slices.calls import NodeCalls
-from agent_core.store.slices.rows import account_slice, single, slice_of
+from agent_core.store.slices.rows import single, slice_of
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
 from gateway.later.tasks import Tasks
@@ -149,7 +149,7 @@ async def together(
                 hub.runner.hand_over(queue)
         hub.queues.pasts.clear()
 
-    accounts = [account_slice(one.adapter.name) for one in chats.supervisors]
+    accounts = [name for one in chats.supervisors for name in one.slices]
     dividing = Dividing(
         portion, store, address, accounts, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)
     )
