@@ -149,6 +149,15 @@ def _held(has: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, f"{name} connection{'s' if len(numbers) > 1 else ''} {' '.join(sorted(numbers, key=int))}"
 
 
+def _directories(nodes: Sequence[Table]) -> list[str]:
+    """What is to be said if not all gateways have one directory for files."""
+    numbers = {str(one.get("directory")) for one in nodes if one.get("directory")}
+    if len(numbers) < 2:
+        return []
+    words = "a turn that another one goes on with does not find its files. Give all of them one directory: [tools] workspace"
+    return [f"The gateways have {len(numbers)} directories for files: {words}"]
+
+
 def _node(one: Table) -> str:
     """One of several gateways."""
     states = {str(adapter.get("name")): f" ({adapter.get('state')})" for adapter in tables(one.get("adapters"))}
@@ -188,6 +197,7 @@ def status_lines(body: Table) -> list[str]:
         for one in tables(body.get("incidents"))
     ]
     lines += [_node(one) for one in tables(body.get("nodes"))]
+    lines += _directories(list(tables(body.get("nodes"))))
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
     lines.append(
         f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"

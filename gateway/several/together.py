@@ -26,6 +26,7 @@ from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl, carry_out
+from gateway.several.files import FilesElsewhere, number_of
 from gateway.sharing.portion import PEOPLE, SESSION, WATCH, Portion
 
 log = structlog.get_logger("gateway")
@@ -149,6 +150,8 @@ async def together(
                 hub.runner.hand_over(queue)
         hub.queues.pasts.clear()
 
+    number = await asyncio.to_thread(number_of, hub.workspaces)
+    keeper.elsewhere = FilesElsewhere(hub.workspaces, number, store, chats.commands).say
     accounts = [name for one in chats.supervisors for name in one.slices]
     dividing = Dividing(
         portion, store, address, accounts, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)

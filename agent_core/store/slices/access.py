@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
@@ -46,6 +46,11 @@ class SliceReads(StoreReading):
             NodeSight(int(r[0]), str(r[1]), str(r[2]), int(r[3]), str(r[4]), max(0.0, float(r[5] or 0)), int(r[6]))
             for r in rows
         ]
+
+    async def told(self, nodes: Collection[int]) -> dict[int, str]:
+        """What these have told of themselves, also those that are gone."""
+        query = select(t.nodes.c.node, t.nodes.c.told).where(t.nodes.c.node.in_(sorted(nodes)))
+        return {int(node): str(words) for node, words in await self._asks.all(query)}
 
 
 class Slices(SliceReads, Writing):
