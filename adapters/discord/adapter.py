@@ -46,7 +46,7 @@ from adapters.discord.inbound import (
 from adapters.discord.missed import DiscordGaps
 from adapters.discord.port import NONCE, DiscordPort, failure
 from adapters.discord.section import DiscordSection
-from adapters.discord.sessions import Sessions, Upto
+from adapters.discord.sessions import ShardSessions, Upto
 from adapters.refusing import MISREAD
 from agent_core.ports import Clock
 
@@ -116,7 +116,7 @@ class DiscordAdapter:
         self._way = WayIn(self.name, intake, clock)
         self._probed_at = self._last_life
         self._missed = DiscordGaps(self.name, intake, self.port, clock, self._late, self._waiting)
-        self._sessions = Sessions(self.name, intake, self._up_to)
+        self._sessions = ShardSessions(self.name, intake, self._up_to)
 
     # ------------------------------------------------------------------ life
 
@@ -209,7 +209,6 @@ class DiscordAdapter:
             if self._settings.shards or self._intake.several:
                 client.turn = partial(self._sessions.turn, client)
             if self._intake.several:
-                self.held.handed(number)
                 client.resumes = await self._sessions.stored(shard)
                 keeping = asyncio.create_task(self._sessions.keep(client))
             if client.resumes is not None:

@@ -48,7 +48,7 @@ class Upto(Enum):
     """No more than when it was stored last how far it is."""
 
 
-class Sessions:
+class ShardSessions:
     """Those of one account. `up_to` says up to which event everything that a connection has told is stored."""
 
     def __init__(self, account: str, intake: ChatIntake, up_to: Callable[[int | None], Upto | int]) -> None:
@@ -98,9 +98,11 @@ class Sessions:
         with suppress(NotAccepted, TimeoutError):
             async with asyncio.timeout(LEAVE_SECONDS):
                 await self._store(client)
-        for socket in client.sockets():
-            if socket.open:
-                await socket.close(code=HANDED)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_SECONDS):
+                for socket in client.sockets():
+                    if socket.open:
+                        await socket.close(code=HANDED)
 
     async def _store(self, client: BotClient) -> None:
         from adapters.discord.client import session_of

@@ -94,7 +94,8 @@ class SlackAdapter:
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
-        self.connections = settings.sockets if settings.app_token else 1
+        self._spread = settings.spread and bool(settings.app_token)
+        self.connections = settings.sockets if self._spread else 1
         self.held: Connections = AllConnections()
         # The library puts a method's name right behind the address.
         more: dict[str, Any] = {"base_url": f"{settings.api_base.rstrip('/')}/"} if settings.api_base else {}
@@ -169,7 +170,9 @@ class SlackAdapter:
             await asyncio.gather(*self._beside, return_exceptions=True)
 
     def _handed(self) -> bool:
-        """Whoever had our sockets went on until we have them."""
+        """Whoever had our sockets went on until we have them, and others have some still."""
+        if not self._spread:
+            return False
         handed = [self.held.handed(number) for number in range(self.connections) if self.held.has(number)]
         return bool(handed) and all(handed)
 
@@ -193,7 +196,7 @@ class SlackAdapter:
             proxy=self._settings.proxy,
             on_life=self._lives,
             on_gap=self._gap,
-            held=self.held,
+            held=self.held if self._spread else None,
         )
         try:
             await self._sockets.run(up)
@@ -211,7 +214,7 @@ class SlackAdapter:
 
     def _gap(self) -> None:
         """Something may have been said that nobody has heard; other gateways have heard more than we know."""
-        if self._intake.several:
+        if self._spread and self._intake.several:
             self._aside(self._missed.gap_of_all())
         else:
             self._missed.gap()

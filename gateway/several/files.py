@@ -22,7 +22,6 @@ from agent_core.store.sessions.takeups import LeftTurn
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.text.tongue import speak
 from agent_core.tools.files.workspace import ELSEWHERE
-from agent_core.turn.events import ToolStarted
 from gateway.chats.commandintake import CommandIntake
 from gateway.limits.whose import workspace_of
 from gateway.queues import inbox
@@ -100,9 +99,8 @@ class FilesElsewhere:
         first = asked[0]
         if not isinstance(first, FromChat):
             return
-        journal = (await self.store.turns.journals([turn])).get(turn, [])
         brought = any(isinstance(one, FromChat) and one.chat.attachments for one in asked)
-        if brought or any(kind == ToolStarted.kind() for kind, _ in journal):
+        if brought or await self.store.turns.calls(turn):
             words = speak("I go on with this on another machine, and files that I had there are not here.")
             await self.commands.post(first.chat.address, f"elsewhere:{turn}", words)
 

@@ -45,7 +45,7 @@ async def shared(all_: Cluster, *counts: int) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 async def test_sockets_of_slack_are_spread_and_moved(how: signal.Signals, database: str, tmp_path: Path) -> None:
-    sockets = {"OUTSPOKEN_SLACK__SOCKETS": "3"}
+    sockets = {"OUTSPOKEN_SLACK__SOCKETS": "3", "OUTSPOKEN_SLACK__SPREAD": "true"}
     async with cluster(tmp_path, "slack", database) as all_:
         harness = all_.harness
         assert isinstance(harness, SlackHarness)
