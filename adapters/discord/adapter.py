@@ -197,9 +197,9 @@ class DiscordAdapter:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _held(self, number: int, up: Callable[[], None], shard: int | None) -> None:
-        await self.held.while_had(number, partial(self._connection, number, up, shard))
+        await self.held.while_had(number, partial(self._connection, up, shard))
 
-    async def _connection(self, number: int, up: Callable[[], None], shard: int | None) -> None:
+    async def _connection(self, up: Callable[[], None], shard: int | None) -> None:
         """One connection, until cancelled, or it cannot go on. Raises as `run`."""
         from adapters.discord.client import made_client
 
