@@ -107,9 +107,9 @@ class Dividing:
         try:
             now = await self._store.slices.divide(self._names, lambda there: self._decided(there, going))
         except BaseException:
-            self._portion.change(held)  # it is still ours, if anything is
+            self._portion.change(held, found=going)  # it is still ours, if anything is, and was not worked on meanwhile
             raise
-        self._see(now, before=held, found=now.held_by(me) - held)
+        self._see(now, before=held, found=now.held_by(me) - (held - going))
         if going:
             self._tell()
 
