@@ -26,7 +26,9 @@ async def test_a_turn_that_is_taken_over_finds_its_files_or_says_that_it_does_no
     async with cluster(tmp_path, "telegram", database) as all_:
 
         def directory(name: str) -> dict[str, str]:
-            return {} if shared else {"OUTSPOKEN_TOOLS__WORKSPACE": str(tmp_path / name / "files")}
+            own = {} if shared else {"OUTSPOKEN_TOOLS__WORKSPACE": str(tmp_path / name / "files")}
+            # What holds on is taken over, and not given up before on a busy machine.
+            return {"OUTSPOKEN_MODEL__STALL_SECONDS": "60", "OUTSPOKEN_MODEL__FIRST_CONTENT_SECONDS": "60", **own}
 
         first = await all_.begin("first", **directory("first"))
         harness = all_.harness
