@@ -246,6 +246,10 @@ class ChatIntake(Protocol):
         """All channels of an account that were read, and how far."""
         ...
 
+    async def reserve(self, account: str, channel: str, every_ms: int) -> int:
+        """In how many ms it is our turn, where all who ask for this channel have theirs `every_ms` one after the other. Raises as `receive`."""
+        ...
+
     async def allowed(self, account: str) -> Sequence[str]:
         """The ids of those who are known to be allowed to talk, as far as they are listed or were approved."""
         ...

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from aiohttp import web
 
@@ -67,6 +67,41 @@ class OtherGateway:
             f"Another gateway answers on {self._title} by this bot: people get two answers, and each gateway knows half of what was said. "
             "Stop one of the two, or give one a bot of its own."
         )
+
+
+class Connections(Protocol):
+    """Which of an account's connections this gateway has, by their numbers: all of them, unless several gateways divide them."""
+
+    async def while_had(self, number: int, work: Callable[[], Coroutine[Any, Any, None]], /) -> None:
+        """Do it whenever we have this connection, until cancelled. What `work` raises ends it."""
+        ...
+
+    def has(self, number: int, /) -> bool: ...
+
+    def handed(self, number: int, /) -> bool:
+        """Somebody has just handed it to us, who lives and went on until then. Said once: whoever begins anew later has a gap all the same."""
+        ...
+
+
+class AllConnections:
+    """There is nobody to divide them with."""
+
+    async def while_had(self, _: int, work: Callable[[], Coroutine[Any, Any, None]], /) -> None:
+        await work()
+
+    def has(self, _: int, /) -> bool:
+        return True
+
+    def handed(self, _: int, /) -> bool:
+        return False
+
+
+@runtime_checkable
+class SeveralConnections(Protocol):
+    """An adapter with several connections, which several gateways can divide: `run` has those that `held` says, and goes on while there is one."""
+
+    connections: int
+    held: Connections
 
 
 class Supervised(Protocol):

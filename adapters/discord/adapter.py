@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -19,12 +19,20 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Raw
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Fate, Raw
 from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, digest_of, in_words, raw_of, until_stored
-from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.settings import revealed
-from adapters.contract.supervision import DOWN, NEEDS_A_PERSON, UP, AdapterDown, OtherGateway
+from adapters.contract.supervision import (
+    DOWN,
+    NEEDS_A_PERSON,
+    UP,
+    AdapterDown,
+    AllConnections,
+    Connections,
+    OtherGateway,
+)
 from adapters.discord.inbound import (
     PLATFORM,
     Began,
@@ -38,13 +46,14 @@ from adapters.discord.inbound import (
 from adapters.discord.missed import DiscordGaps
 from adapters.discord.port import NONCE, DiscordPort, failure
 from adapters.discord.section import DiscordSection
+from adapters.discord.sessions import ShardSessions, Upto
 from adapters.refusing import MISREAD
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
     import discord
 
-    from adapters.discord.client import BotClient, ShardedClient
+    from adapters.discord.client import BotClient
 
 log = structlog.get_logger("discord")
 
@@ -69,11 +78,11 @@ def _removed_key(data: Mapping[str, Any]) -> str:
     return f"{int(data['channel_id'])}:{int(data['id'])}"
 
 
-async def _ask_for_life(client: Any) -> None:
+async def _ask_for_life(sockets: Sequence[Any]) -> None:
     """A heartbeat out of turn; its acknowledgement is life. The library leaves a connection that is silent for 30 s."""
     from adapters.discord.client import heartbeat_of
 
-    for socket in client.sockets():
+    for socket in sockets:
         try:
             await socket.send_heartbeat(heartbeat_of(socket))
         except (ConnectionError, RuntimeError) as error:
@@ -92,7 +101,13 @@ class DiscordAdapter:
         self._twin = OtherGateway("Discord", clock.monotonic(), expected=intake.several)
         files = FileSource(FileHosts(FILE_DOMAINS, settings.api_base), proxy=settings.proxy)
         self.port = DiscordPort(files, self._twin.sends)
-        self._sending: BotClient | ShardedClient | None = None
+        self.connections = settings.shards or 1
+        self.held: Connections = AllConnections()
+        self._sending: BotClient | None = None
+        self._clients: dict[int | None, BotClient] = {}
+        """Those that have a connection, or are about to have one, by its number."""
+        self._handled: dict[int | None, int | None] = {}
+        """The last event of each connection that was handled."""
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
         self._came: deque[Happened] = deque()
         """What is being handled, and behind it what is in the queue."""
@@ -101,6 +116,7 @@ class DiscordAdapter:
         self._way = WayIn(self.name, intake, clock)
         self._probed_at = self._last_life
         self._missed = DiscordGaps(self.name, intake, self.port, clock, self._late, self._waiting)
+        self._sessions = ShardSessions(self.name, intake, self._up_to)
 
     # ------------------------------------------------------------------ life
 
@@ -112,7 +128,7 @@ class DiscordAdapter:
         finally:
             await self._send_with(None)
 
-    async def _send_with(self, client: BotClient | ShardedClient | None) -> None:
+    async def _send_with(self, client: BotClient | None) -> None:
         before, self._sending, self.port.client = self._sending, client, client
         if before is not None:
             await before.let_go()
@@ -126,10 +142,13 @@ class DiscordAdapter:
         silent = now - self._last_life
         # One connection of several may be silent while others are not, so that all of them are asked all the time.
         since = silent if not self._settings.shards else now - self._probed_at
-        if since > PROBE_SECONDS and now - self._probed_at > PROBE_SECONDS and self.port.client is not None:
+        if since > PROBE_SECONDS and now - self._probed_at > PROBE_SECONDS and self._clients:
             self._probed_at = now
-            self._probe = asyncio.ensure_future(_ask_for_life(self.port.client))
+            self._probe = asyncio.ensure_future(_ask_for_life(self._sockets()))
         return silent
+
+    def _sockets(self) -> list[Any]:
+        return [socket for client in self._clients.values() for socket in client.sockets()]
 
     @property
     def deaf_after_seconds(self) -> float:
@@ -141,24 +160,32 @@ class DiscordAdapter:
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
         if state == UP:
-            sockets = self._sending.sockets() if self._sending is not None else ()
-            gone = sum(not socket.open for socket in sockets)
+            gone, count = len(self._clients) - sum(socket.open for socket in self._sockets()), len(self._clients)
             if gone:
-                state, words = DOWN, f"{gone} of {len(sockets)} connections to Discord are gone, and made anew."
+                state, words = DOWN, f"{gone} of {count} connections to Discord are gone, and made anew."
             elif twin := self._twin.words(self._clock.monotonic()):
                 state, words = NEEDS_A_PERSON, twin
         return AdapterSight(self.name, state, words, self._way.age_seconds, outbound)
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled. Raises `AdapterDown`, or whatever the library raises."""
-        from adapters.discord.client import made_client
-
         self.alive()
-        client = made_client(self._settings, self, up)
+        ups: set[int | None] = set()
+
+        def is_up(shard: int | None) -> None:
+            ups.add(shard)
+            if ups >= self._clients.keys():
+                up()
+
+        if self._settings.shards:
+            await self.stand()  # each connection comes and goes by itself; what goes out goes its own way
         tasks = [
-            asyncio.create_task(self._connected(client), name="discord connection"),
-            asyncio.create_task(self._work(client), name="discord messages"),
-            asyncio.create_task(self._missed.run(client), name="discord history"),
+            *(
+                asyncio.create_task(self._held(number, partial(is_up, shard), shard), name="discord connection")
+                for number, shard in enumerate(range(self._settings.shards) or (None,))
+            ),
+            asyncio.create_task(self._work(), name="discord messages"),
+            asyncio.create_task(self._missed.run(), name="discord history"),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -168,28 +195,72 @@ class DiscordAdapter:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _held(self, number: int, up: Callable[[], None], shard: int | None) -> None:
+        await self.held.while_had(number, partial(self._connection, up, shard))
+
+    async def _connection(self, up: Callable[[], None], shard: int | None) -> None:
+        """One connection, until cancelled, or it cannot go on. Raises as `run`."""
+        from adapters.discord.client import made_client
+
+        self._clients[shard] = client = made_client(self._settings, self, up, shard)
+        keeping: asyncio.Task[None] | None = None
+        try:
+            if self._settings.shards or self._intake.several:
+                client.turn = partial(self._sessions.turn, client)
+            if self._intake.several:
+                client.resumes = await self._sessions.stored(shard)
+                keeping = asyncio.create_task(self._sessions.keep(client))
+            if client.resumes is not None:
+                await self._goes_on(shard)
+            await self._let_in(client, self._listening, sends=not self._settings.shards)
+        finally:
+            if keeping is not None:
+                keeping.cancel()
+                await asyncio.gather(keeping, return_exceptions=True)
+                await self._sessions.leave(client)
+            self._clients.pop(shard, None)
+            self._handled.pop(shard, None)
             await client.close()
             if self._sending is not client:
                 await client.let_go()  # it was never let in
 
-    async def _connected(self, client: BotClient | ShardedClient) -> None:
-        await self._let_in(client, self._listening)
+    async def _goes_on(self, shard: int | None) -> None:
+        try:
+            await self._missed.goes_on(shard)
+        except NotAccepted as away:
+            raise AdapterDown(str(away)) from away
 
-    async def _listening(self, client: BotClient | ShardedClient) -> None:
-        await self._set_menu(client)
+    def _up_to(self, shard: int | None) -> Upto | int:
+        """Whether whoever goes on with the session of a connection misses nothing, and from where on: all before that is stored, and no history is left
+        to be read."""
+        waiting = [one for one in self._came if one.shard == shard]
+        if self._overflowed or not self._missed.whole or not all(isinstance(one, Brought) for one in waiting):
+            return Upto.NOTHING
+        if not waiting:
+            return Upto.ALL
+        return self._handled.get(shard) or Upto.AS_BEFORE
+
+    async def _listening(self, client: BotClient) -> None:
+        if not client.shard_id:
+            await self._set_menu(client)
+        await client.waited()
         await client.connect(reconnect=True)
 
     async def _let_in(
         self,
-        client: BotClient | ShardedClient,
-        then: Callable[[BotClient | ShardedClient], Awaitable[None]] | None = None,
+        client: BotClient,
+        then: Callable[[BotClient], Awaitable[None]] | None = None,
+        *,
+        sends: bool = True,
     ) -> None:
-        """From now on we send with it; and then something else. Raises `AdapterDown`."""
+        """From now on we send with it, if it is the one that `sends`; and then something else. Raises `AdapterDown`."""
         from adapters.discord.library import discord
 
         try:
             await self._login(client)
-            await self._send_with(client)
+            if sends:
+                await self._send_with(client)
             if then is not None:
                 await then(client)
         except discord.LoginFailure as error:
@@ -202,7 +273,7 @@ class DiscordAdapter:
             words = f"Discord cannot be reached: {type(error).__name__}: {str(error)[:200]}"
             raise AdapterDown(words, wait_seconds=failure(error).retry_after) from error
 
-    async def _login(self, client: BotClient | ShardedClient) -> None:
+    async def _login(self, client: BotClient) -> None:
         try:
             await client.login(revealed(self._settings.token))
         except MISREAD as error:
@@ -244,18 +315,24 @@ class DiscordAdapter:
         """The library could not read something that is no person's doing."""
         log.error("discord.odd_event", event_kind=kind, error=in_words(error), exc_info=error)
 
-    async def _work(self, client: discord.Client) -> None:
+    async def _work(self) -> None:
         """Handle what comes, one after the other. What cannot be stored now is handled again, before all that came after it."""
         while len(self._came) > self._queue.qsize():
             self._came.popleft()  # it was being handled when the last connection ended
         while True:
             event = await self._queue.get()
-            await self._until(lambda event=event: self._handle(client, event))
+            client = self._clients.get(event.shard)
+            if client is None or client.user is None:  # it is another gateway's by now, or was not let in yet
+                client = self.port.client
+            if client is not None:
+                await self._until(lambda event=event, client=client: self._handle(client, event))
             self._came.popleft()
+            self._handled[event.shard] = event.seq if isinstance(event, Brought) else None
             if self._overflowed and self._queue.empty():
                 self._overflowed = False
-                self.happened(Began(None))
-                self.happened(Complete(None))
+                for shard in self._clients:
+                    self.happened(Began(shard))
+                    self.happened(Complete(shard))
 
     async def _until(self, work: Callable[[], Awaitable[None]]) -> None:
         def refused(error: NotAccepted) -> None:
@@ -284,11 +361,33 @@ class DiscordAdapter:
     async def _handle(self, client: discord.Client, event: Happened) -> None:
         match event:
             case Began(shard):
-                await self._missed.began(client, shard)
+                await self._missed.began(shard)
             case Complete(shard):
                 await self._missed.complete(client, shard)
             case Brought(kind, data):
-                await self._take(client, kind, data)
+                await self._take(client, kind, data, channel=await self._asked_for(client, kind, data))
+
+    async def _asked_for(self, client: discord.Client, kind: str, data: Any) -> Any:
+        """The channel of a server that nobody has told us of, because the session was begun by another gateway: which thread it is, and of what.
+        None where the library knows it, or has no need to."""
+        places: dict[int, Any] | None = getattr(client, "places", None)
+        if kind != "MESSAGE_CREATE" or places is None or getattr(client, "knows_servers", True):
+            return None
+        if (
+            not _is_table(data)
+            or data.get("guild_id") is None
+            or client.get_channel(int(data["channel_id"])) is not None
+        ):
+            return None
+        number = int(data["channel_id"])
+        if number not in places:
+            try:
+                places[number] = await self._missed.place_of(client, number)
+            except CallFailed as error:
+                if error.fate is not Fate.REFUSED:
+                    raise NotAccepted(error.words, NotAcceptedCode.STORAGE_AWAY) from error
+                places[number] = None
+        return places[number]
 
     async def _take(
         self, client: discord.Client, kind: str, data: object, *, channel: Any = None, late: str | None = None
@@ -340,7 +439,7 @@ class DiscordAdapter:
         from adapters.discord.client import made_client
 
         if self._sending is None:
-            client = made_client(self._settings, self, lambda: None)
+            client = made_client(self._settings, self, lambda: None, 0)
             await self._let_in(client)
 
     async def again(self, body: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import aiohttp
 from yarl import URL
@@ -13,6 +13,7 @@ from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
 from adapters.discord.port import SCOPE, TOO_MANY
 from adapters.discord.section import DiscordSection
+from agent_core.records import dataclass
 from agent_core.text.tongue import sentence, speak, speaking, spelled, translated
 
 AT_ONCE = 0.001
@@ -83,59 +84,96 @@ PERSONS = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CR
 is lost. So they are handed over as they came, and read where nothing is lost (`adapters.contract.intake`)."""
 
 
-class Events:
-    """Hands events over in the order in which they come: nothing waits in between. Mixed into the library's clients."""
+class BotClient(discord.Client):
+    """One connection. It hands events over in the order in which they come: nothing waits in between.
 
-    BEGAN: ClassVar[str] = "connect"
-    """The library's event that a session has begun, and nothing of it was told yet: only now are the cursors those from before the gap."""
-    COMPLETE: ClassVar[str] = "ready"
-    """Its event that the servers of a session are known."""
+    Where an account has several, each has a client of its own: so it can begin, end and be handed to another gateway by itself.
+    """
+
     let_go: Callable[[], Awaitable[None]]
     """Closes the way out as well: `close` leaves it open, so that words can go out when nothing comes in any more."""
 
     def __init__(self, ears: Ears, up: Callable[[], None], **options: Any) -> None:
         self._ears = ears
         self._up = up
+        self.resumes: Session | None = None
+        """The session of somebody else that its first connection goes on with."""
+        self.turn: Callable[[], Awaitable[None]] | None = None
+        """Waits until a session may be begun. The library's own waits each time but the first; it knows of no other connection."""
+        self._may_begin = False
+        self.places: dict[int, Any] = {}
+        """Channels that were asked for, because the session was begun by somebody else, who was told of them."""
         super().__init__(**options)
 
-    def dispatch(self, event: str, /, *args: Any, **_: Any) -> None:
+    def dispatch(self, event: str, /, *_: Any, **__: Any) -> None:
         """Called by the library with each of its own events."""
         if event == "socket_raw_receive":
             self._ears.alive()
         if event in ("ready", "resumed"):
             self._up()
-        if event == self.BEGAN:
-            self._ears.happened(Began(_shard(args)))
-        elif event == self.COMPLETE:
-            self._ears.happened(Complete(_shard(args)))
+        if (
+            event == "connect"
+        ):  # a session has begun, and nothing of it was told yet: only now are the cursors those from before the gap
+            self.resumes = None
+            self._ears.happened(Began(self.shard_id))
+        elif event == "ready":  # the servers of a session are known
+            self._ears.happened(Complete(self.shard_id))
 
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Called by the library before a session is begun."""
+        if self.turn is None:
+            await super().before_identify_hook(shard_id, initial=initial)
+        elif not self._may_begin:
+            await self.turn()
+        self._may_begin = False
 
-def _shard(args: Sequence[Any]) -> int | None:
-    """The number of the connection that an event is about; None if there is only one."""
-    return int(args[0]) if args else None
-
-
-class BotClient(Events, discord.Client):
-    """One connection for all servers."""
+    async def waited(self) -> None:
+        """Come back when the first connection may be made: the library gives it a minute, and the queue may be longer."""
+        if self.turn is not None and self.resumes is None:
+            await self.turn()
+            self._may_begin = True
 
     def sockets(self) -> list[DiscordWebSocket]:
         """The connections that stand."""
         return [self.ws] if getattr(self, "ws", None) is not None else []
 
+    @property
+    def knows_servers(self) -> bool:
+        """It was told of them, as whoever begins a session is."""
+        return self.resumes is None
 
-class ShardedClient(Events, discord.AutoShardedClient):
-    """Several connections, which divide the servers.
 
-    What the library does with them: it begins one each five seconds, says that it is ready when all of them were begun, and never
-    again when one of them begins anew; so each is listened to by itself.
-    """
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One that can go on: what was told in it up to `seq` is stored."""
 
-    BEGAN = "shard_connect"
-    COMPLETE = "shard_ready"
+    session: str
+    seq: int
+    url: str
 
-    def sockets(self) -> list[DiscordWebSocket]:
-        """The connections that stand."""
-        return [info._parent.ws for info in self.shards.values()]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it is shown nowhere else
+
+class GoingOn(DiscordWebSocket):
+    """The library's connection; its client's first one goes on with a session of somebody else, if there is one."""
+
+    @classmethod
+    async def from_client(cls, client: Any, *, initial: bool = False, **more: Any) -> Any:
+        resumes: Session | None = getattr(client, "resumes", None) if initial else None
+        if resumes is not None:
+            more |= {"session": resumes.session, "sequence": resumes.seq, "gateway": URL(resumes.url), "resume": True}
+        return await super().from_client(client, initial=initial, **more)
+
+
+# By this name the library makes connections, and has no setting for it.
+_makes: Any = discord.client
+_makes.DiscordWebSocket = GoingOn
+
+
+def session_of(client: BotClient, seq: int | None) -> Session | None:
+    """The session of a client, if it has one, as of an event of it; None: of the last one that came."""
+    socket = next(iter(client.sockets()), None)
+    if socket is None or not socket.session_id or socket.sequence is None:
+        return None
+    return Session(socket.session_id, socket.sequence if seq is None else seq, str(socket.gateway))
 
 
 def message_of(client: discord.Client, data: Any, channel: Any = None) -> discord.Message:
@@ -153,12 +191,15 @@ def interaction_of(client: discord.Client, data: Any) -> discord.Interaction[Any
     return discord.Interaction(data=data, state=client._connection)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
-def _listen(client: discord.Client, ears: Ears) -> None:
+def _listen(client: BotClient, ears: Ears) -> None:
     """What people do is handed over unread; what else cannot be read is told, and ends nothing."""
     parsers = client._connection.parsers  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
 
     def brought(kind: str) -> Callable[[Any], None]:
-        return lambda data: ears.happened(Brought(kind, data))
+        return lambda data: ears.happened(Brought(kind, data, client.shard_id, seq()))
+
+    def seq() -> int | None:
+        return next((one.sequence for one in client.sockets()), None)
 
     def guarded(kind: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
         def read(data: Any) -> None:
@@ -182,16 +223,15 @@ def heartbeat_of(socket: DiscordWebSocket) -> dict[str, Any]:
     return {"op": socket.HEARTBEAT, "d": socket.sequence} if alive is None else alive.beat()
 
 
-def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None]) -> BotClient | ShardedClient:
+def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None], shard: int | None = None) -> BotClient:
     """A client for one connection."""
     if settings.api_base:
         Route.BASE = settings.api_base
     options = options_of(settings)
     options["http_trace"] = scopes()
     if settings.shards:
-        client = ShardedClient(ears, up, shard_count=settings.shards, **options)
-    else:
-        client = BotClient(ears, up, **options)
+        options |= {"shard_id": shard, "shard_count": settings.shards}
+    client = BotClient(ears, up, **options)
     client.http.max_ratelimit_timeout = AT_ONCE
     client.http.get_ratelimit = _kept(client.http._buckets)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
     client.let_go, client.http.close = client.http.close, _nothing

@@ -41,6 +41,9 @@ class Brought:
 
     kind: str
     data: Any
+    shard: int | None = None
+    seq: int | None = None
+    """Its place in the session of its connection."""
 
 
 Happened: TypeAlias = Began | Complete | Brought

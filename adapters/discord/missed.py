@@ -71,7 +71,6 @@ class DiscordGaps:
         self._clock = clock
         self._take = take
         self._waiting = waiting
-        self._client: Any = None
         self._backlog = Backlog(name, self._read, clock)
         self._shards: dict[str, int] = {}
         """Channel → its connection, where that is known."""
@@ -86,30 +85,42 @@ class DiscordGaps:
         self._incomplete: set[int | None] = set()
         """Connections whose session has begun, and of whose servers not all are known."""
 
-    async def run(self, client: discord.Client) -> None:
+    async def run(self) -> None:
         """Read histories until cancelled."""
-        self._client = client
         await self._backlog.run()
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is left to be read, and nothing is looked for."""
+        return not self._incomplete and not len(self._backlog)
 
     # ------------------------------------------------------------------ when a session begins
 
-    async def began(self, client: discord.Client, shard: int | None) -> None:
+    async def began(self, shard: int | None) -> None:
         """Everything that this connection should have heard has to be looked for. Before anything that it tells."""
-        self._client = client
         self._gap_ms = self._clock.now_ms()
+        self._incomplete.add(shard)
+        marks = await self._learn(shard)
+        self._backlog.add((key, last) for key, last in marks.items() if self._concerns(key, shard))
+
+    async def goes_on(self, shard: int | None) -> None:
+        """This connection tells all that it should have heard, after whoever had it before us."""
+        await self._learn(shard)
+
+    async def _learn(self, shard: int | None) -> dict[str, int]:
+        """What is stored of the account; how far its channels are read."""
         cursors = await self._intake.cursors(self._name)
         self._met |= {key.removeprefix(PERSON) for key, _ in cursors if key.startswith(PERSON)}
         marks = {key: int(last) for key, last in cursors if key.isdigit() and last.isdigit()}
         for key, last in marks.items():
             self._backlog.saw(key, last)
-        self._incomplete.add(shard)
         self._heard |= {int(key.removeprefix(HEARD)): int(last) for key, last in cursors if key.startswith(HEARD)}
         if (shard or 0) not in self._heard:
             first = min(self._heard.values(), default=max(marks.values(), default=_now()))
             self._heard[shard or 0] = first
             await self._note_heard(shard or 0, first)
         self._from.setdefault(shard or 0, self._heard[shard or 0])
-        self._backlog.add((key, last) for key, last in marks.items() if self._concerns(key, shard))
+        return marks
 
     def _concerns(self, channel: str, shard: int | None) -> bool:
         known = self._shards.get(channel)
@@ -214,7 +225,9 @@ class DiscordGaps:
         await self._meet(person, channel)
 
     async def _read_channel(self, channel: str, behind: Behind) -> None:
-        client = self._client
+        client = self._port.client
+        if client is None:
+            raise CallFailed(Fate.NOT_SENT, "Discord is not connected")
         place = await self.place_of(client, int(channel))
         guild = getattr(place, "guild", None)
         self._shards[channel] = guild.shard_id if guild is not None else 0

@@ -22,7 +22,15 @@ from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.settings import revealed
-from adapters.contract.supervision import DOWN, NEEDS_A_PERSON, UP, AdapterDown, OtherGateway
+from adapters.contract.supervision import (
+    DOWN,
+    NEEDS_A_PERSON,
+    UP,
+    AdapterDown,
+    AllConnections,
+    Connections,
+    OtherGateway,
+)
 from adapters.slack.errors import NOT_FOR_SOCKETS, OFF
 from adapters.slack.inbound import (
     PLATFORM,
@@ -86,6 +94,9 @@ class SlackAdapter:
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
+        self._spread = settings.spread and bool(settings.app_token)
+        self.connections = settings.sockets if self._spread else 1
+        self.held: Connections = AllConnections()
         # The library puts a method's name right behind the address.
         more: dict[str, Any] = {"base_url": f"{settings.api_base.rstrip('/')}/"} if settings.api_base else {}
         # The outbox is the one owner of retries.
@@ -145,7 +156,7 @@ class SlackAdapter:
         self._last_life = self._clock.monotonic()
         await self.stand()
         try:
-            await self._missed.start()
+            await self._missed.start(gap=not self._handed())
         except NotAccepted as away:
             raise AdapterDown(str(away)) from away
         self._aside(self._missed.run())
@@ -157,6 +168,13 @@ class SlackAdapter:
             for task in self._beside:
                 task.cancel()
             await asyncio.gather(*self._beside, return_exceptions=True)
+
+    def _handed(self) -> bool:
+        """Whoever had our sockets went on until we have them, and others have some still."""
+        if not self._spread:
+            return False
+        handed = [self.held.handed(number) for number in range(self.connections) if self.held.has(number)]
+        return bool(handed) and all(handed)
 
     async def stand(self) -> None:
         """See `adapters.contract.supervision.Supervised`: learn who we are."""
@@ -177,7 +195,8 @@ class SlackAdapter:
             self._door.tell,
             proxy=self._settings.proxy,
             on_life=self._lives,
-            on_gap=self._missed.gap,
+            on_gap=self._gap,
+            held=self.held if self._spread else None,
         )
         try:
             await self._sockets.run(up)
@@ -192,6 +211,13 @@ class SlackAdapter:
             self._web.apps_connections_open(app_token=revealed(self._settings.app_token))
         )
         return str(answer["url"])
+
+    def _gap(self) -> None:
+        """Something may have been said that nobody has heard; other gateways have heard more than we know."""
+        if self._spread and self._intake.several:
+            self._aside(self._missed.gap_of_all())
+        else:
+            self._missed.gap()
 
     def _lives(self) -> None:
         self._last_life = self._clock.monotonic()

@@ -105,11 +105,23 @@ class SlackGaps:
         self._standing: dict[str, int] = {}
         """The same, when it was seen so last."""
 
-    async def start(self) -> None:
-        """Everything behind the stored cursors has to be looked for. Before the first event comes."""
+    async def start(self, *, gap: bool = True) -> None:
+        """Everything behind the stored cursors has to be looked for, if there is a gap. Before the first event comes."""
+        await self._learn()
+        self._sure = self._standing = dict(self._backlog.seen)
+        if gap:
+            self.gap()
+
+    async def _learn(self) -> None:
         for place, last in await self._intake.cursors(self._name):
             self._backlog.saw(place, number_of(last))
-        self._sure = self._standing = dict(self._backlog.seen)
+
+    async def gap_of_all(self) -> None:
+        """The same as `gap`, where other gateways have stored what we have not heard."""
+        try:
+            await self._learn()
+        except NotAccepted as refused:
+            _refused(refused)
         self.gap()
 
     async def run(self) -> None:

@@ -47,6 +47,9 @@ class SlackSection(ChatSection):
     sockets: Annotated[int, Unit("sockets")] = Field(default=2, ge=1, le=10)
     """Sockets that are open at once in Socket Mode, so that one can go without a gap. Slack allows an app ten, over all
     processes."""
+    spread: bool = False
+    """Share the sockets among several gateways, instead of one gateway having all. Then some socket is always open when a gateway
+    dies; but what the dead one was told last may come after what was said later."""
     direct: Direct = Direct.ONE
     """Direct messages: one (each answered in its own thread, all of them one conversation), threads (each thread a conversation of
     its own), flat (no threads, and so no streams, status and stop button)."""

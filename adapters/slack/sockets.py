@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import field
 from enum import StrEnum
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -24,7 +25,7 @@ import orjson
 import structlog
 
 from adapters.contract.chat import CallFailed, Fate
-from adapters.contract.supervision import AdapterDown
+from adapters.contract.supervision import AdapterDown, AllConnections, Connections
 from adapters.slack.inbound import table
 from agent_core.patience import Limit
 from agent_core.records import dataclass
@@ -66,7 +67,7 @@ Handle = Callable[[object], Awaitable[bool]]
 
 
 class Sockets:
-    """Keeps `count` sockets open. `open_url` gives an address for one each time; it raises `CallFailed`."""
+    """Keeps `count` sockets open, those of them that are ours. `open_url` gives an address for one each time; it raises `CallFailed`."""
 
     def __init__(
         self,
@@ -77,8 +78,11 @@ class Sockets:
         proxy: str = "",
         on_life: Callable[[], None] = lambda: None,
         on_gap: Callable[[], None] = lambda: None,
+        held: Connections | None = None,
     ) -> None:
+        """`held` says which of them are ours."""
         self._count = count
+        self._held = held or AllConnections()
         self._open_url = open_url
         self._handle = handle
         self._proxy = proxy
@@ -105,7 +109,12 @@ class Sockets:
             try:
                 first = await self._dial(http)
                 up()
-                slots = [self._begin(self._slot(http, first if n == 0 else None)) for n in range(self._count)]
+                first_of = {number for number in range(self._count) if self._held.has(number)}
+                spare = [first]
+                slots = [
+                    self._begin(self._held.while_had(number, partial(self._slot, http, number, first_of, spare)))
+                    for number in range(self._count)
+                ]
                 done, _ = await asyncio.wait(slots, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
@@ -124,19 +133,33 @@ class Sockets:
         links, self._alive = self._alive, set()
         await asyncio.gather(*self._tasks, *(link.ws.close() for link in links), return_exceptions=True)
 
-    async def _slot(self, http: aiohttp.ClientSession, link: SocketLink | None) -> None:
-        """One socket after the other; the next one is open before the last one goes, if that says that it will."""
-        while True:
-            link = link or await self._next(http)
-            self._begin(self._serve(link))
-            await link.leaving.wait()
-            old, link = link, None
-            if old.reason == Farewell.LINK_DISABLED:
-                raise AdapterDown(SWITCHED_OFF, fatal=True)
-            if old.reason == Farewell.TOO_MANY:
-                await self._patience(SOCKET.most, "Slack has too many sockets of this app open.")
-            link = await self._next(http)
-            self._begin(self._retire(old))
+    async def _slot(
+        self, http: aiohttp.ClientSession, number: int, first_of: set[int], spare: list[SocketLink]
+    ) -> None:
+        """One socket after the other; the next one is open before the last one goes, if that says that it will. `first_of` are the slots with
+        which all began, of which one has an open socket already."""
+        handed = self._held.handed(number)
+        if number in first_of:
+            first_of.discard(number)
+        elif not handed:
+            self._gap = True  # whoever had it is gone without a word
+        link = spare.pop() if spare else None
+        try:
+            while True:
+                link = link or await self._next(http)
+                self._begin(self._serve(link))
+                await link.leaving.wait()
+                old, link = link, None
+                if old.reason == Farewell.LINK_DISABLED:
+                    raise AdapterDown(SWITCHED_OFF, fatal=True)
+                if old.reason == Farewell.TOO_MANY:
+                    await self._patience(SOCKET.most, "Slack has too many sockets of this app open.")
+                link = await self._next(http)
+                self._begin(self._retire(old))
+        finally:
+            if link is not None:  # it is another gateway's now
+                link.leaving.set()
+                await link.ws.close()
 
     async def _next(self, http: aiohttp.ClientSession) -> SocketLink:
         """A new socket. While another one works, it is tried again and again; else whoever supervises decides."""

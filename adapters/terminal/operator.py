@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -135,11 +135,33 @@ SILENT_SECONDS = 2.5
 """A pulse beats each second."""
 
 
+def _held(has: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What a gateway has beside chats, by name and in words; the connections of an account that has several by their numbers."""
+    found: dict[str, list[str]] = {}
+    for name, _, number in (one.removeprefix("account/").partition("#") for one in has):
+        found.setdefault(name, []).append(number or "0")
+    for name, numbers in found.items():
+        if name == "house":
+            yield name, "the house"
+        elif numbers == ["0"]:
+            yield name, name  # the only one, as far as anybody here knows
+        else:
+            yield name, f"{name} connection{'s' if len(numbers) > 1 else ''} {' '.join(sorted(numbers, key=int))}"
+
+
+def _directories(nodes: Sequence[Table]) -> list[str]:
+    """What is to be said if not all gateways have one directory for files."""
+    numbers = {str(one.get("directory")) for one in nodes if one.get("directory")}
+    if len(numbers) < 2:
+        return []
+    words = "a turn that another one goes on with does not find its files. Give all of them one directory: [tools] workspace"
+    return [f"The gateways have {len(numbers)} directories for files: {words}"]
+
+
 def _node(one: Table) -> str:
     """One of several gateways."""
     states = {str(adapter.get("name")): f" ({adapter.get('state')})" for adapter in tables(one.get("adapters"))}
-    held = [name.removeprefix("account/") for name in _words(one.get("has"))]
-    has = "".join(f", {'the house' if name == 'house' else name + states.get(name, '')}" for name in held)
+    has = "".join(f", {held}{states.get(name, '')}" for name, held in _held(_words(one.get("has"))))
     up, silent = one.get("uptime_seconds"), one.get("silent_seconds")
     since = f", up for {duration(up)}" if isinstance(up, int) else ""
     machine = f" on {one.get('machine')}" if one.get("machine") else ""
@@ -175,6 +197,7 @@ def status_lines(body: Table) -> list[str]:
         for one in tables(body.get("incidents"))
     ]
     lines += [_node(one) for one in tables(body.get("nodes"))]
+    lines += _directories(list(tables(body.get("nodes"))))
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
     lines.append(
         f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"

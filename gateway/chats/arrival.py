@@ -200,6 +200,10 @@ class Arrivals:
         with _stored():
             return await self._store.inbox.cursors(account)
 
+    async def reserve(self, account: str, channel: str, every_ms: int) -> int:
+        with _stored():
+            return await self._store.inbox.reserve(account, channel, every_ms)
+
     async def known(self, account: str, key: str) -> bool:
         with _stored():
             return await self._store.inbox.by_key(account, key) is not None

@@ -17,6 +17,7 @@ from adapters.contract.chat import (
     ChatOrigin,
 )
 from adapters.contract.platforms import ChatSection
+from adapters.contract.supervision import SeveralConnections
 from adapters.platforms import found
 from agent_core.bell import Bell
 from agent_core.beside import loaded
@@ -25,7 +26,7 @@ from agent_core.records import dataclass
 from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.people.rows import PlaceRow
-from agent_core.store.slices.rows import HOUSE, account_slice
+from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import Store
 from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
@@ -50,7 +51,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
-from gateway.sharing.portion import PEOPLE, Portion
+from gateway.sharing.portion import PEOPLE, AccountConnections, Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
@@ -197,6 +198,8 @@ async def platforms(
             outbound = _outbound(outbox, platform, account)
             noting, amiss = _noting(states, unread), amiss_words(name.name, section)
             supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, noting, amiss)
+            if isinstance(one.adapter, SeveralConnections):
+                one.adapter.held = AccountConnections(hub.portion, supervisor.slices)
             supervisors.append(supervisor)
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)
@@ -271,9 +274,7 @@ async def started(running: Platforms, portion: Portion) -> AsyncGenerator[None]:
     """The adapters receive for the block, those whose connections are ours to hold; at its end they receive no more."""
     async with running.states.kept(), running.tries.running():
         tasks = [
-            asyncio.create_task(
-                portion.while_had(account_slice(s.adapter.name), s.run, s.stand), name=f"adapter {s.adapter.name}"
-            )
+            asyncio.create_task(portion.while_had(s.slices, s.run, s.stand), name=f"adapter {s.adapter.name}")
             for s in running.supervisors
         ]
         tasks.append(asyncio.create_task(portion.while_had(HOUSE, running.scheduler.run), name="scheduler"))

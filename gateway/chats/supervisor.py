@@ -21,11 +21,12 @@ import structlog
 
 from adapters.contract.chat import AdapterSight
 from adapters.contract.pacing import worth_saying
-from adapters.contract.supervision import AdapterDown, Supervised
+from adapters.contract.supervision import AdapterDown, SeveralConnections, Supervised
 from agent_core.bell import Bell
 from agent_core.ports import Clock
 from agent_core.retry import ADAPTER
 from agent_core.store.deliveries.rows import AdapterStateRow
+from agent_core.store.slices.rows import account_slices
 from agent_core.store.store import StorageUnavailable, Store
 
 log = structlog.get_logger("adapter")
@@ -71,6 +72,9 @@ class Supervisor:
         """`note` is told of each change of its state. `amiss`: why it cannot even be tried with its settings."""
         self._amiss = amiss
         self.adapter = adapter
+        connections = adapter.connections if isinstance(adapter, SeveralConnections) else 1
+        self.slices = account_slices(adapter.name, connections)
+        """By which several gateways divide its connections."""
         self._clock = clock
         self._outbound = outbound
         self._share = share

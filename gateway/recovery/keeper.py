@@ -113,6 +113,8 @@ class Keeper:
         """How many of each kind were taken up."""
         self._parts = parts
         self.commands = commands
+        self.elsewhere: Callable[[Sequence[LeftTurn]], Awaitable[None]] | None = None
+        """Says of turns of another node that their files are not here, where that is so."""
         self._on_set_aside = on_set_aside
 
     # ------------------------------------------------------------------ for others
@@ -360,6 +362,8 @@ class Keeper:
         keys = {left.session: left.key for left in lefts if not isinstance(left, LeftPart)}
         turns = [by_session[item.name] for item in items if item.name in by_session]
         try:
+            if self.elsewhere is not None:
+                await self.elsewhere([one for one in lefts if isinstance(one, LeftTurn)])
             await self._resuming.turns(turns, keys)
         except Damaged as error:
             if len(items) > 1:  # found by halves, so that it holds up nobody else

@@ -107,9 +107,9 @@ class Dividing:
         try:
             now = await self._store.slices.divide(self._names, lambda there: self._decided(there, going))
         except BaseException:
-            self._portion.change(held)  # it is still ours, if anything is
+            self._portion.change(held, found=going)  # it is still ours, if anything is, and was not worked on meanwhile
             raise
-        self._see(now, before=held)
+        self._see(now, before=held, found=now.held_by(me) - (held - going))
         if going:
             self._tell()
 
@@ -123,12 +123,12 @@ class Dividing:
         moved = divided(me, there, leaving=self._leaving, busy=held - going)
         return {name: to for name, to in moved.items() if name not in held or name in going}
 
-    def _see(self, seen: Division, before: frozenset[str] | None = None) -> None:
+    def _see(self, seen: Division, before: frozenset[str] | None = None, found: Collection[str] = ()) -> None:
         before = self._portion.held if before is None else before
         now = seen.held_by(self._store.node)
         self._portion.peers = tuple(one for one in seen.peers if one.address)
         self._portion.owners = seen.owners
-        self._portion.change(now)
+        self._portion.change(now, {name: seen.epochs[name] for name in now}, found)
         if more := now - before:
             chats = sum(name.startswith(CHATS) for name in more)
             others = sorted(name for name in more if not name.startswith(CHATS))

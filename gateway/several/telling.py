@@ -15,11 +15,11 @@ import structlog
 
 from agent_core.beside import beside
 from agent_core.jsonvalue import Json
-from agent_core.store.slices.rows import account_slice
 from agent_core.store.store import LeaseLost, StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
 from gateway.observe.health import Health
 from gateway.sessions.hub import Hub
+from gateway.several.files import number_of
 
 log = structlog.get_logger("gateway")
 
@@ -28,8 +28,8 @@ PROBLEMS = 5
 """As many are told."""
 
 
-def told_of(url: str, hub: Hub, chats: Platforms, health: Health) -> dict[str, Json]:
-    """As `gateway.sharing.nodes.TOLD`."""
+def told_of(url: str, hub: Hub, chats: Platforms, health: Health, directory: str) -> dict[str, Json]:
+    """As `gateway.sharing.nodes.TOLD`. `directory`: the number of ours, see `gateway.several.files`."""
     found, portion = health.verdict(), hub.portion
     return {
         "address": reached_at(url, platform.node()),
@@ -37,8 +37,11 @@ def told_of(url: str, hub: Hub, chats: Platforms, health: Health) -> dict[str, J
         "ready": found.ready,
         "problems": [*found.not_ready[:PROBLEMS]],
         "waiting_messages": hub.slots.messages,
+        "directory": directory,
         "adapters": [
-            {"name": one.name, "state": one.state} for one in chats.sights() if portion.has(account_slice(one.name))
+            {"name": one.adapter.name, "state": one.sight().state}
+            for one in chats.supervisors
+            if portion.has_any(one.slices)
         ],
     }
 
@@ -53,9 +56,9 @@ async def telling(url: str, store: Store, hub: Hub, chats: Platforms, health: He
     """It tells the others for the block."""
 
     async def tell() -> None:
-        last = b""
+        last, directory = b"", await asyncio.to_thread(number_of, hub.workspaces)
         while True:
-            words = orjson.dumps(told_of(url, hub, chats, health))
+            words = orjson.dumps(told_of(url, hub, chats, health, directory))
             if words != last:
                 try:
                     await store.slices.tell(words.decode())

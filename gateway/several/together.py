@@ -16,7 +16,7 @@ from agent_core.records import dataclass
 from agent_core.signals import Signal, Signals, TurnClosed
 from agent_core.store.database.place import PostgresPlace
 from agent_core.store.slices.calls import NodeCalls
-from agent_core.store.slices.rows import account_slice, single, slice_of
+from agent_core.store.slices.rows import single, slice_of
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
 from gateway.later.tasks import Tasks
@@ -26,6 +26,7 @@ from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl, carry_out
+from gateway.several.files import FilesElsewhere, number_of
 from gateway.sharing.portion import PEOPLE, SESSION, WATCH, Portion
 
 log = structlog.get_logger("gateway")
@@ -149,7 +150,9 @@ async def together(
                 hub.runner.hand_over(queue)
         hub.queues.pasts.clear()
 
-    accounts = [account_slice(one.adapter.name) for one in chats.supervisors]
+    number = await asyncio.to_thread(number_of, hub.workspaces)
+    keeper.elsewhere = FilesElsewhere(hub.workspaces, number, store, chats.commands).say
+    accounts = [name for one in chats.supervisors for name in one.slices]
     dividing = Dividing(
         portion, store, address, accounts, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)
     )

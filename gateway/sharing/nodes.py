@@ -13,7 +13,7 @@ from agent_core.store.store import Store
 from gateway.sharing.portion import Portion
 from gateway.sharing.shares import CHATS
 
-TOLD = ("address", "machine", "ready", "problems", "waiting_messages", "adapters")
+TOLD = ("address", "machine", "ready", "problems", "waiting_messages", "adapters", "directory")
 """What a gateway tells of itself."""
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.jsonvalue import Json
+from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
-from agent_core.store.slices.rows import PeerNode, single, slice_of
+from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, single, slice_of
 from agent_core.turn.events import Verdict
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -102,6 +103,10 @@ class Portion:
     def __init__(self, *, whole: bool = True) -> None:
         self.whole = whole
         self.held: frozenset[str] = frozenset()
+        self.epochs: Mapping[str, int] = {}
+        """Under which we have them."""
+        self.handed: set[str] = set()
+        """Those that whoever had them has just given us, and said how far they are; until somebody heeds it."""
         self.peers: tuple[PeerNode, ...] = ()
         """The gateways that are there, this one among them."""
         self.owners: Mapping[str, int | None] = {}
@@ -119,7 +124,7 @@ class Portion:
         self.changing_hands = asyncio.Lock()
         """Held while something of a slice is taken up, and while slices are let go of: what is being taken up is not idle."""
         self._changed = asyncio.Event()
-        self._used: Counter[str] = Counter()
+        self._used: Counter[tuple[str, ...]] = Counter()
         self._ended = asyncio.Event()
 
     @property
@@ -129,6 +134,9 @@ class Portion:
 
     def has(self, name: str) -> bool:
         return self.whole or name in self.held
+
+    def has_any(self, names: Iterable[str]) -> bool:
+        return any(self.has(name) for name in names)
 
     def mine(self, key: str) -> bool:
         """Whether the conversation with this key is run here."""
@@ -141,33 +149,48 @@ class Portion:
     def _say(self, word: str) -> None:
         self.tell(word)  # which is another one as soon as we take part
 
-    def change(self, held: Collection[str]) -> None:
-        """This is what we have from now on."""
-        if frozenset(held) != self.held:
-            self.held = frozenset(held)
+    def change(
+        self, held: Collection[str], epochs: Mapping[str, int] | None = None, found: Collection[str] = ()
+    ) -> None:
+        """This is what we have from now on: under these epochs, if there are others than before. What of it was `found` nobody alive had, so that
+        nobody has said how far it is."""
+        held, before = frozenset(held), {name: self.epochs.get(name) for name in self.held}
+        if epochs is not None:
+            self.epochs = epochs
+        self.handed = (self.handed | (held - self.held - frozenset(found))) & held
+        if {name: self.epochs.get(name) for name in held} != before:
+            self.held = held
             self._changed.set()
             self._changed = asyncio.Event()
 
-    async def while_had(self, name: str, work: Work, beside: Work | None = None) -> None:
-        """Do it whenever we have the slice, until cancelled; `beside` is done while we have it not."""
+    async def while_had(self, names: str | Collection[str], work: Work, beside: Work | None = None) -> None:
+        """Do it whenever we have the slice, or any of these, until cancelled; `beside` is done while we have none.
+
+        Positions that are written in it are written under the slices that we have of them.
+        """
         if self.whole:
             await work()
             return
+        names = (names,) if isinstance(names, str) else tuple(names)
         while True:
-            if self.has(name):
-                self._used[name] += 1
+            if self.has_any(names):
+                self._used[names] += 1
                 try:
-                    await self._while(name, work, had=True)
+                    await self._while(names, work, had=True)
                 finally:
-                    self._used[name] -= 1
+                    self._used[names] -= 1
                     self._ended.set()
             else:
-                await self._while(name, beside or _nothing, had=False)
+                await self._while(names, beside or _nothing, had=False)
 
-    async def _while(self, name: str, work: Work, *, had: bool) -> None:
+    async def _while(self, names: Sequence[str], work: Work, *, had: bool) -> None:
+        tenure = self._tenure(names)
+        before = TENURE.set(tenure) if had else None
         task: asyncio.Future[None] = asyncio.ensure_future(work())
+        if before is not None:
+            TENURE.reset(before)
         try:
-            while self.has(name) is had:
+            while self.has_any(names) is had and (len(names) > 1 or self._tenure(names).held == tenure.held):
                 changed = asyncio.ensure_future(self._changed.wait())
                 waiting = {changed} if task.done() else {changed, task}
                 try:
@@ -176,18 +199,60 @@ class Portion:
                     changed.cancel()
                 if task.done():
                     task.result()
+                if len(names) > 1:
+                    tenure.keep(self.epochs, [name for name in names if self.has(name)])
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+            try:
+                await _ended(task)
+            finally:
+                tenure.end()
+
+    def _tenure(self, names: Sequence[str]) -> Tenure:
+        return Tenure({name: self.epochs[name] for name in names if self.has(name) and name in self.epochs})
 
     async def quiet(self, names: Collection[str]) -> None:
         """Return when nothing is done any more in slices that were just let go of."""
         with suppress(TimeoutError):
             async with asyncio.timeout(QUIET_SECONDS):
-                while any(self._used[name] for name in names):
+                while any(self._is_used(name) for name in names):
                     self._ended.clear()
                     await self._ended.wait()
+
+    def _is_used(self, name: str) -> bool:
+        """Something is done in it alone, or in it and others of which we have none any more."""
+        return any(count and name in names and not self.has_any(names) for names, count in self._used.items())
+
+
+@dataclass(frozen=True, slots=True)
+class AccountConnections:
+    """Those of one account that are ours. Implements `adapters.contract.supervision.Connections`."""
+
+    portion: Portion
+    slices: Sequence[str]
+
+    async def while_had(self, number: int, work: Work, /) -> None:
+        await self.portion.while_had(self.slices[number], work)
+
+    def has(self, number: int, /) -> bool:
+        return self.portion.has(self.slices[number])
+
+    def handed(self, number: int, /) -> bool:
+        handed = self.slices[number] in self.portion.handed
+        self.portion.handed.discard(self.slices[number])
+        return handed
+
+
+async def _ended(task: asyncio.Future[None]) -> None:
+    """Cancel it, and wait for its end, also if we are cancelled once more: what it does last is done under what we have."""
+    task.cancel()
+    again: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            again = error
+    if again is not None:
+        raise again
 
 
 async def _nothing() -> None:

@@ -1,11 +1,12 @@
 """Who works on what, decided by each node for itself from what all can see. Pure.
 
 Theory. A node takes what nobody alive has, up to its share, and gives away only what is its own: so nothing is taken from whoever works on it,
-and no two nodes need to agree. The shares of chats are even within one; those that hold most have the odd ones, so that nothing moves for the
-sake of order. What is one thing (a connection, the house) stays where it is until its node goes: to move it is dear, and it is small.
+and no two nodes need to agree. The shares of chats are even within one, and so are those of the connections of an account that has several; those that
+hold most have the odd ones, so that nothing moves for the sake of order. What is one thing (the only connection of an account, the house) stays where it
+is until its node goes: to move it is dear, and it is small.
 
-Laws (tests/gateway/test_shares.py): every slice comes to be a living node's; what nobody gives stays where it is; chats are even within one as far
-as they are idle; once all is so, nothing moves any more.
+Laws (tests/gateway/test_shares.py): every slice comes to be a living node's; what nobody gives stays where it is; chats, and connections of one account,
+are even within one as far as they are idle; once all is so, nothing moves any more.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from agent_core.store.slices.rows import Division
+from agent_core.store.slices.rows import Division, account_of
 
 CHATS = "chats/"
 
@@ -24,7 +25,7 @@ def divided(me: int, seen: Division, *, leaving: bool, busy: Collection[str] = (
     if not nodes or (me not in nodes and not leaving):
         return {}
     moved: dict[str, int] = {}
-    for names in _kinds(seen.owners):
+    for names, even in _kinds(seen.owners):
         free = [name for name in names if seen.owners[name] not in seen.living]
         mine = [name for name in names if seen.owners[name] == me]
         idle = [name for name in mine if name not in busy]
@@ -32,10 +33,9 @@ def divided(me: int, seen: Division, *, leaving: bool, busy: Collection[str] = (
         if leaving:
             moved |= _given(idle, nodes, held)
             continue
-        chats = bool(names) and names[0].startswith(CHATS)
         share = _shares(nodes, held, len(names))
         moved |= dict.fromkeys(free[: max(0, share[me] - len(mine))], me)
-        if chats and len(mine) > share[me]:
+        if even and len(mine) > share[me]:
             needy = {node for node in nodes if held[node] < share[node]}
             room = sum(share[node] - held[node] for node in needy)
             most = min(len(mine) - share[me], max(0, room - len(free)))
@@ -43,9 +43,14 @@ def divided(me: int, seen: Division, *, leaving: bool, busy: Collection[str] = (
     return moved
 
 
-def _kinds(owners: Mapping[str, int | None]) -> tuple[list[str], list[str]]:
+def _kinds(owners: Mapping[str, int | None]) -> Iterable[tuple[list[str], bool]]:
+    """What is shared by itself, and whether evenly."""
     names = sorted(owners)
-    return [n for n in names if n.startswith(CHATS)], [n for n in names if not n.startswith(CHATS)]
+    several = {account_of(name) for name in names if "#" in name}
+    yield [name for name in names if name.startswith(CHATS)], True
+    for account in sorted(several):
+        yield [name for name in names if account_of(name) == account], True
+    yield [name for name in names if not name.startswith(CHATS) and account_of(name) not in several], False
 
 
 def _shares(nodes: Collection[int], held: Mapping[int, int], count: int) -> dict[int, int]:

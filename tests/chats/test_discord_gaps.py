@@ -300,7 +300,7 @@ async def test_servers_are_divided_over_connections(discord: DiscordHarness) -> 
     async with running(discord, **SHARDS):
         await both(discord)
         asked = [frame.data for frame in discord.fake.gateway.of(Op.IDENTIFY)]
-        assert [one["shard"] for one in asked if isinstance(one, dict)] == [[0, 2], [1, 2]]
+        assert sorted(str(one["shard"]) for one in asked if isinstance(one, dict)) == ["[0, 2]", "[1, 2]"]
         for number, place in enumerate([*groups, chat]):
             discord.say(place, ada, f"say here {number}", mention=place is not chat)
             await answer(discord, place, f"here {number}")

@@ -262,7 +262,6 @@ def by_gateway(arrivals: Arrivals, store: Store) -> Way:
         return client.get_partial_messageable(number)
 
     client.http.logs_from, client.fetch_channel = no_history, fetched
-    adapter._missed._client = client
     adapter.port.client = client
     parse = client._connection.parsers["MESSAGE_CREATE"]
 

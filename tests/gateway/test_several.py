@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
 from adapters.terminal.operator import status_lines
-from agent_core.store.slices.rows import HOUSE, NodeSight, chat_slices, slice_of
+from agent_core.store.slices.rows import HOUSE, TENURE, NodeSight, Tenure, account_slices, chat_slices, slice_of
 from gateway.config.misfits import misfits
 from gateway.config.sections import Config
 from gateway.several.telling import reached_at
 from gateway.sharing.nodes import nodes_json
-from gateway.sharing.portion import Portion
+from gateway.sharing.portion import AccountConnections, Portion
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,44 @@ async def test_what_is_had_is_done_as_long_as_it_is_had() -> None:
     assert done == ["beside", "begun", "ended", "beside", "begun", "ended"]
 
 
+async def test_positions_are_written_under_what_is_had() -> None:
+    portion = Portion(whole=False)
+    one, two = account_slices("slack/1", 2)
+    connections, seen = AccountConnections(portion, (one, two)), dict[str, Tenure]()
+
+    async def work(name: str) -> None:
+        seen[name] = TENURE.get() or Tenure({})
+        if name == "all":
+            await asyncio.gather(*(connections.while_had(n, partial(work, str(n))) for n in (0, 1)))
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(portion.while_had((one, two), partial(work, "all")))
+    portion.change({two}, {two: 4})
+    await asyncio.sleep(0.01)
+    assert connections.handed(1)
+    assert not connections.handed(1), "it is said once"
+    assert {name: found.held for name, found in seen.items()} == {"all": (f"{two}@4",), "1": (f"{two}@4",)}
+    whole, second = seen["all"], seen["1"]
+    portion.change({one, two}, {one: 7, two: 4}, found={one})
+    await asyncio.sleep(0.01)
+    assert not connections.handed(0), "nobody has handed it to us"
+    assert seen["all"] is whole, "it goes on"
+    assert set(whole.held) == {f"{one}@7", f"{two}@4"}
+    portion.change({one}, {one: 7})
+    await portion.quiet({two})
+    assert second.held == (), "whoever is late writes nothing any more"
+    assert whole.held == (f"{one}@7",)
+    portion.change({one, two}, {one: 7, two: 6})
+    await asyncio.sleep(0.01)
+    assert seen["1"].held == (f"{two}@6",)
+    portion.change(())
+    await portion.quiet({one, two})
+    assert [found.held for found in seen.values()] == [(), (), ()]
+    assert task in asyncio.all_tasks()
+    task.cancel()
+    await asyncio.wait({task})
+
+
 async def test_alone_everything_is_ours_and_one_of_several_has_its_slices() -> None:
     alone, one = Portion(), Portion(whole=False)
     assert alone.mine("telegram/1/2//")
@@ -78,7 +117,16 @@ def test_all_gateways_are_shown_with_what_they_tell_and_no_command() -> None:
         NodeSight(5, "", "1.0", 5_000, '{"ready": true}'),
         NodeSight(6, "http://c:1", "1.0", 6_000, "what a later version tells"),
     ]
-    found = nodes_json(nodes, {"chats/00": 1, "chats/01": 2, HOUSE: 2, "account/t/1": 2, "chats/02": None}, 2, 10_000)
+    owners = {
+        "chats/00": 1,
+        "chats/01": 2,
+        HOUSE: 2,
+        "account/t/1": 2,
+        "account/t/1#1": 2,
+        "account/s/1": 1,
+        "account/s/1#2": 2,
+    }
+    found = nodes_json(nodes, {**owners, "chats/02": None}, 2, 10_000)
     shown = [cast("dict[str, Any]", one) for one in found]
     assert [one["node"] for one in shown] == [1, 2, 5, 6], "3 and 4 are commands, which serve nobody"
     second = shown[1]
@@ -86,7 +134,7 @@ def test_all_gateways_are_shown_with_what_they_tell_and_no_command() -> None:
         True,
         "http://b:1",
         1,
-        ["account/t/1", HOUSE],
+        ["account/s/1#2", "account/t/1", "account/t/1#1", HOUSE],
     )
     assert (second["running_turns"], second["silent_seconds"], second["uptime_seconds"]) == (7, 3.1, 8)
     assert "secret" not in second
@@ -95,7 +143,7 @@ def test_all_gateways_are_shown_with_what_they_tell_and_no_command() -> None:
     (words,) = [one for one in line if one.startswith("Gateway 2")]
     for part in (
         "http://b:1 (1.1, up for 8 s, this one)",
-        "1/64 of the chats, t/1 (up), the house",
+        "1/64 of the chats, s/1 connection 2, t/1 connections 0 1 (up), the house",
         "running turns: 7",
         "not ready: no disk",
         "silent for 3 s",

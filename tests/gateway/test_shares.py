@@ -7,10 +7,20 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.store.slices.rows import HOUSE, Division, PeerNode, account_slice, chat_slices, single, slice_of
-from gateway.sharing.shares import CHATS, divided
+from agent_core.store.slices.rows import (
+    HOUSE,
+    Division,
+    PeerNode,
+    account_slice,
+    account_slices,
+    chat_slices,
+    single,
+    slice_of,
+)
+from gateway.sharing.shares import divided
 
-NAMES = (*chat_slices(), HOUSE, account_slice("telegram/1"), account_slice("discord/2"))
+SHARDS = account_slices("discord/3", 5)
+NAMES = (*chat_slices(), HOUSE, account_slice("telegram/1"), account_slice("discord/2"), *SHARDS)
 
 
 class World:
@@ -69,9 +79,10 @@ def test_every_slice_comes_to_a_living_node_evenly_and_stays(steps: list[tuple[s
         world.all_look()
     staying = {node for node, leaving in world.nodes.items() if not leaving}
     assert set(world.owners.values()) <= staying
-    counts = Counter(owner for name, owner in world.owners.items() if name.startswith(CHATS))
-    each = [counts[node] for node in staying]
-    assert max(each) - min(each) <= 1
+    for names in (chat_slices(), SHARDS):
+        counts = Counter(world.owners[name] for name in names)
+        each = [counts[node] for node in staying]
+        assert max(each) - min(each) <= 1
     assert world.all_look() == 0, "nothing moves any more"
 
 
@@ -85,7 +96,8 @@ def test_what_is_busy_stays(busy: set[str]) -> None:
     world.look(1, frozenset(busy))
     assert all(world.owners[name] == 1 for name in busy)
     given_away = [name for name, owner in world.owners.items() if owner == 2]
-    assert len(given_away) == min(32, sum(name.startswith(CHATS) and name not in busy for name in NAMES))
+    for names, most in ((chat_slices(), 32), (SHARDS, 2)):
+        assert len({*names} & {*given_away}) == min(most, sum(name not in busy for name in names))
 
 
 def test_a_node_that_leaves_gives_all_in_one_step() -> None:

@@ -6,8 +6,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Cluster:
     database: str
     folder: Path
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    others: Sequence[Harness] = ()
+    """Platforms beside the first one, whose model all ask."""
 
     async def begin(self, name: str, **more: str) -> Node:
         """A gateway that serves."""
@@ -63,7 +65,8 @@ class Cluster:
             "OUTSPOKEN_SERVER__OPERATOR_KEY": OPERATOR,
             "OUTSPOKEN_TOOLS__WORKSPACE": str(self.folder / "workspaces"),
         }
-        env = {**kept, **QUICK, **environment(self.harness), **own, **more}
+        others = {key: value for one in self.others for key, value in one.env().items()}
+        env = {**kept, **QUICK, **others, **environment(self.harness), **own, **more}
         log, out = home / "log", home / f"out-{time.monotonic_ns()}"
         node = Node(name, start(["run"], env, out=out, err=log), log)
         self.nodes[name] = node
@@ -104,10 +107,11 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(folder: Path, platform: str, database: str) -> AsyncGenerator[Cluster]:
+async def cluster(folder: Path, platform: str, database: str, *others: str) -> AsyncGenerator[Cluster]:
     """No gateway yet; all that were begun are killed at the end."""
-    async with HARNESSES[platform](folder) as harness:
-        one = Cluster(harness, database, folder)
+    async with AsyncExitStack() as stack:
+        harness, *more = [await stack.enter_async_context(HARNESSES[one](folder)) for one in (platform, *others)]
+        one = Cluster(harness, database, folder, others=more)
         try:
             yield one
         finally:

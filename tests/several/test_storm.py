@@ -1,4 +1,4 @@
-"""The storm in small: gateways come, go, hang and die while people talk."""
+"""The storm in small: three gateways, all platforms, a program that watches; they come, go, hang, are cut off and die while people talk."""
 
 from __future__ import annotations
 
@@ -15,4 +15,5 @@ async def test_nothing_is_lost_and_nothing_is_said_twice_while_gateways_come_and
     postgres_server: str, tmp_path: Path
 ) -> None:
     database = await new_database(postgres_server, template="migrated")
-    assert not await storm(tmp_path, database, "telegram", seconds=15, seed=7, most=2, chats=8)
+    wrong = await storm(tmp_path, database, ["telegram", "discord", "slack"], seconds=15, seed=7, most=3, chats=3)
+    assert not wrong, "\n".join(wrong)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, bindparam, create_engine, select, update
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, PendingRollbackError
 
 from agent_core.store import tables as t
 from agent_core.store.budgets.sql import _POTS
@@ -156,3 +156,13 @@ async def test_a_turn_finds_all_its_texts_made(sqlite: str) -> None:
         later = await store.inbox.accept(new_message("n", "chat1"))
         await store.turns.start(later.session, epoch, "t_2", [later.inbox_id], row(0), 90_000, 200)
         assert (direct._question.cache_info().misses, direct._change.cache_info().misses) == before
+
+
+def test_a_connection_that_was_found_to_be_gone_is_the_storages_fault() -> None:
+    engine = create_engine("sqlite://")
+    with engine.connect() as conn:
+        conn.begin()
+        conn.invalidate()
+        with pytest.raises(PendingRollbackError) as gone:
+            _ = conn.connection
+    assert blame(gone.value) is Blame.STORAGE

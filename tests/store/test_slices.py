@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.store import tables as t
+from agent_core.store.batch.facts import GivenRow
 from agent_core.store.database.ownership import Serves
 from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.errors import AlreadyRunning, Fenced, OwnedElsewhere
+from agent_core.store.inbox.rows import CursorRow, UnreadRow
 from agent_core.store.sessions.takeups import Charges
 from agent_core.store.slices.calls import NodeCalls
-from agent_core.store.slices.rows import CHAT_SLICES, Division, account_slice, chat_slices, slice_of
-from agent_core.store.slices.sql import slice_in
+from agent_core.store.slices.rows import (
+    CHAT_SLICES,
+    TENURE,
+    Division,
+    Tenure,
+    account_slice,
+    chat_slices,
+    slice_of,
+    under,
+)
+from agent_core.store.slices.sql import put_cursors, slice_in
 from agent_core.store.store import Store, open_store
 from tests.store.support import IDS, FakeClock, message, taken_over
 
@@ -102,9 +114,68 @@ async def test_who_has_lost_the_connection_of_an_account_moves_nothing_back(post
         await first.inbox.move_cursor("slack/1", "updates", "1")
         await first.inbox.move_cursor("slack/1", "updates", "2")
         assert await first.inbox.cursor("slack/1", "updates") == "2"
+        await first.unread.keep(UnreadRow("telegram/1", "odd", b"{}", "odd", "1", 1), ("updates", "13"))
+        assert await first.inbox.cursor("telegram/1", "updates") == "20", "nor does what cannot be read"
     async with open_store(postgres, clock=FakeClock(), ids=IDS, version="1", serves=Serves.ALONE) as alone:
         await alone.inbox.move_cursor("telegram/1", "updates", "30")
         assert await alone.inbox.cursor("telegram/1", "updates") == "30", "what several had stands in nobody's way"
+
+
+@contextmanager
+def tenure(epochs: Mapping[str, int]) -> Generator[Tenure]:
+    """The block is done under these slices."""
+    token = TENURE.set(found := Tenure(epochs))
+    try:
+        yield found
+    finally:
+        TENURE.reset(token)
+
+
+async def test_a_position_is_written_under_the_epoch_of_its_slot(postgres: str) -> None:
+    slot = account_slice("telegram/1")
+    async with nodes(postgres, 2) as (first, second):
+        stale = dict((await first.slices.divide([slot], lambda _: {slot: first.node})).epochs)
+        with tenure(stale):
+            await first.inbox.move_cursor("telegram/1", "updates", "10")
+        await first.slices.divide([], lambda _: {slot: second.node})
+        now = await second.slices.division()
+        with tenure(now.epochs):
+            await second.inbox.move_cursor("telegram/1", "updates", "20")
+        back = await second.slices.divide([], lambda _: {slot: first.node})
+        with tenure(stale):  # a poll of ours from before, though the slot is ours again
+            await first.inbox.move_cursor("telegram/1", "updates", "11")
+            await first.inbox.move_cursor("telegram/1", "another", "11")
+            late = replace(message("m1", "telegram/1/2//", cursor=("updates", "12")), account="telegram/1")
+            assert not (await first.inbox.accept(late, claims=False)).duplicate, "the message is kept all the same"
+            await first.unread.keep(UnreadRow("telegram/1", "odd", b"{}", "odd", "1", 1), ("updates", "13"))
+        assert await first.inbox.cursors("telegram/1") == [("updates", "20")]
+        with tenure(back.epochs) as held:
+            await first.inbox.move_cursor("telegram/1", "updates", "21")
+            held.end()
+            await first.inbox.move_cursor("telegram/1", "updates", "9")
+        assert await first.inbox.cursor("telegram/1", "updates") == "21"
+
+
+async def test_a_slot_changes_hands_before_a_position_is_written_under_it_or_after(postgres: str) -> None:
+    """A writer that hangs in the middle of a write holds its slot; then what it wrote is what the next one overwrites."""
+    slot = account_slice("telegram/1")
+    async with nodes(postgres, 2) as (first, second):
+        seen = await first.slices.divide([slot], lambda _: {slot: first.node})
+        await first.inbox.move_cursor("telegram/1", "updates", "10")
+        engine = create_async_engine(postgres.replace("postgresql:", "postgresql+asyncpg:"))
+        held = [under(slot, seen.epochs[slot])]
+        try:
+            async with engine.begin() as conn:
+                row = GivenRow(CursorRow("telegram/1", "updates", "11"), {"under": held})
+                await conn.run_sync(put_cursors, [row], first.node)
+                giving = asyncio.create_task(first.slices.divide([], lambda _: {slot: second.node}))
+                await asyncio.sleep(0.3)
+                assert not giving.done()
+            await giving
+        finally:
+            await engine.dispose()
+        await second.inbox.move_cursor("telegram/1", "updates", "20")
+        assert await first.inbox.cursor("telegram/1", "updates") == "20"
 
 
 async def test_one_that_ends_lives_no_more(postgres: str) -> None:

@@ -123,7 +123,7 @@ def store(conn: Connection, facts: Facts) -> None:
     if facts.puts:
         _put(conn, facts, _PUT)
         if rows := facts.puts.get(t.CURSOR):
-            put_cursors(conn, [t.CURSOR.values(rows[key].row) for key in sorted(rows)], facts.node)
+            put_cursors(conn, [rows[key] for key in sorted(rows)], facts.node)
         _put(conn, facts, _PUT_THEN)
     _add(conn, facts, (t.OCCURRENCE,))
     people.store(conn, facts)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from enum import Enum, auto
 
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, PendingRollbackError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from agent_core.store.database.place import RIGHTS
@@ -72,6 +72,8 @@ def blame(error: Exception) -> Blame:
     if isinstance(error, IntegrityError):
         # The facts were read in the same transaction, so a broken key means that another node wrote in between.
         return Blame.MOMENT
+    if isinstance(error, PendingRollbackError):
+        return Blame.STORAGE  # the connection was found to be gone before, by somebody who could not say so
     if isinstance(error, DBAPIError):
         if error.connection_invalidated:
             return Blame.STORAGE

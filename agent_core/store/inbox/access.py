@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Select, case, func, or_, select, text
@@ -15,7 +16,7 @@ from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed, packed_rows
 from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
-from agent_core.store.inbox.sql import MESSAGES, OF_TURN
+from agent_core.store.inbox.sql import MESSAGES, OF_TURN, reserve
 from agent_core.store.turns.rows import OpeningTurn
 
 _NEW = InboxState.NEW.value
@@ -142,6 +143,13 @@ class Inbox(InboxReads, Writing):
     async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:
         """Promises: reading of `channel` goes on after `last_seen`; for what was read and is no message to accept."""
         await self._writer.submit(MoveCursor(account, channel, last_seen))
+
+    async def reserve(self, account: str, channel: str, every_ms: int) -> int:
+        """Promises: whoever asks next for this channel gets a time that is `every_ms` later. In how many ms ours is: 0 is now.
+
+        So all gateways stand in one queue, in which who is gone leaves no more than their own place.
+        """
+        return await self._writer.alone(partial(reserve, account, channel, every_ms, self._node.clock.now_ms()))
 
     async def reword(
         self, account: str, platform_key: str, body: bytes, charges: tuple[Charge, ...] = (), at: int = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs, Op, Pieces, SessionFact, bytes_of
@@ -13,6 +15,7 @@ from agent_core.store.inbox.rows import Accepted, CursorRow, InboxRow, InboxStat
 from agent_core.store.schedules.ops import check_claim, claim_occurrence
 from agent_core.store.sessions.ops import change_needs, change_session
 from agent_core.store.sessions.rows import SessionRow
+from agent_core.store.slices.rows import tenure_now
 from agent_core.store.turns.ops import Start
 from agent_core.store.turns.rows import OpeningTurn
 
@@ -111,7 +114,7 @@ class Accept(Op[Accepted]):
 
 def _move_cursor(facts: Facts, message: NewMessage) -> None:
     if message.cursor is not None:
-        facts.put(t.CURSOR, CursorRow(message.account, *message.cursor))
+        facts.put(t.CURSOR, CursorRow(message.account, *message.cursor), under=message.under)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +122,10 @@ class MoveCursor(Op[None]):
     account: str
     channel: str
     last_seen: str
+    under: tuple[str, ...] | None = field(default_factory=tenure_now)
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
-        facts.put(t.CURSOR, CursorRow(self.account, self.channel, self.last_seen))
+        facts.put(t.CURSOR, CursorRow(self.account, self.channel, self.last_seen), under=self.under)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from enum import StrEnum
 
 from agent_core.records import dataclass
@@ -9,6 +10,7 @@ from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.mapping import later
 from agent_core.store.schedules.rows import Claimed
 from agent_core.store.sessions.rows import OwnersChange
+from agent_core.store.slices.rows import tenure_now
 
 
 class InboxState(StrEnum):
@@ -49,6 +51,8 @@ class NewMessage:
     """Who wrote it, within the account; empty if nobody can say."""
     charges: tuple[Charge, ...] = ()
     """What it counts for by the day, counted in the same commit; where there is no room for it, it is not stored."""
+    under: tuple[str, ...] | None = field(default_factory=tenure_now)
+    """What its cursor is moved under; see `agent_core.store.slices.rows.Tenure`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ write its messages again. (Those of earlier versions have it written; that means
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, and_, bindparam, case, func, select, text
+from sqlalchemy import BigInteger, Connection, and_, bindparam, case, cast, func, select, text, update
 
 from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, InboxFact, Needs
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
-from agent_core.store.database.mapping import Fact
+from agent_core.store.database.mapping import Fact, inserting
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.turns.rows import TurnState
 
@@ -84,3 +84,22 @@ def _stored(row: InboxRow) -> InboxRow:
     """A message without what its turn tells."""
     told_by_turn = row.state is InboxState.DONE and row.turn is not None
     return changed(row, state=InboxState.TAKEN) if told_by_turn else row
+
+
+MOST_RESERVED = 1_000
+"""Longer queues than so many are no queue: the clock was put back."""
+_DATABASE_MS = select(cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger))
+
+
+def reserve(account: str, channel: str, every_ms: int, now: int, conn: Connection) -> int:
+    """In how many ms it is our turn, and from when on the next one's. By the clock of the database, where several ask; `now` is ours."""
+    mine = (t.cursors.c.account == account) & (t.cursors.c.channel == channel)
+    dialect = conn.dialect.name
+    first = inserting(t.cursors, dialect).values(account=account, channel=channel, last_seen="0")
+    conn.execute(first.on_conflict_do_nothing(index_elements=["account", "channel"]))
+    stored = int(conn.execute(select(t.cursors.c.last_seen).where(mine).with_for_update()).scalar_one())
+    if dialect == "postgresql":
+        now = conn.execute(_DATABASE_MS).scalar_one()
+    at = stored if now <= stored <= now + MOST_RESERVED * every_ms else now
+    conn.execute(update(t.cursors).where(mine).values(last_seen=str(at + every_ms)))
+    return at - now

@@ -13,9 +13,12 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from agent_core.store import tables as t
+from agent_core.store.batch.facts import GivenRow
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.inbox.rows import CursorRow, UnreadRow, UnreadState
+from agent_core.store.slices.rows import tenure_now
+from agent_core.store.slices.sql import put_cursors
 
 _KEYS = ("account", "platform_key")
 
@@ -24,15 +27,16 @@ def _mine(row: UnreadRow) -> Any:
     return (t.unread.c.account == row.account) & (t.unread.c.platform_key == row.platform_key)
 
 
-def keep(row: UnreadRow, cursor: tuple[str, str] | None) -> Callable[[Connection], bool]:
+def keep(row: UnreadRow, cursor: tuple[str, str] | None, node: int) -> Callable[[Connection], bool]:
     """Keep it, and say that everything of the cursor's channel is stored up to there. Answers whether it is new."""
+    under = tenure_now()
 
     def body(conn: Connection) -> bool:
         known = conn.execute(select(t.unread.c.account).where(_mine(row))).first() is not None
         if not known:
             conn.execute(insert(t.unread), t.UNREAD.values(row))
         if cursor is not None:
-            t.CURSOR.put(conn, [t.CURSOR.values(CursorRow(row.account, *cursor))])
+            put_cursors(conn, [GivenRow(CursorRow(row.account, *cursor), {"under": under})], node)
         return not known
 
     return body
@@ -83,7 +87,7 @@ class UnreadStore(UnreadReads, Writing):
 
         False if it was kept before; then nothing of it changes.
         """
-        return await self._writer.alone(keep(row, cursor))
+        return await self._writer.alone(keep(row, cursor, self._node.who.node))
 
     async def change(self, row: UnreadRow) -> None:
         """Promises: it is stored what became of it. Before it is tried again, and after."""

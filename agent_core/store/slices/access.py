@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
@@ -21,13 +22,22 @@ _MOVED = (
 )
 
 
+def _division(peers: Iterable[Sequence[Any]], owners: Iterable[Sequence[Any]]) -> Division:
+    rows = list(owners)
+    return Division(
+        tuple(peer(tuple(row)) for row in peers),
+        {str(name): owner for name, owner, _ in rows},
+        {str(name): int(epoch) for name, _, epoch in rows},
+    )
+
+
 class SliceReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def division(self) -> Division:
         """Who is there, and who works on what. On PostgreSQL alone."""
         peers, owners = await self._asks.all(PEERS), await self._asks.all(OWNERS)
-        return Division(tuple(peer(tuple(row)) for row in peers), {str(name): owner for name, owner in owners})
+        return _division(peers, owners)
 
     async def nodes(self) -> list[NodeSight]:
         """Who is there, and how they do. On PostgreSQL alone."""
@@ -36,6 +46,11 @@ class SliceReads(StoreReading):
             NodeSight(int(r[0]), str(r[1]), str(r[2]), int(r[3]), str(r[4]), max(0.0, float(r[5] or 0)), int(r[6]))
             for r in rows
         ]
+
+    async def told(self, nodes: Collection[int]) -> dict[int, str]:
+        """What these have told of themselves, also those that are gone."""
+        query = select(t.nodes.c.node, t.nodes.c.told).where(t.nodes.c.node.in_(sorted(nodes)))
+        return {int(node): str(words) for node, words in await self._asks.all(query)}
 
 
 class Slices(SliceReads, Writing):
@@ -56,14 +71,12 @@ class Slices(SliceReads, Writing):
                 rows = [t.SLICE.values(SliceRow(name)) for name in new]
                 conn.execute(postgresql.insert(t.slices).on_conflict_do_nothing(), rows)
             found = conn.execute(OWNERS.with_for_update()).all()
-            division = Division(
-                tuple(peer(tuple(row)) for row in conn.execute(PEERS).all()),
-                {str(name): owner for name, owner in found},
-            )
+            division = _division(conn.execute(PEERS).all(), found)
             moved = self._free(conn, division, decide(division))
             if moved:
                 conn.execute(_MOVED, [{"which": name, "new_owner": owner} for name, owner in sorted(moved.items())])
-            return Division(division.peers, {**division.owners, **moved})
+            epochs = {name: division.epochs[name] + 1 for name in moved}
+            return Division(division.peers, {**division.owners, **moved}, {**division.epochs, **epochs})
 
         return await self._writer.alone(body)
 

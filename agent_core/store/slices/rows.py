@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextvars import ContextVar
+from dataclasses import field
 from functools import lru_cache
 from hashlib import md5
 
@@ -59,6 +61,8 @@ class Division:
 
     peers: tuple[PeerNode, ...]
     owners: Mapping[str, int | None]
+    epochs: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How often each has changed hands."""
 
     @property
     def living(self) -> frozenset[int]:
@@ -82,9 +86,58 @@ def slice_of(key: str) -> str:
     return f"chats/{number:02}"
 
 
-def account_slice(account: str) -> str:
-    """The connection of an account (``platform/bot``)."""
-    return f"{ACCOUNT}{account}"
+def account_slice(account: str, number: int = 0) -> str:
+    """A connection of an account (``platform/bot``): the only one, or the one of this number."""
+    return f"{ACCOUNT}{account}#{number}" if number else f"{ACCOUNT}{account}"
+
+
+def account_slices(account: str, count: int = 1) -> tuple[str, ...]:
+    """All connections of an account."""
+    return tuple(account_slice(account, number) for number in range(count))
+
+
+def account_of(name: str) -> str:
+    """What all connections of an account have in common; of anything else, its name."""
+    return name.partition("#")[0]
+
+
+class Tenure:
+    """Under which slices something is done, each with its epoch, as long as we have them; none of them when it is over.
+
+    Whoever goes on after that has nothing to say any more, even if the same node has the same slice again.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self, epochs: Mapping[str, int]) -> None:
+        self._held = dict(epochs)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """As `under` tells them to the database."""
+        return tuple(under(name, epoch) for name, epoch in self._held.items())
+
+    def keep(self, epochs: Mapping[str, int], names: Collection[str]) -> None:
+        """Of these slices, we have those that have an epoch."""
+        self._held = {name: epochs[name] for name in names if name in epochs}
+
+    def end(self) -> None:
+        self._held = {}
+
+
+def under(name: str, epoch: int) -> str:
+    """A slice with its epoch, in one word."""
+    return f"{name}@{epoch}"
+
+
+TENURE: ContextVar[Tenure | None] = ContextVar("tenure", default=None)
+"""Of what is done now; None: of nothing that has changed hands, or could."""
+
+
+def tenure_now() -> tuple[str, ...] | None:
+    """What a position is written under that is written now."""
+    found = TENURE.get()
+    return None if found is None else found.held
 
 
 def chat_slices() -> tuple[str, ...]:

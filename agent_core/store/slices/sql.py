@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Column,
     ColumnElement,
     Connection,
     Insert,
     Text,
+    any_,
     bindparam,
     cast,
     column,
@@ -19,7 +21,6 @@ from sqlalchemy import (
     extract,
     func,
     literal,
-    literal_column,
     select,
     table,
     text,
@@ -27,8 +28,10 @@ from sqlalchemy import (
 )
 
 from agent_core.store import tables as t
+from agent_core.store.batch.facts import GivenRow
 from agent_core.store.database.mapping import inserting
 from agent_core.store.database.ownership import LIVES, LOCK_SPACE, Who
+from agent_core.store.inbox.rows import CursorRow
 from agent_core.store.slices.rows import ACCOUNT, ANYBODY, CHAT_SLICES, PeerNode, Right, single, slice_of
 
 
@@ -83,24 +86,43 @@ NODES = (
     .order_by(t.nodes.c.node)
 )
 """The same, with what they tell, and how they do: a pulse's connection is asked something each second."""
-OWNERS = select(t.slices.c.slice, t.slices.c.owner).order_by(t.slices.c.slice)
+OWNERS = select(t.slices.c.slice, t.slices.c.owner, t.slices.c.epoch).order_by(t.slices.c.slice)
 
 
-def put_cursors(conn: Connection, rows: Sequence[Mapping[str, object]], node: int) -> None:
-    """Store how far channels are read. Of an account whose connection another node has, nothing is moved: whoever was late would move it back."""
+def put_cursors(conn: Connection, rows: Sequence[GivenRow[CursorRow]], node: int) -> None:
+    """Store how far channels are read, each `under` the slices of who has read it: if none of them is this node's any more under that epoch, nothing is
+    moved, because whoever is late would move it back. What is read under no slice (a platform calls any gateway) moves nothing of an account whose
+    connection another node has.
+
+    On PostgreSQL the slice is held while that is decided: it changes hands before or after.
+    """
     if not divided(conn):
-        t.CURSOR.put(conn, rows)
+        t.CURSOR.put(conn, [t.CURSOR.values(one.row) for one in rows])
         return
-    conn.execute(_cursors(), [{**row, "by_node": node} for row in rows])
+    for tenured in (True, False):
+        wanted = [one for one in rows if (one.more.get("under") is not None) is tenured]
+        if wanted:
+            values = [
+                {**t.CURSOR.values(one.row), "by_node": node, **({"held": one.more["under"]} if tenured else {})}
+                for one in wanted
+            ]
+            conn.execute(_cursors(tenured), values)
 
 
 @cache
-def _cursors() -> Insert:
-    made = inserting(t.cursors, "postgresql")
-    held = t.slices.c.slice == literal(ACCOUNT, Text).concat(literal_column("excluded.account"))
-    others = exists().where(held, t.slices.c.owner != bindparam("by_node"))
+def _cursors(tenured: bool) -> Insert:
+    said = {name: bindparam(name, type_=Text) for name in ("account", "channel", "last_seen")}
+    one = select(literal(1)).select_from(t.slices)
+    if tenured:
+        name = t.slices.c.slice.concat("@").concat(cast(t.slices.c.epoch, Text))
+        mine = one.where(t.slices.c.owner == bindparam("by_node"), name == any_(bindparam("held", type_=ARRAY(Text))))
+        may = exists(mine.with_for_update(read=True))
+    else:
+        base = literal(ACCOUNT, Text).concat(said["account"])
+        may = ~exists(one.where(t.slices.c.slice == base, t.slices.c.owner != bindparam("by_node")))
+    made = inserting(t.cursors, "postgresql").from_select([*said], select(*said.values()).where(may))
     return made.on_conflict_do_update(
-        index_elements=["account", "channel"], set_={"last_seen": made.excluded.last_seen}, where=~others
+        index_elements=["account", "channel"], set_={"last_seen": made.excluded.last_seen}
     )
 
 
@@ -120,7 +142,7 @@ def rights(conn: Connection, who: Who, keys: Iterable[str]) -> Mapping[str, Righ
     if not wanted or not divided(conn):
         return {}
     found = conn.execute(OWNERS.where(t.slices.c.slice.in_(sorted(set(wanted.values())))))
-    owners = {str(name): owner for name, owner in found.all() if owner is not None}
+    owners = {str(name): owner for name, owner, _ in found.all() if owner is not None}
     others = {owner for owner in owners.values() if owner != who.node}
     dead = who.dead(conn, others) if others else frozenset[int]()
     return {key: _right(owners.get(name), who.node, dead) for key, name in wanted.items()}

@@ -17,7 +17,15 @@ from agent_core.jsonvalue import Json
 from agent_core.text.shown import plain
 from agent_core.tools.base import ToolOutcome, ToolStatus
 from agent_core.tools.files.patterns import compiled
-from agent_core.tools.files.workspace import PathRefused, folder, names_of, open_file, split_file
+from agent_core.tools.files.workspace import (
+    FileMissing,
+    PathRefused,
+    elsewhere,
+    folder,
+    names_of,
+    open_file,
+    split_file,
+)
 
 READ_BYTES = 2_000_000
 MAX_ENTRIES = 500
@@ -187,6 +195,8 @@ def work(request: dict[str, Json], blob: bytes) -> Json:  # noqa: ARG001 - every
     look = {"read_file": read, "list_files": listing, "search_files": search}[str(request["tool"])]
     try:
         outcome = look(arguments, Path(str(request["workspace"])))
+    except FileMissing as missing:
+        outcome = ToolOutcome(ToolStatus.FAILED, f"{missing}{elsewhere(Path(str(request['workspace'])))}")
     except PathRefused as refusal:
         outcome = ToolOutcome(ToolStatus.FAILED, str(refusal))
     except OSError as error:

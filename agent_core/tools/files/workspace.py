@@ -21,6 +21,8 @@ from agent_core.tools.base import NotPossible
 
 MAX_DEPTH = 32
 MAX_NAME_BYTES = 200
+ELSEWHERE = "files-are-elsewhere.txt"
+"""Lies in a workspace whose conversation was run on another machine, and whose files from there are not here."""
 
 
 class PathRefused(NotPossible):
@@ -29,6 +31,13 @@ class PathRefused(NotPossible):
 
 class FileMissing(PathRefused):
     """The file, or a folder on the way to it, is not there."""
+
+
+def elsewhere(workspace: Path) -> str:
+    """What is to be said besides, where a file is missing."""
+    if not (workspace / ELSEWHERE).is_file():
+        return ""
+    return f" Files that this conversation had on another machine are not here: {ELSEWHERE} says more. Say so to the person if it matters."
 
 
 def names_of(path: str) -> list[str]:

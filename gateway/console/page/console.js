@@ -251,7 +251,7 @@ function gateway(n) {
   const silent = n.silent_seconds > SILENT_SECONDS;
   const [kind, says] = silent ? ["ours", `silent for ${Math.round(n.silent_seconds)} s`] : n.leaves ? ["limit", "ends"] : n.ready === false ? ["ours", "not ready"] : ["clean", "up"];
   const states = Object.fromEntries((n.adapters ?? []).map((a) => [a.name, a.state]));
-  const held = n.has.map((name) => (name === "house" ? "the house" : name.replace(/^account\//, ""))).map((name) => (states[name] ? `${name} (${states[name]})` : name));
+  const held = n.has.map((name) => (name === "house" ? "the house" : name.replace(/^account\//, ""))).map((name) => (states[name.split("#")[0]] ? `${name} (${states[name.split("#")[0]]})` : name));
   return [
     dot(kind, kind !== "clean"), head(`Gateway ${n.node}${n.here ? ", this one" : ""}`), side(chip(kind, says)),
     sub(`${n.address}${n.machine ? ` on ${n.machine}` : ""} · ${n.version} · up for `, age(n.started_at, "")),

@@ -138,12 +138,11 @@ class Api:
         """The routes that tell of the gateway."""
         body: JsonObject = {"url": self._world.origin.replace("http", "ws", 1) + PATH}
         if entry.route is Route.GET_GATEWAY_BOT:
-            used = len(self._gateway.sessions) + len(self._gateway.ended)
             limit: JsonObject = {
                 "total": 1000,
-                "remaining": 1000 - used,
+                "remaining": self._gateway.starts_left,
                 "reset_after": 86_400_000,
-                "max_concurrency": 1,
+                "max_concurrency": self._gateway.max_concurrency,
             }
             body.update(shards=self._shards, session_start_limit=limit)
         return done(body)

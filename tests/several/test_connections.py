@@ -1,0 +1,210 @@
+"""The connections of an account that has several: shared by the gateways, and moved without a gap when one comes or goes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.chats.discord_harness import DiscordHarness
+from tests.chats.slack_harness import SlackHarness
+from tests.databases import new_database
+from tests.fakes.discord import Channel, Route
+from tests.fakes.discord.ids import shard_of
+from tests.fakes.discord.sessions import Op
+from tests.several.support import Cluster, Talks, cluster
+
+pytestmark = pytest.mark.timeout(150)
+
+
+@pytest.fixture
+async def database(postgres_server: str) -> str:
+    return await new_database(postgres_server, template="migrated")
+
+
+async def until(true: Callable[[], bool], seconds: float = 20) -> float:
+    """How long it took."""
+    began = time.monotonic()
+    async with asyncio.timeout(seconds):
+        while not true():
+            await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def shared(all_: Cluster, *counts: int) -> None:
+    """As soon as the connections of the account are shared like this."""
+    query = "SELECT owner, count(*) FROM slices WHERE slice LIKE 'account/%%' AND owner IS NOT NULL GROUP BY owner"
+    async with asyncio.timeout(20):
+        while sorted(count for _, count in await all_.ask(query)) != sorted(counts):
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+async def test_sockets_of_slack_are_spread_and_moved(how: signal.Signals, database: str, tmp_path: Path) -> None:
+    sockets = {"OUTSPOKEN_SLACK__SOCKETS": "3", "OUTSPOKEN_SLACK__SPREAD": "true"}
+    async with cluster(tmp_path, "slack", database) as all_:
+        harness = all_.harness
+        assert isinstance(harness, SlackHarness)
+        slack = harness.fake
+        await all_.begin("first", **sockets)
+        await until(lambda: len(slack.sockets.open) == 3)
+        talks = Talks(harness, 6)
+        talks.say_everywhere()
+        await talks.all_answered()
+
+        def histories() -> int:
+            return slack.log.routes().count("conversations.history")
+
+        await asyncio.sleep(1)  # the first one reads what it finds
+        read = histories()
+        second = await all_.begin("second", **sockets)
+        await all_.even(2)
+        await shared(all_, 1, 2)
+        await until(lambda: len(slack.sockets.open) == 3)
+        moved = slack.sockets.latest
+        assert moved.number > 3, "the second has opened one of its own"
+        for _ in range(3):
+            talks.say_everywhere()
+            await talks.all_answered()
+        assert all(one.acked for one in slack.sockets.open), "each of them takes in"
+        assert histories() == read, "who is handed a socket has missed nothing"
+        talks.judge()
+
+        second.signal(how)
+        for _ in range(3):  # what goes to a socket that is gone is told again to another one
+            talks.say_everywhere()
+            await asyncio.sleep(0.3)
+        await all_.even(1)
+        await shared(all_, 3)
+        await until(lambda: len([one for one in slack.sockets.open if one is not moved]) == 3)
+        talks.say_everywhere()
+        await talks.all_answered(60)
+        assert {number for one in talks.said for number in one} == {
+            number for which in range(6) for number in talks.answers(which)
+        }
+        if how is signal.SIGTERM:
+            assert histories() == read
+        else:
+            assert histories() > read, "nobody said how far the socket was"
+        all_.sound()
+
+
+SHARDS = {"OUTSPOKEN_DISCORD__SHARDS": "3"}
+
+
+class Servers:
+    """A person in three servers, each of another connection of three, and in a thread of each."""
+
+    def __init__(self, harness: DiscordHarness) -> None:
+        self.harness = harness
+        self.ada = harness.person("Ada")
+        self.places: list[Channel] = []
+        for shard in range(3):
+            while True:
+                channel = harness.group(self.ada)
+                assert channel.guild is not None
+                if shard_of(channel.guild.id, 3) == shard:
+                    break
+            self.places += [channel, harness.fake.people.thread(channel, self.ada, "aside")]
+        self.places.append(harness.private(self.ada))
+        self.said: list[str] = []
+
+    def say(self) -> None:
+        """In all of them."""
+        for place in self.places:
+            self.said.append(number := str(len(self.said)))
+            self.harness.say(place, self.ada, f"say answer #{number}", mention=place is not self.places[-1])
+
+    def answered(self) -> list[str]:
+        shown = [one.text for place in self.places for one in self.harness.seen(place) if one.mine]
+        return sorted((text.rsplit("#", 1)[1].split()[0] for text in shown if "#" in text), key=int)
+
+    async def judge(self, seconds: float = 30) -> None:
+        await until(lambda: set(self.answered()) == set(self.said), seconds)
+        assert self.answered() == self.said, "each once"
+        for place in self.places:
+            mine = [one.text.rsplit("#", 1)[1] for one in self.harness.seen(place) if one.mine and "#" in one.text]
+            assert mine == sorted(mine, key=int), "in its own place, in order"
+
+
+async def test_shards_of_discord_are_spread_and_go_on_where_the_last_one_was(database: str, tmp_path: Path) -> None:
+    async with cluster(tmp_path, "discord", database) as all_:
+        harness = all_.harness
+        assert isinstance(harness, DiscordHarness)
+        fake = harness.fake
+        fake.gateway.identify_seconds = 5.0
+        servers = Servers(harness)
+
+        def begun() -> int:
+            return len(fake.gateway.of(Op.IDENTIFY))
+
+        def histories() -> int:
+            return sum(call.route == Route.LIST_MESSAGES for call in fake.log)
+
+        await all_.begin("first", **SHARDS)
+        await until(lambda: {one.shard for one in fake.gateway.live} == {0, 1, 2}, 40)
+        await asyncio.sleep(1)
+        servers.say()
+        await servers.judge()
+        assert (begun(), fake.gateway.crowded) == (3, 0), "one after the other"
+        await asyncio.sleep(1.5)  # how far each is, is stored
+        read = histories()
+
+        second = await all_.begin("second", **SHARDS)
+        await shared(all_, 1, 2)
+        await until(lambda: sum(one.resumes for one in fake.gateway.sessions) == 1)
+        for _ in range(2):
+            servers.say()
+            await servers.judge()
+        assert (begun(), histories()) == (3, read), (
+            "who is handed a connection goes on with its session, and has missed nothing"
+        )
+
+        second.signal(signal.SIGKILL)
+        servers.say()
+        await shared(all_, 3)
+        await servers.judge(60)
+        assert sum(one.resumes for one in fake.gateway.sessions) == 2
+        assert (begun(), histories()) == (3, read), "nor has who takes it from one that is killed"
+
+        before = {one.id: one.resumes for one in fake.gateway.sessions}
+        third = await all_.begin("third", **SHARDS)
+        await shared(all_, 1, 2)
+        await until(lambda: sum(one.resumes for one in fake.gateway.sessions) == 3)
+        third.signal(signal.SIGKILL)
+        (gone,) = [one for one in fake.gateway.sessions if one.resumes > before[one.id]]
+        fake.gateway.sessions.remove(gone)
+        fake.gateway.ended.append(gone)
+        servers.say()
+        await shared(all_, 3)
+        await servers.judge(60)
+        assert histories() > read, "a session that cannot go on is begun anew, and the history is read"
+        assert fake.gateway.crowded == 0
+        all_.sound()
+
+
+async def test_the_one_connection_of_discord_goes_on_at_the_next_gateway(database: str, tmp_path: Path) -> None:
+    async with cluster(tmp_path, "discord", database) as all_:
+        harness = all_.harness
+        assert isinstance(harness, DiscordHarness)
+        fake = harness.fake
+        fake.gateway.identify_seconds = 5.0
+        first = await all_.begin("first")
+        await harness.ready()
+        await all_.begin("second")
+        await all_.even(2)
+        servers = Servers(harness)
+        servers.say()
+        await servers.judge()
+        await asyncio.sleep(1.5)
+        first.signal(signal.SIGTERM)
+        assert await first.ended() == 0
+        servers.say()
+        await servers.judge()
+        assert len(fake.gateway.of(Op.IDENTIFY)) == 1
+        assert [one.resumes for one in fake.gateway.live] == [1]
+        all_.sound()

@@ -1,0 +1,73 @@
+"""Files of a turn that another gateway goes on with: found in a directory that both have; where each has its own, it is said that they are not there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from adapters.terminal.operator import status_lines
+from tests.chats.harness import answer
+from tests.databases import new_database
+from tests.several.support import cluster
+from tests.several.test_doors import told_by
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "each its own"])
+async def test_a_turn_that_is_taken_over_finds_its_files_or_says_that_it_does_not(
+    shared: bool, postgres_server: str, tmp_path: Path
+) -> None:
+    database = await new_database(postgres_server, template="migrated")
+    async with cluster(tmp_path, "telegram", database) as all_:
+
+        def directory(name: str) -> dict[str, str]:
+            own = {} if shared else {"OUTSPOKEN_TOOLS__WORKSPACE": str(tmp_path / name / "files")}
+            # What holds on is taken over, and not given up before on a busy machine.
+            return {"OUTSPOKEN_MODEL__STALL_SECONDS": "60", "OUTSPOKEN_MODEL__FIRST_CONTENT_SECONDS": "60", **own}
+
+        first = await all_.begin("first", **directory("first"))
+        harness = all_.harness
+        await harness.ready()
+        people = [harness.person("Ada"), harness.person("Bo")]
+        places = [harness.private(one) for one in people]
+        harness.attach(places[0], people[0], "notes.txt", b"seven", "text/plain", "hold on")
+        await harness.model.holding.wait()
+        harness.say(places[1], people[1], "hold on")  # without any file
+        async with asyncio.timeout(20):
+            while len(harness.model.requests) < 2:
+                await asyncio.sleep(0.05)
+        second = await all_.begin("second", **directory("second"))
+        await asyncio.sleep(0.5)
+
+        first.signal(signal.SIGKILL)
+        async with asyncio.timeout(30):
+            while len(harness.model.requests) < 4:
+                await asyncio.sleep(0.05)
+        harness.model.release()
+        for place in places:
+            await answer(harness, place, "end")
+        reading = json.dumps({"path": "notes.txt"})
+        harness.say(places[0], people[0], f"usetool read_file {reading}")
+        if shared:
+            await answer(harness, places[0], "seven")
+        else:
+            await answer(
+                harness, places[0], "There is no file notes.txt. Files that this conversation had on another machine"
+            )
+        said = [
+            [one.text for one in harness.seen(place) if "another machine, and files" in one.text] for place in places
+        ]
+        assert [len(one) for one in said] == [0 if shared else 1, 0], "told once, to whom it concerns"
+
+        await all_.begin("third", **directory("third"))
+        async with asyncio.timeout(20):
+            while len(told := (await told_by(second))["nodes"]) < 2 or not all(one.get("directory") for one in told):
+                await asyncio.sleep(0.1)
+        lines = [one for one in status_lines(await told_by(second)) if "directories for files" in one]
+        assert len(lines) == (0 if shared else 1)
+        all_.sound()
