@@ -176,28 +176,32 @@ def together(item: pytest.Item) -> int | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests, and those that wait, are spread over the first two thirds of the run, so that the processors are always busy
-    and nothing long is left for the end."""
-    longest = [item for item in items if item.nodeid.startswith(LONGEST)]
-    waiting = [item for item in items if item.nodeid.startswith(WAITING) and item not in set(longest)]
-    others = [item for item in items if item not in {*longest, *waiting}]
-    rows = [[item for item in others if together(item) == number] for number in range(len(TOGETHER))]
-    others = [item for item in others if together(item) is None]
+    """The longest tests, rows of tests, and those that wait are spread over the first two thirds of the run, so that the processors are always
+    busy, browsers are not all there at once, and nothing long is left for the end."""
+    rows: dict[int, list[pytest.Item]] = {}
+    longest: list[list[pytest.Item]] = []
+    waiting: list[list[pytest.Item]] = []
+    others: list[list[pytest.Item]] = []
+    for item in items:
+        if (row := together(item)) is not None:
+            rows.setdefault(row, []).append(item)
+        else:
+            kind = (
+                longest if item.nodeid.startswith(LONGEST) else waiting if item.nodeid.startswith(WAITING) else others
+            )
+            kind.append([item])
     early = len(others) * 2 // 3
-    items[:] = [
-        *(item for row in rows for item in row),
-        *evenly(evenly(longest, waiting), others[:early]),
-        *others[early:],
-    ]
+    spread = evenly([rows[row] for row in sorted(rows)], evenly(longest, evenly(waiting, others[:early])))
+    items[:] = [item for unit in (*spread, *others[early:]) for item in unit]
 
 
-def evenly(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:
+def evenly(few: list[list[pytest.Item]], many: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
     """All of them in their order, `few` at even distances between `many`."""
-    merged: list[pytest.Item] = []
+    merged: list[list[pytest.Item]] = []
     placed = 0
-    for number, item in enumerate(many):
+    for number, unit in enumerate(many):
         while placed < len(few) and placed * len(many) <= number * len(few):
             merged.append(few[placed])
             placed += 1
-        merged.append(item)
+        merged.append(unit)
     return [*merged, *few[placed:]]
