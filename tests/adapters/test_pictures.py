@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import ContentKind, Traits
-from adapters.delivery.parts import picture
-from adapters.text.styled import Styled
+from adapters.delivery.parts import WantedPart, cards_at, picture, status_words
+from adapters.text.styled import Style, Styled
+from agent_core.failures.notices import Action
 from agent_core.turn.view import Bubble, BubbleKind, View
 
 TEXTS = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER)
+TOOLS = (BubbleKind.ACTIVITY, BubbleKind.APPROVAL, BubbleKind.DECIDED, BubbleKind.QUESTION)
 WHILE_OPEN = (*TEXTS, BubbleKind.NOTE, BubbleKind.ACTIVITY, BubbleKind.MENDED, BubbleKind.FILE)
 STATUS = Bubble("status", BubbleKind.STATUS, "Waiting for the model, 20 s", final=False)
 
@@ -42,3 +44,70 @@ def test_the_status_is_that_of_the_view_whatever_was_formatted_this_time(view: V
     found = {status_of(view, growing=growing, drafts=drafts) for growing in (True, False) for drafts in (True, False)}
     assert len(found) == 1
     assert (STATUS in view.bubbles) == (STATUS.text in found.pop())
+
+
+SAME = Traits(drafts=False)
+
+
+def parts_of(*bubbles: Bubble, traits: Traits = SAME, reply_to: str = "", still: bool = False) -> list[WantedPart]:
+    shown = picture(View(bubbles, open=still), "t_1", pieces, traits=traits, reply_to=reply_to)
+    return list(shown.wanted)
+
+
+def answer(text: str, key: str = "b0") -> Bubble:
+    return Bubble(key, BubbleKind.ANSWER, text, final=True)
+
+
+@given(st.integers(1, 45), st.booleans())
+def test_where_people_reply_every_part_answers_and_elsewhere_the_first_one_does(size: int, replies: bool) -> None:
+    found = [
+        one.content.reply_to
+        for one in parts_of(answer("x" * size), traits=Traits(drafts=False, replies=replies), reply_to="m")
+    ]
+    assert found == ["m" if replies or not number else "" for number in range(len(found))]
+    assert not any(
+        one.content.reply_to for one in parts_of(answer("x" * size), traits=Traits(drafts=False, replies=replies))
+    )
+
+
+@given(st.integers(1, 45))
+def test_a_long_notice_is_acted_on_under_its_last_part(size: int) -> None:
+    notice = Bubble("b0", BubbleKind.NOTICE, "x" * size, final=True, actions=(Action.CONTINUE,))
+    found = [len(one.content.buttons) for one in parts_of(notice)]
+    assert found == [0] * (len(found) - 1) + [1]
+
+
+def test_the_words_of_a_long_text_that_grows_are_settled_but_for_the_last_part() -> None:
+    growing = Bubble("b0", BubbleKind.ANSWER, "x" * 25, final=False)
+    assert [one.final for one in parts_of(growing, still=True)] == [True, True, False]
+    assert all(one.final for one in parts_of(growing)), "of a turn that is over nothing grows"
+
+
+@given(st.lists(st.sampled_from([*BubbleKind]), max_size=7))
+def test_every_tool_is_on_one_card_of_those_that_follow_each_other(kinds: list[BubbleKind]) -> None:
+    bubbles = tuple(Bubble(f"b{i}", kind, "words", final=True, state="done") for i, kind in enumerate(kinds))
+    view = View(bubbles, open=False)
+    cards = [card for place in range(len(kinds)) if (card := cards_at(view, place)) is not None]
+    named = [task.id for card in cards for task in card.content.tasks]
+    assert named == [one.key for one in bubbles if one.kind is BubbleKind.ACTIVITY]
+    assert all(kinds[int(card.bubble[1:].removesuffix(".tools"))] in TOOLS for card in cards)
+
+
+@given(st.sampled_from(["", "- a\n+ b", "not in it"]))
+def test_all_of_what_is_asked_is_shown_as_it_stands(change: str) -> None:
+    asked = Bubble("b0", BubbleKind.APPROVAL, "May I write?\nto a.txt\n- a\n+ b\nnow", final=True, change=change)
+    (part,) = parts_of(asked)
+    body = part.content.body
+    shown = {body.text[span.start : span.end]: span.style for span in body.spans}
+    if change == "- a\n+ b":
+        assert shown == {"to a.txt": Style.CODE, change: Style.PRE, "now\n": Style.CODE}
+    else:
+        assert shown == {body.text.partition("\n")[2]: Style.CODE}
+
+
+def test_while_text_arrives_a_silence_is_told_and_no_tool() -> None:
+    growing = Bubble("b1", BubbleKind.ANSWER, "x", final=False)
+    tool = Bubble("b0", BubbleKind.ACTIVITY, "read", final=False, state="running", seconds=99)
+    assert status_words([tool, growing]) == ""
+    assert status_words([tool, growing, STATUS]) == f"⏳ {STATUS.text}"
+    assert status_words([tool]).startswith("⚙️ read")

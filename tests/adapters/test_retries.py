@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.http.api.retries import MOST, Retries, Served, is_retry
@@ -15,6 +15,8 @@ steps = st.lists(
 )
 
 
+@example([("begin", "a", 0), ("answered", "a", 0), ("retry", "a", 0)])
+@example([("begin", "a", 0), ("begin", "a", 0), ("left", "a", 1), ("retry", "a", 0), ("retry", "a", 0)])
 @given(steps)
 def test_a_retry_joins_what_is_served_or_has_just_been_left_and_nothing_else(taken: list[tuple[str, str, int]]):
     retries, now, count = Retries(), 0.0, 0

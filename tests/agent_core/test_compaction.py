@@ -41,6 +41,11 @@ def test_kept_groups_are_whole_and_the_latest(sizes: list[int], window: int):
         assert sum(estimate_tokens(g) for g in chosen.kept) <= window // 3 + len(groups) * 10
 
 
+@given(st.integers(1, 30))
+def test_of_what_would_fit_by_our_count_half_is_given_up(count: int):
+    assert len(plan([group(n, 5) for n in range(count)], [], 10**9).kept) == count // 2
+
+
 def test_long_results_of_the_running_turn_can_be_shortened():
     current: list[Message] = [{"role": "tool", "tool_call_id": str(n), "content": "x" * 5_000} for n in range(3)]
     assert plan([], current, 10_000).shortens_results

@@ -144,6 +144,21 @@ def test_the_last_room_is_given_once_and_comes_back_when_it_is_dropped_or_remove
     assert isinstance(ledger.hold("ada", {QuotaKind.WORKSPACE: 4}), int)
 
 
+def test_a_count_during_which_something_was_written_is_known_from_one_during_which_nothing_was() -> None:
+    ledger = QuotaLedger(LIMITS)
+    before = ledger.quiet("ada")
+    assert before is not None
+    assert ledger.quiet("ada") == before
+    for end in (ledger.drop, ledger.settle):
+        held = ledger.hold("ada", {QuotaKind.FILES: 1})
+        assert isinstance(held, int)
+        assert ledger.quiet("ada") is None
+        assert ledger.quiet("bob") is not None
+        end(held)
+        assert ledger.quiet("ada") not in (None, before)
+        before = ledger.quiet("ada")
+
+
 def test_what_everybody_has_together_is_limited_as_well() -> None:
     ledger = QuotaLedger(QuotaLimits({QuotaKind.WORKSPACE: 100}, whole=150))
     for holder in ("ada", "bob"):

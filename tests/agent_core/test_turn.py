@@ -26,9 +26,11 @@ from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
 from agent_core.turn.events import (
     ApprovalAnswered,
+    CallBroke,
     DeadlinePassed,
     DrainEnded,
     DriverFailed,
+    FailureJudged,
     ReasoningArrived,
     ReplyFinished,
     SpendRefused,
@@ -1036,3 +1038,41 @@ def test_thoughts_stand_behind_the_text_or_call_after_which_they_were_thought():
     rig.feed(ReasoningArrived(at=rig.tick(), text="third"))
     call = next(item for item in rig.turn.items if isinstance(item, ToolItem)).call
     assert rig.turn.thoughts.placed(0) == [("", "first"), ("text0", "second"), (call, "\n\nthird")]
+
+
+def test_what_was_added_before_the_last_words_is_heard_in_them():
+    rig = Rig(replace(SETTINGS, max_steps=1))
+    rig.calls_tool("write", '{"path": "a"}')
+    rig.feed(Steered(at=rig.tick(), input=InputMessage("in French, please")))
+    rig.returns()
+    assert rig.last_call.offer_tools is False
+    assert "French" in str(rig.turn.items)
+    assert rig.turn.steers == []
+
+
+def test_what_was_said_before_it_goes_on_to_what_was_added_is_a_text_of_its_own():
+    rig = Rig()
+    rig.feed(Steered(at=rig.tick(), input=InputMessage("in French, please")))
+    rig.says("Hello.")
+    rig.says("Bonjour.")
+    assert [bubble.text for bubble in rig.view().bubbles] == ["Hello.", "Bonjour."]
+    assert kinds(rig) == [BubbleKind.INTERIM, BubbleKind.ANSWER]
+
+
+def test_what_all_calls_of_a_turn_used_is_added_up():
+    rig = Rig()
+    used = {"input_tokens": 50, "output_tokens": 7, "cached_tokens": 3, "reasoning_tokens": 2}
+    rig.begins_call("read", "{}")
+    rig.feed(ReplyFinished(at=rig.tick(), reason="tool_calls", **used))
+    rig.returns()
+    rig.text("Hello.")
+    rig.feed(ReplyFinished(at=rig.tick(), reason="stop", **used))
+    assert {name: getattr(rig.turn, name) for name in used} == {name: 2 * count for name, count in used.items()}
+
+
+def test_what_broke_a_call_is_in_the_journal_once():
+    rig = Rig()
+    broke = CallBroke(at=rig.tick(), cause=BreakCause.DROPPED, waited_seconds=3, detail="reset by peer")
+    rig.feed(broke)
+    (judged,) = [event for event in rig.fed if isinstance(event, FailureJudged)]
+    assert judged.detail == "", "the row before it says that"

@@ -11,6 +11,7 @@ from agent_core.turn.effects import AskApproval, RunTool
 from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallBroke,
     ReasoningArrived,
     ReplyFinished,
     TextArrived,
@@ -52,12 +53,17 @@ def test_a_call_that_arrives_slowly_is_named_with_its_size():
 
 def test_a_pause_before_a_retry_says_why_and_how_long():
     rig = Rig()
-    from agent_core.turn.events import CallBroke
-
     rig.turn.feed(CallBroke(at=rig.tick(), cause=BreakCause.RATE_LIMITED, status=429, retry_after_seconds=60))
     words = status(rig, 0)
     assert "rate limit" in words
     assert "60 s" in words
+
+
+def test_a_pause_that_is_over_at_once_is_not_worth_a_word():
+    for seconds, told in ((1, False), (1.9, False), (2, True)):
+        rig = Rig()
+        rig.turn.feed(CallBroke(at=rig.tick(), cause=BreakCause.RATE_LIMITED, status=429, retry_after_seconds=seconds))
+        assert bool(status(rig, 0)) is told, seconds
 
 
 def test_how_long_a_tool_runs_does_not_count_how_long_a_person_was_asked():

@@ -1,0 +1,60 @@
+"""A pause that a platform asks for outlives the process, up to what was meant."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.chat import ChatAddress
+from adapters.contract.pacing import Rate, Urgency
+from agent_core.store.deliveries.rows import GateRow
+from gateway.delivery.accounts import LONGEST_GATE_MS, Accounts, Gates, PlatformAccount
+from tests.store.support import FakeClock
+
+HERE, THERE = ChatAddress("telegram", "bot", "7"), ChatAddress("telegram", "bot", "8")
+
+
+class Shelf:
+    """Keeps gates."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], GateRow] = {}
+        self.deliveries = self
+
+    async def put_gate(self, gate: GateRow) -> None:
+        self.rows[gate.account, gate.bucket] = gate
+
+    async def gates(self) -> list[GateRow]:
+        return list(self.rows.values())
+
+
+async def gates_of(shelf: Shelf, clock: FakeClock) -> Gates:
+    accounts = Accounts(clock)
+    accounts.add("telegram", "bot", PlatformAccount(cast("Any", None), Rate(30, 30), lambda _: Rate(1, 3)))
+    gates = Gates(accounts, cast("Any", shelf), clock, lambda _: None)
+    await gates.open()
+    return gates
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_pause_is_kept_by_the_next_process_and_by_the_chats_that_it_is_for(whole: bool) -> None:
+    shelf, clock = Shelf(), FakeClock()
+    gates = await gates_of(shelf, clock)
+    await gates.too_fast(HERE, 60.0, whole_bot=whole)
+    for each in (gates, await gates_of(shelf, clock)):
+        assert each.waits(HERE)[Urgency.FINAL] == pytest.approx(60_000, abs=1_000)
+        assert (each.waits(THERE)[Urgency.FINAL] > 0) is whole
+
+
+async def test_a_stored_pause_is_no_longer_than_it_was_meant_whatever_the_clock_says() -> None:
+    shelf, clock = Shelf(), FakeClock()
+    now = clock.now_ms()
+    for bucket, row in {
+        HERE.text(): GateRow("telegram/bot", HERE.text(), now + 10**10, "x", now + 10**10 - 5_000),
+        THERE.text(): GateRow("telegram/bot", THERE.text(), now + 10**10, "x"),
+    }.items():
+        shelf.rows["telegram/bot", bucket] = row
+    gates = await gates_of(shelf, clock)
+    assert gates.waits(HERE)[Urgency.FINAL] == 5_000
+    assert gates.waits(THERE)[Urgency.FINAL] == LONGEST_GATE_MS

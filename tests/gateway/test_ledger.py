@@ -1,0 +1,144 @@
+"""What the parts of a surface owe to the store: nothing goes out that is not stored, and what could not be stored has not begun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.chat import Content, ContentKind, Traits
+from adapters.delivery.parts import WantedPart
+from adapters.text.styled import Styled
+from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
+from agent_core.store.store import Damaged, StorageUnavailable
+from gateway.delivery.ledger import Ledger, Records
+from gateway.delivery.owners import Owner
+from gateway.storage.damage import DamageMet
+from tests.store.support import FakeClock
+
+ME = Owner("s", 7)
+
+
+class Paper(Records):
+    """A store of rows that fails as it is told."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(cast("Any", None), DamageMet(clock))
+        self.rows: list[tuple[Owner, DeliveryRow]] = []
+        self.fails: Exception | None = None
+
+    async def put(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.rows += [(owner, row) for row in rows]
+
+
+def ledger_of(*origins: str) -> tuple[Ledger, Paper]:
+    clock = FakeClock()
+    paper = Paper(clock)
+    ledger = Ledger("chat", paper, clock, lambda: None)
+    for origin in origins:
+        ledger.propose(origin, ME, wanted(origin))
+        ledger.release(origin)
+    return ledger, paper
+
+
+def wanted(*texts: str, final: bool = True) -> list[WantedPart]:
+    return [
+        WantedPart("b", number, Content(ContentKind.TEXT, Styled(text)), final=final)
+        for number, text in enumerate(texts)
+    ]
+
+
+async def test_a_part_is_stored_as_being_sent_before_it_is_sent() -> None:
+    ledger, paper = ledger_of("t1")
+    (before,) = ledger.ready()
+    begun = await ledger.keep_begun(before, repeated=False)
+    assert paper.rows == [(ME, begun.row)]
+    assert begun.row.state is DeliveryState.SENDING
+    assert begun.row.attempt == before.row.attempt + 1
+    assert ledger.current(before) == begun
+
+
+@pytest.mark.parametrize("error", [StorageUnavailable("away"), Damaged("damaged")])
+async def test_what_could_not_be_stored_has_not_begun(error: StorageUnavailable) -> None:
+    ledger, paper = ledger_of("t1")
+    (before,) = ledger.ready()
+    paper.fails = error
+    with pytest.raises(type(error)):
+        await ledger.keep_begun(before, repeated=False)
+    (now,) = ledger.waiting
+    assert now.row == replace(before.row, at=now.row.at)
+
+
+async def test_what_met_damage_waits_until_all_was_found_sound_and_nothing_else_does() -> None:
+    ledger, paper = ledger_of("t1", "t2")
+    first, second = ledger.ready()
+    paper.fails = Damaged("damaged")
+    with pytest.raises(Damaged):
+        await ledger.keep_begun(first, repeated=False)
+    assert ledger.ready() == [second]
+    paper.fails = None
+    await ledger.pay(())
+    assert all(row.origin != "t1" for _, row in paper.rows), "nor is it stored"
+    paper.damage.sounds += 1
+    assert {part.name for part in ledger.ready()} == {first.name, second.name}
+
+
+async def test_what_somebody_is_about_to_store_goes_out_only_then() -> None:
+    ledger, _ = ledger_of()
+    rows = ledger.propose("t1", ME, wanted("a", "b"))
+    assert [row.part for row in rows] == [0, 1]
+    assert ledger.ready() == []
+    assert len(ledger.waiting) == 2
+    ledger.release("t1")
+    assert len(ledger.ready()) == 2
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_what_was_offered_is_owed_only_if_it_was_not_stored(stored: bool) -> None:
+    ledger, paper = ledger_of("t1")
+    (before,) = ledger.ready()
+    begun = await ledger.keep_begun(before, repeated=False)
+    paper.rows.clear()
+    _, rows = ledger.close("t1", ME, wanted("other words"), Traits(drafts=False))
+    assert [row.origin for row in rows] == ["t1"]
+    ledger.release("t1", stored=stored)
+    assert await ledger.pay(()) is not stored
+    assert [row.rev for _, row in paper.rows] == ([] if stored else [begun.row.rev + 1])
+
+
+async def test_of_a_turn_that_runs_nothing_is_owed_but_that_sending_is_over() -> None:
+    ledger, paper = ledger_of("t1")
+    (before,) = ledger.ready()
+    begun = await ledger.keep_begun(before, repeated=False)
+    assert not await ledger.pay({"t1"})
+    ledger.not_begun(begun)
+    ledger.not_begun(before)
+    assert await ledger.pay({"t1"})
+    assert [row.state for _, row in paper.rows] == [DeliveryState.SENDING, DeliveryState.WANTED]
+
+
+async def test_what_a_turn_that_goes_on_has_on_its_way_waits_for_it() -> None:
+    clock = FakeClock()
+    ledger = Ledger("chat", Paper(clock), clock, lambda: None)
+    first, _ = ledger_of("t1", "t2")
+    rows = [part.row for part in first.parts.values()]
+    growing = [Delivery("s", row) for row in rows]
+    ledger.restore(growing, ME, going_on={"t1"})
+    assert {part.row.origin for part in ledger.ready()} == {"t1", "t2"}, "what is final is not waited for"
+    ledger.sweep()
+    assert len(ledger.parts) == 2
+
+
+async def test_parts_of_a_chat_that_has_another_id_are_stored_there_and_here_nothing_is_left() -> None:
+    ledger, paper = ledger_of("t1")
+    other = Ledger("new chat", paper, FakeClock(), lambda: None)
+    before = list(ledger.parts)
+    ledger.hand_over(other)
+    assert (ledger.parts, ledger.owners, ledger.held) == ({}, {}, set())
+    assert list(other.parts) == before
+    assert {part.row.surface for part in other.parts.values()} == {"new chat"}
+    assert other.owners == {"t1": ME}
