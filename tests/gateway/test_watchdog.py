@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from adapters.contract.base import Ended
 from agent_core.driver.work import Work
@@ -17,10 +20,13 @@ from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.judging.overdue import longest_timer_seconds
+from agent_core.ports import SystemClock, SystemIds
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.turn.effects import CallModel
 from agent_core.turn.state import Phase
 from agent_core.turn.view import BubbleKind
+from gateway.queues.queue import Running
+from gateway.queues.watchdog import Watchdog
 from gateway.sessions.recents import stored_end
 from tests.agent_core.turns import Rig as TurnRig
 from tests.gateway.rig import QUICK, call_chunk, chunk, gateway
@@ -123,6 +129,50 @@ async def test_who_works_within_the_limits_is_left_alone(tmp_path: Path) -> None
 
     async with gateway(tmp_path, slow, **WATCH) as rig:
         assert (await rig.say("hello")).exit.code is ExitCode.ANSWERED
+
+
+class Looking(Watchdog):
+    """Looks as often as it is told what there is to see: whether it comes late, and whose driver is overdue."""
+
+    def __init__(self, looks: Sequence[tuple[bool, set[str]]]) -> None:
+        super().__init__(self._seen, cast("Any", None), cast("Any", self), SystemIds(SystemClock()), 0.0, 1.0)
+        self.looks, self.clock, self.at = looks, [0.0], -1
+        self.ended: list[tuple[int, str]] = []
+
+    def monotonic(self) -> float:
+        """Asked before and after each pause."""
+        before = len(self.clock) % 2
+        if before:
+            self.at += 1
+            if self.at == len(self.looks):
+                raise asyncio.CancelledError
+        self.clock.append(self.clock[-1] + (not before and self.looks[self.at][0]))
+        return self.clock[-1]
+
+    def _seen(self) -> list[Running]:
+        due = self.looks[self.at][1]
+        return [
+            cast(
+                "Any",
+                SimpleNamespace(driver=SimpleNamespace(identity=SimpleNamespace(turn=name), overdue_seconds=seconds)),
+            )
+            for name, seconds in [*((each, 1.1) for each in sorted(due)), ("at its limit", 1.0)]
+        ]
+
+    async def _end(self, running: Running) -> None:
+        self.ended.append((self.at, running.driver.identity.turn))
+
+
+@example([(False, {"a"}), (False, {"a", "b"}), (True, {"b"}), (False, {"b"}), (False, {"b"})])
+@given(st.lists(st.tuples(st.booleans(), st.sets(st.sampled_from("ab"))), max_size=8))
+def test_a_driver_is_ended_at_the_second_look_in_a_row_and_nobody_after_a_standstill(
+    looks: list[tuple[bool, set[str]]],
+) -> None:
+    dog = Looking(looks)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(dog.run())
+    due = [set[str]() if late else names for late, names in looks]
+    assert dog.ended == [(at, name) for at in range(1, len(due)) for name in sorted(due[at - 1] & due[at])]
 
 
 def test_the_longest_timer_follows_from_what_the_turn_waits_for() -> None:

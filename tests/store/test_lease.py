@@ -93,3 +93,37 @@ async def test_who_has_just_had_its_locks_again_takes_nobody_for_dead() -> None:
     assert lock.dead(cast("Any", Conn()), [7]) == {7}
     lock._node = 7
     assert lock.dead(cast("Any", Conn()), [7]) == frozenset(), "nobody is dead to itself"
+
+
+async def test_only_the_end_of_its_own_connection_takes_the_lease_away() -> None:
+    clock = Wall()
+    lock, mine, old = Answering(clock), cast("Any", object()), cast("Any", object())
+    lock._conn = mine
+    lock._gone(old, None)
+    assert lock.lease_ok()
+    assert not lock._ended.is_set()
+    lock._gone(mine, None)
+    assert not lock.lease_ok()
+    assert lock._ended.is_set()
+
+
+@pytest.mark.parametrize("again", [[True, True, False], [False]])
+async def test_a_lost_lock_is_had_again_as_long_as_nobody_has_taken_the_node_for_dead(
+    again: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, held, left = Answering(Wall()), list[bool](), list(again)
+
+    async def hold() -> None:
+        assert not lock.lost.is_set()
+        held.append(True)
+
+    async def retake() -> bool:
+        return left.pop(0)
+
+    monkeypatch.setattr(lock, "_hold", hold)
+    monkeypatch.setattr(lock, "_again", retake)
+    lock._node = 7
+    await lock.beat()
+    assert len(held) == len(again)
+    assert left == []
+    assert lock.lost.is_set()
