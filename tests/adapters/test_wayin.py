@@ -51,7 +51,7 @@ class Table:
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "INTAKE", Retry(0.0, factor=1.0, attempts=INTAKE.attempts))
 
 

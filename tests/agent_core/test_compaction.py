@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
 from agent_core.judging.compaction import (
+    ELIDE_RESULTS_OVER_CHARS,
     Group,
     SessionMemory,
     ToldTurn,
@@ -50,6 +51,21 @@ def test_long_results_of_the_running_turn_can_be_shortened():
     current: list[Message] = [{"role": "tool", "tool_call_id": str(n), "content": "x" * 5_000} for n in range(3)]
     assert plan([], current, 10_000).shortens_results
     assert not plan([], current[:2], 10_000).helps
+
+
+def test_what_just_fills_the_room_is_kept():
+    groups = [group(0, 50_000), group(1, 5_000)]
+    size = estimate_tokens(groups[1])
+    assert plan(groups, [], 3 * size).kept == (groups[1],)
+    assert plan(groups, [], 3 * size - 3).kept == ()
+
+
+def test_only_results_that_are_too_long_are_shortened():
+    long = "x" * (ELIDE_RESULTS_OVER_CHARS + 1)
+    asked: list[Message] = [{"role": "user", "content": long} for _ in range(3)]
+    assert not plan([], asked, 10_000).shortens_results
+    short: list[Message] = [{"role": "tool", "tool_call_id": str(n), "content": long[1:]} for n in range(3)]
+    assert not plan([], short, 10_000).shortens_results
 
 
 def test_a_summary_replaces_what_it_sums_up_and_survives_replay():

@@ -1061,13 +1061,19 @@ def test_what_was_said_before_it_goes_on_to_what_was_added_is_a_text_of_its_own(
 
 def test_what_all_calls_of_a_turn_used_is_added_up():
     rig = Rig()
-    used = {"input_tokens": 50, "output_tokens": 7, "cached_tokens": 3, "reasoning_tokens": 2}
+
+    def finished(reason: str) -> ReplyFinished:
+        return ReplyFinished(
+            at=rig.tick(), reason=reason, input_tokens=50, output_tokens=7, cached_tokens=3, reasoning_tokens=2
+        )
+
     rig.begins_call("read", "{}")
-    rig.feed(ReplyFinished(at=rig.tick(), reason="tool_calls", **used))
+    rig.feed(finished("tool_calls"))
     rig.returns()
     rig.text("Hello.")
-    rig.feed(ReplyFinished(at=rig.tick(), reason="stop", **used))
-    assert {name: getattr(rig.turn, name) for name in used} == {name: 2 * count for name, count in used.items()}
+    rig.feed(finished("stop"))
+    turn = rig.turn
+    assert (turn.input_tokens, turn.output_tokens, turn.cached_tokens, turn.reasoning_tokens) == (100, 14, 6, 4)
 
 
 def test_what_broke_a_call_is_in_the_journal_once():

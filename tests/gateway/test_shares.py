@@ -17,6 +17,7 @@ from agent_core.store.slices.rows import (
     single,
     slice_of,
 )
+from gateway.sharing.portion import Portion
 from gateway.sharing.shares import divided
 
 SHARDS = account_slices("discord/3", 5)
@@ -128,3 +129,16 @@ def test_all_conversations_of_a_chat_are_in_one_slice(account: str, chat: str, t
 def test_single_requests_are_in_no_chat() -> None:
     assert single("api/once/abc//")
     assert not single("api/key/abc//")
+
+
+@given(st.sets(st.sampled_from(chat_slices()), max_size=3), st.integers(0, 99))
+def test_a_conversation_is_run_by_who_has_its_slice_and_by_nobody_else(held: set[str], number: int) -> None:
+    key = f"telegram/1/{number}//"
+    one, other = Portion(whole=False), Portion(whole=False)
+    one.change(held)
+    other.change(set(chat_slices()) - held)
+    assert one.mine(key) is (slice_of(key) in held)
+    assert other.mine(key) is not one.mine(key)
+    assert (one.slices, Portion().slices) == (held, None)
+    assert Portion().mine(key)
+    assert [one.has(name) for name in sorted(held)] == [True] * len(held)
