@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import ContentKind, Traits
-from adapters.delivery.parts import WantedPart, cards_at, picture, status_words
+from adapters.delivery.parts import WantedPart, picture, status_words
 from adapters.text.styled import Style, Styled
 from agent_core.failures.notices import Action
 from agent_core.turn.view import Bubble, BubbleKind, View
@@ -83,14 +84,78 @@ def test_the_words_of_a_long_text_that_grows_are_settled_but_for_the_last_part()
     assert all(one.final for one in parts_of(growing)), "of a turn that is over nothing grows"
 
 
-@given(st.lists(st.sampled_from([*BubbleKind]), max_size=7))
-def test_every_tool_is_on_one_card_of_those_that_follow_each_other(kinds: list[BubbleKind]) -> None:
+SOME = st.sampled_from([BubbleKind.ACTIVITY, BubbleKind.APPROVAL, BubbleKind.NOTE, BubbleKind.INTERIM])
+
+
+@example([BubbleKind.INTERIM, BubbleKind.ACTIVITY, BubbleKind.NOTE, BubbleKind.ACTIVITY, BubbleKind.INTERIM], True)
+@example([BubbleKind.APPROVAL], True)
+@given(st.lists(SOME, max_size=6), st.booleans())
+def test_every_tool_is_on_one_card_of_those_that_follow_each_other(kinds: list[BubbleKind], still: bool) -> None:
     bubbles = tuple(Bubble(f"b{i}", kind, "words", final=True, state="done") for i, kind in enumerate(kinds))
-    view = View(bubbles, open=False)
-    cards = [card for place in range(len(kinds)) if (card := cards_at(view, place)) is not None]
-    named = [task.id for card in cards for task in card.content.tasks]
-    assert named == [one.key for one in bubbles if one.kind is BubbleKind.ACTIVITY]
-    assert all(kinds[int(card.bubble[1:].removesuffix(".tools"))] in TOOLS for card in cards)
+    found = parts_of(*bubbles, traits=Traits(drafts=False, cards=True), still=still)
+    cards = [part for part in found if part.content.tasks]
+    assert [task.id for card in cards for task in card.content.tasks] == [
+        one.key for one in bubbles if one.kind is BubbleKind.ACTIVITY
+    ]
+    for card in cards:
+        place = int(card.bubble[1:].removesuffix(".tools"))
+        assert kinds[place] in TOOLS
+        assert card.content.silent
+        # Words end a card; while nothing but tools follows in an open turn, another may be added.
+        assert card.final is (not still or BubbleKind.INTERIM in kinds[place:])
+    texts = [place for place, part in enumerate(found) if part.content.kind is ContentKind.TEXT]
+    between = [found[one + 1 : other] for one, other in pairwise([-1, *texts, len(found)])]
+    assert all(sum(bool(part.content.tasks) for part in some) <= 1 for some in between), "one card between two texts"
+
+
+@given(st.booleans())
+def test_a_card_of_a_tool_that_runs_may_still_change(still: bool) -> None:
+    runs = Bubble("b0", BubbleKind.ACTIVITY, "read", final=False, state="running")
+    (card,) = [
+        part
+        for part in parts_of(runs, answer("x", "b1"), traits=Traits(drafts=False, cards=True), still=still)
+        if part.content.tasks
+    ]
+    assert not card.final
+
+
+@given(st.integers(1, 45))
+def test_an_answer_is_judged_at_its_last_part(size: int) -> None:
+    judged = Traits(drafts=False, feedback=True)
+    found = [one.content.feedback for one in parts_of(answer("x" * size), traits=judged)]
+    assert found == [""] * (len(found) - 1) + ["t_1"]
+    assert not any(one.content.feedback for one in parts_of(answer("x" * size), traits=judged, still=True))
+    assert not any(one.content.feedback for one in parts_of(answer("x" * size)))
+
+
+def test_what_is_looked_at_another_time_keeps_the_reply() -> None:
+    growing, view = Bubble("b0", BubbleKind.ANSWER, "x", final=False), answer("y", "b1")
+    shown = picture(View((growing, view), open=True), "t_1", pieces, traits=SAME, reply_to="m", growing=False)
+    assert [(one.bubble, one.content.reply_to) for one in shown.wanted] == [("b1", "")]
+    shown = picture(View((view, growing), open=True), "t_1", pieces, traits=SAME, reply_to="m", growing=False)
+    assert [(one.bubble, one.content.reply_to) for one in shown.wanted] == [("b1", "m")]
+    assert shown.untouched == ("b0",)
+
+
+def test_what_was_decided_and_a_file_are_shown_once_and_for_good() -> None:
+    decided, file = parts_of(
+        Bubble("b0", BubbleKind.DECIDED, "Approved.", final=True),
+        Bubble("b1", BubbleKind.FILE, "a.txt", final=True, path="/there"),
+    )
+    assert (decided.content.kind, decided.content.silent, decided.final) == (ContentKind.APPROVAL, True, True)
+    assert (file.content.file, file.content.file_name, file.final) == ("/there", "a.txt", True)
+
+
+def test_a_status_is_the_last_part_and_is_not_there_to_stay() -> None:
+    *_, status = parts_of(answer("x"), STATUS, still=True)
+    assert (status.content.kind, status.content.silent) == (ContentKind.STATUS, True)
+    assert (status.fleeting, status.final) == (True, False)
+    assert all(one.content.kind is ContentKind.TEXT for one in parts_of(answer("x"), STATUS))
+
+
+def test_a_chat_that_speaks_a_language_is_told_which() -> None:
+    shown = picture(View((answer("x"),), open=False, language="de"), "t_1", pieces, traits=SAME, reply_to="")
+    assert [one.content.language for one in shown.wanted] == ["de"]
 
 
 @given(st.sampled_from(["", "- a\n+ b", "not in it"]))
