@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
+from adapters.contract.chat import GROWS, Ability, Button, CallFailed, Cause, Content, ContentKind, Fate, Traits
 from adapters.contract.files import MOST_TEXT_BYTES, spelled_out
 from adapters.contract.pacing import Urgency
 from adapters.delivery.aftermath import MOST_SHIELDED, MOST_UNREADABLE, MOST_UPLOADS, failed
@@ -29,7 +29,7 @@ from adapters.delivery.reconcile import (
     next_step,
     settled,
 )
-from adapters.delivery.substitutes import SMALLEST_UNITS, instead_of, text_of_file
+from adapters.delivery.substitutes import SMALLEST_UNITS, in_more_parts, instead_of, text_of_file
 from adapters.text.split import split
 from adapters.text.styled import Styled, units
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
@@ -443,3 +443,17 @@ def test_what_is_only_looked_for_keeps_nothing_back() -> None:
     assert isinstance(step, Create | Edit)
     assert step.part == other
     assert BLOCKS_MS == 60_000
+
+
+def test_what_cannot_be_cut_is_not_sent_again_as_it_is() -> None:
+    long = content("x" * (2 * SMALLEST_UNITS))
+    assert in_more_parts(long, lambda body, _: [body], replies=False) == ()
+    assert in_more_parts(content("x" * (SMALLEST_UNITS - 1)), lambda body, _: [body, body], replies=False) == ()
+
+
+def test_of_pieces_the_first_replies_and_the_last_can_be_pressed() -> None:
+    long = replace(content("x" * SMALLEST_UNITS), reply_to="m", buttons=(Button("Why", "why:t"),), feedback="t")
+    for replies in (True, False):
+        found = in_more_parts(long, lambda body, _: [body, Styled(""), body, body], replies=replies)
+        assert [one.reply_to for one in found] == ["m", *["m" if replies else ""] * 2]
+        assert [bool(one.buttons) for one in found] == [bool(one.feedback) for one in found] == [False, False, True]

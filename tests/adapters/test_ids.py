@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from adapters.contract.base import SessionKey
 from adapters.contract.chat import CallFailed, Cause, Fate, id_of
 
 
@@ -20,3 +21,17 @@ def test_what_is_no_id_leaves_it_unknown_whether_it_was_made(value: object) -> N
     with pytest.raises(CallFailed) as failed:
         id_of(value)
     assert (failed.value.fate, failed.value.cause) == (Fate.UNKNOWN, Cause.UNREADABLE)
+
+
+NAMES = st.text(st.sampled_from("ab/%25F"), max_size=5)
+
+
+@example("a/b", "", "%2F", "%", "")
+@example("a", "b", "c/d", "", "")
+@given(NAMES, NAMES, NAMES, NAMES, NAMES)
+def test_no_two_conversations_have_one_key_and_each_is_read_back(
+    platform: str, account: str, chat: str, thread: str, person: str
+) -> None:
+    key = SessionKey(platform, account, chat, thread, person)
+    assert key.text().count("/") == 4
+    assert SessionKey.of(key.text()) == key

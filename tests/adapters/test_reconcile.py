@@ -32,6 +32,7 @@ from adapters.delivery.reconcile import (
     removed,
     sent_by,
     settled,
+    ungrown,
 )
 from adapters.text.styled import Styled
 from agent_core.store.deliveries.rows import DeliveryState
@@ -474,3 +475,27 @@ def test_a_status_that_is_over_goes_before_what_is_said_instead() -> None:
     said = new_part(WantedPart("a", 0, Content(ContentKind.TEXT, Styled("It is done.")), final=True), "s", "t", 1)
     waits = {Urgency.COSMETIC: 5_000, Urgency.STATUS: 5_000, Urgency.FINAL: 0}
     assert isinstance(next_step([said, status], Ability.NONE, waits, 0), Delete)
+
+
+def test_a_status_that_comes_back_is_another_message_than_the_one_that_went() -> None:
+    rig = Rig(Platform(Ability.KEYED, random.Random(0), faults=0))
+    for words in ("busy", "busier", "busiest"):
+        rig.want(wanted_of([], final=False, status=words))
+        rig.settle()
+        rig.want(wanted_of(["a"], final=False))
+        rig.settle()
+        rig.want(wanted_of([], final=False))
+        rig.settle()
+    numbers = sorted(name[2] for name in rig.parts if name[1] == "status")
+    assert numbers == list(range(3))
+    keys = [part.row.key for name, part in rig.parts.items() if name[1] == "status"]
+    assert len(set(keys)) == 3, "a platform that knows keys would take it for the old one"
+
+
+def test_what_cannot_grow_here_is_created_as_if_it_had_never_been_tried() -> None:
+    rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
+    rig.want(wanted_of(["a"], final=True))
+    (part,) = rig.parts.values()
+    tried = begun(part, 5, repeated=False)
+    back = ungrown(replace(tried, row=replace(tried.row, retry_at=9)))
+    assert (back.row.state, back.row.retry_at, back.row.attempt, back.tried) == (DeliveryState.WANTED, None, 0, None)

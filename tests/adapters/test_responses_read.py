@@ -172,3 +172,21 @@ def test_other_hosted_tools_are_refused_by_name(kind: str) -> None:
     found = read(orjson.dumps({"input": "x", "tools": [{"type": kind}]}), "", KnownItems())
     assert isinstance(found, Problem)
     assert (found.param, kind in found.message) == ("tools[0].type", True)
+
+
+@pytest.mark.parametrize("key", ["stream", "store", "background"])
+def test_what_is_to_be_yes_or_no_is_nothing_else(key: str) -> None:
+    for value in ("true", 1, 0, [], {}):
+        found = read(orjson.dumps({"input": "hello", key: value}), "", KNOWN)
+        assert isinstance(found, Problem), value
+        assert (found.status, found.param) == (400, key)
+
+
+@pytest.mark.parametrize("key", ["text", "reasoning", "metadata"])
+def test_what_is_to_be_an_object_is_nothing_else(key: str) -> None:
+    for value in ("x", 1, ["x"], True):
+        found = read(orjson.dumps({"input": "hello", key: value}), "", KNOWN)
+        assert isinstance(found, Problem), value
+        assert found.status == 400
+        assert str(found.param).startswith(key)
+    assert isinstance(read(orjson.dumps({"input": "hello", key: None}), "", KNOWN), ApiRequest)

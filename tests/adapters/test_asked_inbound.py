@@ -1,0 +1,37 @@
+"""In which conversation a request of the API is stored: the one that it names, one of its own that is kept, or one that nobody can name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adapters.contract.base import SessionKey, once
+from adapters.contract.callers import Caller
+from adapters.http.api.asked import ApiRequest
+from tests.adapters.test_responses_read import asked
+
+
+def request(session: str = "", *, kept: bool = False, errand: bool = False, key: str = "") -> ApiRequest:
+    base = asked()
+    return replace(base, session=session, kept=kept, wish=replace(base.wish, errand=errand), caller=Caller(key))
+
+
+@pytest.mark.parametrize(("key", "realm"), [("", ""), ("k1", "key:k1")])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_named_conversation_is_its_realms_own_and_a_title_is_no_part_of_it(key: str, realm: str, kept: bool) -> None:
+    named = request("chat 1", kept=kept, key=key)
+    assert named.inbound("k", "", "x_1").session == SessionKey("api", "key", "chat 1", person=realm)
+    assert request("chat 1", errand=True, key=key).inbound("k", "", "x_1").session == once("x_1")
+
+
+def test_what_is_kept_is_in_a_conversation_of_its_own_and_what_is_not_in_none() -> None:
+    assert request(kept=True).inbound("k", "", "x_1").session == SessionKey("api", "response", "x_1")
+    assert request().inbound("k", "", "x_1").session == once("x_1")
+    assert request(kept=True, errand=True).inbound("k", "", "x_1").session == once("x_1")
+
+
+def test_ids_of_requests_are_those_of_their_realm_person_and_conversation() -> None:
+    found = [request(), request("a"), request("b"), request("a", key="r"), request("a", key="q"), request(key="r")]
+    assert found[0].whose == ""
+    assert len({one.whose for one in found}) == len(found)
