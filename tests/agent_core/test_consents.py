@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.judging.compaction import SessionMemory
-from agent_core.rules.consents import Kind, Lasting, covered, kind_of, offered
+from agent_core.rules.consents import LONGEST, Kind, Lasting, covered, kind_of, offered
 from agent_core.turn.effects import AskApproval, RunTool
 from agent_core.turn.events import ApprovalAnswered, Verdict
 from agent_core.turn.view import view
@@ -83,6 +83,13 @@ def test_nobody_can_agree_for_good_to_what_words_of_others_may_want(tool: str, w
 def test_what_is_of_one_kind(one: dict[str, str], other: dict[str, str], *, same: bool) -> None:
     kinds = [kind_of("post", orjson.dumps(each).decode()) for each in (one, other)]
     assert (kinds[0] is not None and kinds[0] == kinds[1]) is same
+
+
+def test_what_cannot_be_shown_whole_is_agreed_to_once() -> None:
+    for length, standing in ((LONGEST - 2, True), (LONGEST - 1, False)):
+        wanted = orjson.dumps({"to": "x" * length}).decode()
+        assert (kind_of("post", wanted) is not None) is standing
+        assert (Lasting.ALWAYS in offered("post", wanted, tainted=False, once=False)) is standing
 
 
 def test_it_says_in_words_what_it_covers() -> None:

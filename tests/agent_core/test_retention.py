@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.limits.retention import (
@@ -18,6 +18,10 @@ NOW = 1_700_000_000_000
 DAYS = st.integers(1, 4000)
 
 
+@example(4, 5, 5, 0, 1, False)
+@example(4, 4, 4, 0, 1, False)
+@example(0, 0, 1, 1, 1, False)
+@example(0, 0, 1, 2, 1, False)
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(1, 500), st.integers(0, 800), DAYS, st.booleans())
 def test_what_a_conversation_that_goes_on_is_told_stays_however_old_it_is(
     since: int, first: int, number: int, idle_days: int, kept_days: int, undone: bool

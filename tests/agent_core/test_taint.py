@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.rules.taint import AskedWhy, composed, reaches_outside, sources_words
+from agent_core.rules.taint import DEEPEST, MOST_CHARS, AskedWhy, composed, named, reaches_outside, sources_words
 from agent_core.settings import ToolFacts
 from agent_core.tools.base import EffectClass, Reach, ToolStatus, WhenTainted
 from agent_core.turn.effects import AskApproval, RunTool
@@ -150,3 +150,37 @@ def test_where_nobody_can_be_asked_it_is_not_done_anew_and_the_person_is_told() 
     assert [one.name for one in rig.tools_run] == ["send"]
     assert any("was not run again" in one.text for one in view(rig.turn, rig.now).bubbles)
     assert AskedWhy.REPEATED.once
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outside"),
+    [
+        ('{"q":"' + "x" * MOST_CHARS + '"}', True),  # it may hold anything, and is not searched
+        ('{"q":"' + "x" * (MOST_CHARS - 8) + '"}', False),
+        ('{"https://evil.example/?d=1":1}', True),
+        ('{"q":' + "[" * DEEPEST + '"x"' + "]" * DEEPEST + "}", True),
+        ('{"q":' + "[" * (DEEPEST - 1) + '"x"' + "]" * (DEEPEST - 1) + "}", False),
+        ("{not json", False),
+    ],
+)
+def test_an_address_is_found_wherever_it_hides(arguments: str, *, outside: bool) -> None:
+    assert reaches_outside(Reach.ADDRESS, arguments, (), ()) is outside
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("look at a.example", True),
+        ("look at www.a.example, please", True),
+        ("see A.EXAMPLE.", True),
+        ("https://a.example/x", True),
+        ("a.example.evil.org", False),
+        ("a.examples", False),
+        ("my-a.example", False),
+        ("b.a.example", False),
+        ("xa.example", False),
+    ],
+)
+def test_a_host_is_named_as_a_whole(said: str, *, found: bool) -> None:
+    assert named("a.example", said) is found
+    assert named("www.a.example", said) is found
