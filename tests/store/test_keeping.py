@@ -1,0 +1,129 @@
+"""What is old goes, and nothing that is open, however old it is: one store, in which each kind lies beside its like that is still needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent_core.limits.budgets import Amount, Level, Pot
+from agent_core.limits.retention import DAY_MS
+from agent_core.limits.spend import Budget
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store.keeping.retaining import empty_message, remove_journals, remove_sessions
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.webhooks.rows import HookRow, HookState
+from tests.store.support import FakeClock, message, opened, row, session_of, started, turn_of
+
+LATER = 30 * DAY_MS
+SETTLED = (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.FAILED)
+
+
+def part(origin: str, number: int, state: DeliveryState, at: int) -> DeliveryRow:
+    return DeliveryRow(
+        "chat", origin, "b", number, number + 1, b"{}", "h", f"{origin}/{number}", state, platform_id="1", at=at
+    )
+
+
+async def test_pruning_leaves_what_is_open(where: str) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        then = clock.now
+        session, epoch = await session_of(store)
+        asked = await store.inbox.accept(message("asked", at=then))
+        _, _, open_turn = await started(store, asked, epoch)
+        waiting = await store.inbox.accept(message("waiting", at=then))
+        over, over_epoch, closed = await turn_of(store, "other chat")
+        await store.turns.close(over, over_epoch, closed, [row(1)], "answered", then)
+        for whose, at_epoch, origin in ((session, epoch, open_turn), (over, over_epoch, closed)):
+            parts = [part(origin, number, state, then) for number, state in enumerate(DeliveryState)]
+            await store.deliveries.put(whose, at_epoch, parts)
+        hooks = [HookRow(f"m{n}", "r", "turn.ended", session, "t", b"{}", then) for n in range(2)]
+        await store.hooks.put(hooks)
+        await store.hooks.settle([replace(hooks[0], state=HookState.SENT)])
+        pots = [Pot(Budget.PERSON, f"person:{name}", 0, 0) for name in ("held", "paid")]
+        for call, pot in (("c1", pots[0]), ("c2", pots[1])):
+            await store.budgets.reserve(session, epoch, call, Amount(7), (pot,), then)
+        await store.budgets.settle(session, epoch, "c2", Amount(5), (pots[1],), then, estimated=False)
+
+        clock.now += LATER
+        await store.inbox.accept(message("newest", "third chat", at=clock.now))
+        await store.keeping.prune(clock.now)
+
+        kept = [key for key in ("asked", "waiting") if await store.inbox.by_key("bot", key) is not None]
+        assert kept == ["asked", "waiting"]
+        assert [one.id for one in await store.inbox.inputs(open_turn)] == [asked.inbox_id]
+        assert await store.asides.waiting(session) == [waiting.inbox_id]
+        assert len(await store.deliveries.of(open_turn)) == len(DeliveryState), "they are shown while it runs"
+        left = {one.row.state for one in await store.deliveries.of(closed)}
+        assert left == set(DeliveryState) - set(SETTLED), "what is not there yet is still to be sent"
+        assert [await store.hooks.one(f"m{n}") is None for n in range(2)] == [True, False]
+        assert await store.budgets.levels([pot.key for pot in pots]) == {pots[0].key: Level(held=Amount(7))}
+        await store.budgets.settle(session, epoch, "c1", Amount(5), (pots[0],), then, estimated=False)
+
+
+async def test_a_journal_goes_once_its_turn_is_over_and_all_of_it_was_shown(where: str) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        turns = {name: await turn_of(store, name) for name in ("open", "waits", "shown")}
+        for name, (session, epoch, turn) in turns.items():
+            if name != "open":
+                await store.turns.close(session, epoch, turn, [row(1)], "answered", clock.now)
+            state = DeliveryState.WANTED if name == "waits" else DeliveryState.SENT
+            await store.deliveries.put(session, epoch, [part(turn, 0, state, clock.now)])
+        listed = await store.retaining.old_turns(clock.now + 1, (0, ""), 9)
+        assert [one.turn for one in listed] == [turns["shown"][2]]
+        assert await store.retaining.old_turns(clock.now, (0, ""), 9) == []
+        every = [turn for _, _, turn in turns.values()]
+        assert (await store.keeping.remove_some(remove_journals(every, "old"))).count == 1
+        assert [len(await store.turns.journal(turn)) for turn in every] == [1, 2, 0]
+        assert (await store.keeping.remove_some(remove_journals(every, "old"))).count == 0
+
+
+async def test_what_a_message_says_is_kept_until_it_was_answered(where: str) -> None:
+    async with opened(where) as store:
+        _, epoch = await session_of(store)
+        asked, waits = [await store.inbox.accept(message(key)) for key in ("asked", "waits")]
+        await started(store, asked, epoch)
+        for one in (asked, waits):
+            await store.keeping.remove(empty_message(one.inbox_id, b'""'))
+        found = [await store.inbox.one(one.inbox_id) for one in (asked, waits)]
+        assert [one.body for one in found if one is not None] == [b'""', b'"hello"']
+
+
+async def test_a_conversation_goes_when_nothing_of_it_is_left_and_nobody_comes_back(where: str) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        over: dict[str, str] = {}
+        for name in ("quiet", "planned", "speaks", "writes"):
+            session, epoch, turn = await turn_of(store, name)
+            await store.turns.close(session, epoch, turn, [row(1)], "answered", clock.now)
+            over[name] = session
+        await store.schedules.put(ScheduleRow("a", "reminder", "planned", "telegram/1/7/", 1, "x", b"{}", 1_000, at=5))
+        names = {session: name for name, session in over.items()}
+        old = clock.now + 1
+        clock.now += LATER
+        await store.inbox.accept(message("newest", "newest", at=clock.now))
+        await store.keeping.prune(clock.now)
+        turns = [one.turn for one in await store.retaining.old_turns(clock.now, (0, ""), 9)]
+        assert await store.retaining.old_sessions(clock.now, 9, "") == [], "their journals are still there"
+        await store.keeping.remove_some(remove_journals(turns, "old"))
+        listed = [names[one.session] for one in await store.retaining.old_sessions(clock.now, 9, "")]
+        assert sorted(listed) == ["quiet", "speaks", "writes"]
+        again = await store.inbox.accept(message("again", "speaks", at=clock.now))
+        await started(store, again, await store.sessions.claim(over["speaks"]))
+        await store.inbox.accept(message("written", "writes", at=clock.now))
+        assert (await store.keeping.remove_some(remove_sessions([*names], old))).count == 2
+        left = [name for name in over if await store.sessions.by_key(name) is not None]
+        assert left == ["speaks", "writes"]
+
+
+async def test_what_is_told_begins_with_the_turn_that_many_before_the_last_that_counts(where: str) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        session, epoch = await session_of(store)
+        for number in range(1, 6):
+            asked = await store.inbox.accept(message(f"m{number}"))
+            _, _, turn = await started(store, asked, epoch)
+            await store.turns.close(session, epoch, turn, [row(1)], "answered", clock.now)
+        for told, first in ((2, 4), (4, 2), (5, 0), (9, 0)):
+            found = await store.retaining.conversations_of([session], told, 0, {})
+            assert (told, found[session].first_told) == (told, first)
