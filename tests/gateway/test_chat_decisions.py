@@ -26,7 +26,7 @@ from gateway.people.access import (
     to_revoke,
 )
 from gateway.people.routing import Command, GroupRules, Ignore, RespondWhen, WordsForAgent, meaning, session_of, spoken
-from gateway.queues.merging import HOLD_MS, MessagePiece, merged
+from gateway.queues.merging import HOLD_MS, Merged, MessagePiece, merged
 
 ADA = ChatPerson("1", "Ada", "ada")
 KINDS = st.sampled_from(ChatKind)
@@ -190,6 +190,44 @@ def test_merging_keeps_its_laws(pieces: list[MessagePiece]) -> None:
     if last.origin is None or (not last.origin.group and not last.origin.unfinished):
         assert found.wait_ms == 0
     assert 0 <= found.wait_ms <= HOLD_MS - max(0, last.waited_ms) or found.wait_ms == 0
+
+
+HERE = ChatOrigin(ChatAddress("p", "b", "c"), ChatKind.PRIVATE, ADA)
+PASTE, ALBUM = replace(HERE, unfinished=True), replace(HERE, group="g")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "apart_ms", "one"),
+    [
+        (PASTE, HERE, 2 * HOLD_MS, True),
+        (PASTE, HERE, 2 * HOLD_MS + 1, False),
+        (HERE, HERE, 0, False),
+        (HERE, PASTE, 0, False),
+        (ALBUM, ALBUM, 60_000, True),
+        (ALBUM, replace(ALBUM, group="h"), 0, False),
+        (ALBUM, HERE, 0, False),
+        (PASTE, ALBUM, 0, False),
+        (PASTE, replace(HERE, person=ChatPerson("2", "Bob", "bob")), 0, False),
+        (ALBUM, replace(ALBUM, person=ChatPerson("2", "Bob", "bob")), 0, False),
+        (PASTE, replace(HERE, address=ChatAddress("p", "b", "d")), 0, False),
+        (PASTE, None, 0, False),
+        (None, HERE, 0, False),
+    ],
+)
+def test_only_what_one_person_has_said_in_one_go_is_one(
+    first: ChatOrigin | None, second: ChatOrigin | None, apart_ms: int, *, one: bool
+) -> None:
+    pieces = [MessagePiece(first, 100, 0), MessagePiece(second, 100 + apart_ms, 0), MessagePiece(HERE, 900_000, 0)]
+    found = merged(pieces)
+    assert found.count == (2 if one else 1)
+    # Behind an album that has ended, or a message that is whole, nothing more is waited for.
+    assert found.wait_ms == 0, "what came since shows that it is complete"
+
+
+def test_the_rest_of_a_paste_or_an_album_is_waited_for_and_no_longer_than_it_may_take() -> None:
+    for origin in (PASTE, ALBUM):
+        for waited, left in ((0, HOLD_MS), (HOLD_MS - 1, 1), (HOLD_MS, 0), (10 * HOLD_MS, 0), (-5, HOLD_MS)):
+            assert merged([MessagePiece(origin, 100, waited)]) == Merged(1, left)
 
 
 def test_an_ordinary_message_never_waits() -> None:
