@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from agent_core.limits.budgets import Amount, Level, Pot
 from agent_core.limits.retention import DAY_MS
 from agent_core.limits.spend import Budget
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store.keeping import pruning
 from agent_core.store.keeping.retaining import empty_message, remove_journals, remove_sessions
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.webhooks.rows import HookRow, HookState
@@ -127,3 +130,34 @@ async def test_what_is_told_begins_with_the_turn_that_many_before_the_last_that_
         for told, first in ((2, 4), (4, 2), (5, 0), (9, 0)):
             found = await store.retaining.conversations_of([session], told, 0, {})
             assert (told, found[session].first_told) == (told, first)
+
+
+async def test_a_node_is_known_as_long_as_something_is_in_its_name(where: str) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        session, _ = await session_of(store)
+    clock.now += LATER
+    async with opened(where, clock) as store:
+        assert (await store.keeping.prune(clock.now)).nodes == 0
+        await store.sessions.claim(session)
+        assert (await store.keeping.prune(clock.now)).nodes == 1
+        assert (await store.keeping.prune(clock.now)).nodes == 0
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 6])
+async def test_a_walk_comes_by_everything_old_in_as_many_steps_as_it_takes(sqlite: str, most: int) -> None:
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        for number in range(6):
+            kept = await store.inbox.accept(message(f"m{number}", f"chat{number}", at=clock.now))
+            if number % 2:
+                await store.inbox.drop(kept.inbox_id, "over")
+        await store.inbox.accept(message("newest", "newest", at=clock.now + LATER))
+        (kind, *_) = pruning.kinds(pruning.Old(clock.now + 1, None, None))
+        steps, gone, after = 0, 0, None
+        while True:
+            walked = await store.keeping.remove(pruning.walk(kind, after, most))
+            steps, gone, after = steps + 1, gone + walked.count, walked.after
+            if after is None:
+                break
+        assert (gone, steps) == (3, {1: 7, 2: 4, 5: 2, 6: 2}[most])

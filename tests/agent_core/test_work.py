@@ -1,0 +1,231 @@
+"""The doors of a turn's work: nothing goes out before the lease is asked, and a tool is given what its turn knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agent_core.driver import work
+from agent_core.driver.closing import TurnIdentity
+from agent_core.driver.work import Work, World
+from agent_core.jsonvalue import Json
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.tools.asking import ToolQuestion
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.registry import ToolRegistry
+from agent_core.turn.effects import AskApproval, CallModel, Effect, RunTool
+from agent_core.turn.events import (
+    ApprovalAnswered,
+    DriverFailed,
+    Event,
+    ReplyFinished,
+    ToolReturned,
+    ToolStarted,
+    Verdict,
+)
+from tests.agent_core.turns import ROUTE, Rig
+
+CLOCK = SystemClock()
+
+
+class Tool:
+    """Does what a test says."""
+
+    def __init__(self, does: Callable[[ToolContext], Coroutine[Any, Any, ToolOutcome]], *, foreign: bool) -> None:
+        self._does, self._foreign = does, foreign
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec("read", "for tests", {"type": "object"}, EffectClass.PURE, foreign=self._foreign)
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        return await self._does(context)
+
+
+class Turns:
+    """A turn's driver, its store and its model, as far as its work sees them."""
+
+    def __init__(
+        self,
+        leases: Sequence[tuple[bool, bool]] = (),
+        does: Callable[[ToolContext], Coroutine[Any, Any, ToolOutcome]] | None = None,
+        *,
+        foreign: bool = False,
+    ) -> None:
+        self.leases = list(leases)
+        self.events: list[Event] = []
+        self.lost_lease, self.waited, self.asked, self.ran, self.over = 0, 0, 0, 0, False
+        self.turn = Rig().turn
+        self.seen = SimpleNamespace(storage_away=False, progress={}, wake=lambda: None)
+        self.does = does
+        store = SimpleNamespace(ownership=self)
+        world = World(
+            cast("Any", store), ToolRegistry([Tool(self._run, foreign=foreign)]), CLOCK, SystemIds(CLOCK),
+            lambda *_: None, lambda: None, cast("Any", None),
+        )  # fmt: skip
+        caller = SimpleNamespace(offered=lambda _turn: ("read",), call=self._call)  # pyright: ignore[reportUnknownLambdaType]
+        self.work = Work(
+            world, TurnIdentity("t", "s", 7), cast("Any", caller), self._context, cast("Any", self.seen), self
+        )
+
+    def lease_ok(self) -> bool:
+        return self.leases.pop(0)[0] if len(self.leases) > 1 else not self.leases or self.leases[0][0]
+
+    def may_return(self) -> bool:
+        return not self.leases or self.leases[0][1]
+
+    def put(self, event: Callable[[int], Event]) -> None:
+        self.events.append(event(5))
+
+    def content(self, events: Sequence[Event]) -> None: ...
+
+    def idle(self) -> None: ...
+
+    def waits(self) -> None:
+        assert self.seen.storage_away
+        self.waited += 1
+
+    def lost(self) -> None:
+        self.lost_lease += 1
+
+    async def _call(self, *_: object) -> Event:
+        self.asked += 1
+        return ReplyFinished(at=5, reason="stop")
+
+    async def _run(self, context: ToolContext) -> ToolOutcome:
+        self.ran += 1
+        return await self.does(context) if self.does is not None else ToolOutcome(ToolStatus.OK, "done")
+
+    def _context(self, call: str, heartbeat: Callable[[str], None]) -> ToolContext:
+        return ToolContext("t", call, f"t:{call}", Path("nowhere"), "m", CLOCK, heartbeat)
+
+    async def perform(self, effect: Effect) -> None:
+        async with asyncio.TaskGroup() as group:
+            self.work.perform(effect, group)
+
+
+MODEL, TOOL = CallModel(1, ROUTE, offer_tools=True), RunTool("c1", "read", "{}")
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "DOOR_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("effect", [MODEL, TOOL])
+@pytest.mark.parametrize(
+    ("leases", "begins", "waits"),
+    [
+        ([(True, True)], True, False),
+        ([(False, False)], False, False),
+        ([(False, True), (False, True), (True, True)], True, True),
+        ([(False, True), (False, False)], False, False),
+    ],
+)
+async def test_no_model_is_asked_and_no_tool_run_without_the_lease(
+    effect: Effect, leases: list[tuple[bool, bool]], begins: bool, waits: bool
+) -> None:
+    turn = Turns(leases)
+    await turn.perform(effect)
+    assert (turn.asked, turn.ran) == ((begins, False) if effect is MODEL else (False, begins))
+    assert turn.lost_lease == (not begins)
+    assert bool(turn.waited) is waits
+    assert not turn.seen.storage_away, "whoever waited does not wait any more"
+
+
+async def test_a_mistake_in_one_piece_of_work_ends_its_turn_in_words() -> None:
+    turn = Turns()
+
+    async def breaks(*_: object) -> Event:
+        raise KeyError("x")
+
+    cast("Any", turn.work)._caller.call = breaks
+    await turn.perform(MODEL)
+    (event,) = turn.events
+    assert isinstance(event, DriverFailed)
+    assert event.reference.startswith("err")
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("said", [True, False, None])
+async def test_a_result_with_words_of_others_is_told_as_one(declared: bool, said: bool | None) -> None:
+    async def reads(_: ToolContext) -> ToolOutcome:
+        return ToolOutcome(ToolStatus.OK, "text", foreign=said)
+
+    turn = Turns(does=reads, foreign=declared)
+    await turn.perform(TOOL)
+    (event,) = turn.events
+    assert isinstance(event, ToolReturned)
+    assert event.foreign is (declared if said is None else said)
+
+
+@pytest.mark.parametrize("foreign", [True, False])
+async def test_a_tool_knows_whether_words_of_others_were_read_and_that_it_was_begun_before(foreign: bool) -> None:
+    given: list[ToolContext] = []
+
+    async def looks(context: ToolContext) -> ToolOutcome:
+        given.append(context)
+        return ToolOutcome(ToolStatus.OK, "text")
+
+    turn = Turns(does=looks)
+    if foreign:
+        turn.turn.round.foreign.append("read")
+    await turn.perform(RunTool("c1", "read", "{}", intention="x", again=foreign))
+    (context,) = given
+    assert (context.tainted, context.again, context.intention) == (foreign, foreign, "x")
+
+
+async def test_what_a_tool_puts_down_counts_when_it_is_committed_and_not_before() -> None:
+    done: list[str] = []
+
+    async def intends(context: ToolContext) -> ToolOutcome:
+        await context.intend("other")
+        done.append("acted")
+        return ToolOutcome(ToolStatus.OK, "text")
+
+    turn = Turns(does=intends)
+    performing = asyncio.create_task(turn.perform(TOOL))
+    while not turn.events:
+        await asyncio.sleep(0)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert turn.events == [ToolStarted(at=5, call="c1", intention="other")]
+    assert done == []
+    turn.work.intended("c1")
+    await performing
+    assert done == ["acted"]
+
+
+async def test_a_question_that_nobody_answers_is_over_and_not_agreed_to() -> None:
+    turn = Turns()
+    await turn.perform(AskApproval("c1", "read", "{}", 0))
+    while not turn.events:
+        await asyncio.sleep(0)
+    assert turn.events == [ApprovalAnswered(at=5, call="c1", verdict=Verdict.EXPIRED)]
+
+
+@pytest.mark.parametrize("surface", ["api", "telegram"])
+async def test_where_nobody_can_answer_a_tool_is_told_so_at_once(surface: str) -> None:
+    answers: list[object] = []
+
+    async def asks(context: ToolContext) -> ToolOutcome:
+        answers.append(await context.ask(ToolQuestion("name", "What is it?")))
+        return ToolOutcome(ToolStatus.OK, "text")
+
+    turn = Turns(does=asks)
+    assert turn.turn.opened is not None
+    turn.turn.opened = replace(turn.turn.opened, surface=surface)
+    performing = asyncio.create_task(turn.perform(TOOL))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    asked = turn.work.asks
+    performing.cancel()
+    await asyncio.wait([performing])
+    assert asked is (surface != "api")
+    assert answers == ([] if asked else [work.NOBODY])
