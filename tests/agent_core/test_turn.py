@@ -1059,6 +1059,29 @@ def test_what_was_said_before_it_goes_on_to_what_was_added_is_a_text_of_its_own(
     assert kinds(rig) == [BubbleKind.INTERIM, BubbleKind.ANSWER]
 
 
+def test_what_it_has_said_stands_before_what_was_added_and_the_next_step_has_all_its_tries():
+    rig = Rig()
+    rig.breaks()
+    rig.feed(Steered(at=rig.tick(), input=InputMessage("in French, please")))
+    rig.says("Hello.")
+    said, added = rig.turn.items[-2:]
+    assert said == AssistantItem("Hello.")
+    assert "French" in str(added)
+    assert (rig.turn.attempts, rig.turn.last_break, dict(rig.turn.chosen)) == (0, None, {})
+
+
+def test_what_was_promised_is_put_to_the_model_and_only_that_it_was_is_counted_on():
+    rig = Rig()
+    rig.breaks()
+    rig.says("Let me check the file now.")
+    assert rig.turn.items[-1] == AssistantItem("Let me check the file now.")
+    assert rig.turn.promised
+    assert set(rig.turn.chosen) == {(Failure.PROMISED, Remedy.NUDGE)}
+    assert rig.last_call.advice is Advice.ACT_NOW
+    rig.calls_tool("read")
+    assert (rig.turn.promised, dict(rig.turn.chosen)) == ("", {})
+
+
 def test_what_all_calls_of_a_turn_used_is_added_up():
     rig = Rig()
 
