@@ -12,15 +12,20 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigi
 from agent_core.store.people.rows import PersonRow, PersonState
 from gateway.commands.registry import TYPED
 from gateway.people.access import (
+    CODE_LIFE_MS,
+    MOST_PENDING,
     AccessRules,
     LetInElsewhere,
     PersonStanding,
     Recent,
     account_and_person,
+    approved,
     by_code,
     code_of,
     everybody,
+    listed,
     refuse,
+    revoked,
     rules,
     standing,
     to_revoke,
@@ -163,6 +168,103 @@ def test_no_minute_has_more_than_the_limit(steps: list[int], limit: int) -> None
             taken.append(now)
     for begin in range(len(taken)):
         assert sum(taken[begin] <= at < taken[begin] + 60_000 for at in taken) <= limit
+
+
+def known(state: PersonState, account: str = "b", person: str = "1", until: int = 0) -> PersonRow:
+    return PersonRow(account, person, state, "Ada", code="CODE" if until else "", code_until=until, at=1)
+
+
+NOBODY, EVERYBODY = rules((), (), open_to_all=False, pairing=True), rules((), (), open_to_all=True, pairing=True)
+LISTED, ADMINS = (
+    rules(("1",), (), open_to_all=False, pairing=True),
+    rules((), ("@ADA ",), open_to_all=False, pairing=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "closed", "listed_too", "open_too", "admin_too"),
+    [
+        (None, "stranger", "allowed", "allowed", "admin"),
+        (PersonState.PENDING, "stranger", "allowed", "allowed", "admin"),
+        (PersonState.REFUSED, "stranger", "allowed", "allowed", "admin"),
+        (PersonState.APPROVED, "allowed", "allowed", "allowed", "admin"),
+        (PersonState.ADMIN, "admin", "admin", "admin", "admin"),
+        (PersonState.REVOKED, "stranger", "stranger", "stranger", "admin"),
+    ],
+)
+def test_who_may_talk_is_told_by_lists_and_by_what_was_decided_and_what_was_taken_away_counts_more(
+    state: PersonState | None, closed: str, listed_too: str, open_too: str, admin_too: str
+) -> None:
+    row = known(state) if state is not None else None
+    found = [standing(ADA, one, row).name.lower() for one in (NOBODY, LISTED, EVERYBODY, ADMINS)]
+    assert found == [closed, listed_too, open_too, admin_too]
+
+
+def test_only_those_are_listed_who_may_talk_in_this_account() -> None:
+    people = [known(state, person=state.value) for state in PersonState]
+    people += [known(PersonState.APPROVED, "other", "elsewhere"), known(PersonState.REVOKED, person="boss")]
+    ruled = rules(("7", "@ada", PersonState.REVOKED.value), ("boss",), open_to_all=False, pairing=True)
+    found = listed(people, ruled, "b")
+    assert found == [*(one.value for one in PersonState if one.value in ("approved", "admin")), "7", "boss"]
+
+
+def refused(row: PersonRow | None, kind: ChatKind = ChatKind.PRIVATE, *, pairing: bool = True, pending: int = 0) -> str:
+    """What a stranger is told at the time 100, and what is noted of them: code, refused, or nothing."""
+    ruled = rules((), (), open_to_all=False, pairing=pairing)
+    found = refuse(ADA, "b", kind, ruled, row, pending, 100, 12345)
+    assert bool(found.words) is (found.row is not None)
+    if found.row is None:
+        return ""
+    assert (found.row.account, found.row.person, found.row.at) == ("b", "1", 100)
+    coded = found.row.code != ""
+    assert coded is (found.row.state is PersonState.PENDING)
+    assert found.row.code in found.words
+    assert found.row.code_until == (100 + CODE_LIFE_MS if coded else 0)
+    return "code" if coded else "refused"
+
+
+def test_a_stranger_is_told_once_and_has_one_code_at_a_time() -> None:
+    assert refused(None) == "code"
+    assert refused(known(PersonState.REVOKED)) == ""
+    assert refused(known(PersonState.PENDING, until=101)) == "", "it is valid still"
+    assert refused(known(PersonState.PENDING, until=100)) == "code"
+    assert refused(known(PersonState.REFUSED)) == "code", "there is room for a code now"
+    for pairing, pending in ((False, 0), (True, MOST_PENDING)):
+        assert refused(None, pairing=pairing, pending=pending) == "refused"
+        assert refused(known(PersonState.REFUSED), pairing=pairing, pending=pending) == ""
+        assert refused(known(PersonState.PENDING, until=101), pairing=pairing, pending=pending) == ""
+        assert refused(known(PersonState.PENDING, until=100), pairing=pairing, pending=pending) == "refused"
+    assert refused(None, pending=MOST_PENDING - 1) == "code"
+    assert refused(None, ChatKind.GROUP) == "refused", "a code would be everybody's"
+    assert refused(known(PersonState.REFUSED), ChatKind.GROUP) == ""
+
+
+def test_a_code_counts_until_its_time_and_once() -> None:
+    pending = known(PersonState.PENDING, until=100)
+    assert by_code([pending], " code ", 99) == pending
+    assert by_code([pending], "CODE", 100) is None
+    assert by_code([replace(pending, code="")], "", 99) is None
+    for done, state in (
+        (approved(pending, "ann", 50), PersonState.APPROVED),
+        (approved(pending, "ann", 50, admin=True), PersonState.ADMIN),
+        (revoked(pending, "ann", 50), PersonState.REVOKED),
+    ):
+        assert (done.state, done.by, done.at) == (state, "ann", 50)
+        assert by_code([done], "CODE", 51) is None
+
+
+def test_who_is_too_fast_waits_for_a_time_of_their_own_and_only_so_many_do() -> None:
+    recent = Recent()
+    for at in (0, 10):
+        recent, early = recent.with_one(at, 2)
+        assert early == 0
+    recent, early = recent.with_one_later(20, 2, 2)
+    assert early == 60_000 - 20
+    recent, early = recent.with_one_later(20, 2, 2)
+    assert early == 60_010 - 20
+    assert recent.with_one_later(20, 2, 2) == (recent, 0), "so many wait already"
+    assert recent.with_one(60_000, 2)[1] == 60_000, "those that wait have their time"
+    assert Recent((1, 2, 3)).with_one(4, 0) == (Recent((1, 2, 3, 4)), 0)
 
 
 # ---------------------------------------------------------------------- merging
