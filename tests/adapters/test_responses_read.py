@@ -176,7 +176,8 @@ def test_other_hosted_tools_are_refused_by_name(kind: str) -> None:
 
 @pytest.mark.parametrize("key", ["stream", "store", "background"])
 def test_what_is_to_be_yes_or_no_is_nothing_else(key: str) -> None:
-    for value in ("true", 1, 0, [], {}):
+    wrong: list[object] = ["true", 1, 0, ["x"], {"x": 1}]
+    for value in wrong:
         found = read(orjson.dumps({"input": "hello", key: value}), "", KNOWN)
         assert isinstance(found, Problem), value
         assert (found.status, found.param) == (400, key)

@@ -67,7 +67,7 @@ class Turns:
         store = SimpleNamespace(ownership=self)
         world = World(
             cast("Any", store), ToolRegistry([Tool(self._run, foreign=foreign)]), CLOCK, SystemIds(CLOCK),
-            lambda *_: None, lambda: None, cast("Any", None),
+            self._aside, lambda: None, cast("Any", None),
         )  # fmt: skip
         caller = SimpleNamespace(offered=lambda _turn: ("read",), call=self._call)  # pyright: ignore[reportUnknownLambdaType]
         self.work = Work(
@@ -82,6 +82,8 @@ class Turns:
 
     def put(self, event: Callable[[int], Event]) -> None:
         self.events.append(event(5))
+
+    def _aside(self, credential: str, seconds: float, why: str) -> None: ...
 
     def content(self, events: Sequence[Event]) -> None: ...
 
