@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from math import log2
 
@@ -236,3 +237,19 @@ def test_what_belongs_to_this_process_is_left_alone_for_a_moment() -> None:
     assert not due(book, 1.0).take
     assert due(book, 3.5).take
     assert found(book, [], 1.0) == {}
+
+
+def test_how_something_was_left_is_remembered_as_it_was_found_first() -> None:
+    item = LeftItem(LeftKind.SESSION, "s", 1, died=False, ours=True)
+    known = found({}, [item], 0.0)
+    (again_,) = found(known, [replace(item, died=True, ours=False, suspicion=7)], 1.0).values()
+    assert (again_.item.died, again_.item.ours, again_.item.suspicion, again_.since) == (False, True, 7, 0.0)
+
+
+def test_each_kind_has_room_of_its_own() -> None:
+    known = found({}, [LeftItem(kind, f"{kind}{n}", n) for kind, most in WINDOW.items() for n in range(most + 1)], 0.0)
+    first = due(known, 100.0).take
+    assert Counter(one.kind for one in first) == WINDOW
+    taken = {key: replace(one, taken_at=100.0) if one.item in first else one for key, one in known.items()}
+    taken.pop(first[0].key)
+    assert [one.kind for one in due(taken, 100.0).take] == [first[0].kind], "another's place is nobody else's"
