@@ -318,3 +318,23 @@ def test_what_is_under_way_is_not_sent_a_second_time() -> None:
     waiting = [StoredHook(1, one), StoredHook(2, two)]
     assert [each.row for each in next_up(waiting, [one], ON, NOW, 4).send] == [two]
     assert next_up(waiting, [one, two], ON, NOW, 4).send == ()
+
+
+def test_of_a_conversation_one_is_sent_at_a_time_and_of_no_conversation_as_many_as_may() -> None:
+    waiting = [StoredHook(n, row(n, session)) for n, session in enumerate(("s", "s", "", "", "other"))]
+    chosen = next_up(waiting, (), ON, NOW, 9)
+    assert [one.number for one in chosen.send] == [0, 2, 3, 4]
+    assert [one.number for one in next_up(waiting[1:], (row(0, "s"),), ON, NOW, 9).send] == [2, 3, 4]
+    assert [one.number for one in next_up(waiting, (), ON, NOW, 2).send] == [0, 2]
+
+
+def test_since_when_a_receiver_fails_is_the_first_time_in_a_row() -> None:
+    receiver = ON
+    for at in (NOW, NOW + 5, NOW + 9):
+        _, receiver = settled(row(1), receiver, Attempt(500), at, 0.5)
+        assert (receiver.failing_since, receiver.at) == (NOW, at)
+    assert receiver.failures == 3
+    _, receiver = settled(row(1), receiver, Attempt(204), NOW + 20, 0.5)
+    assert (receiver.failures, receiver.failing_since, receiver.not_before) == (0, 0, 0)
+    _, receiver = settled(row(1), receiver, Attempt(500), NOW + 30, 0.5)
+    assert receiver.failing_since == NOW + 30
