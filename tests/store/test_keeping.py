@@ -11,10 +11,12 @@ from agent_core.limits.retention import DAY_MS
 from agent_core.limits.spend import Budget
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.keeping import pruning
-from agent_core.store.keeping.retaining import empty_message, remove_journals, remove_sessions
+from agent_core.store.keeping.retaining import empty_message, remove_files, remove_journals, remove_sessions
 from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.webhooks.rows import HookRow, HookState
 from tests.store.support import FakeClock, message, opened, row, session_of, started, turn_of
+from tests.store.test_pieces import body, said
 
 LATER = 30 * DAY_MS
 SETTLED = (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.FAILED)
@@ -161,3 +163,33 @@ async def test_a_walk_comes_by_everything_old_in_as_many_steps_as_it_takes(sqlit
             if after is None:
                 break
         assert (gone, steps) == (3, {1: 7, 2: 4, 5: 2, 6: 2}[most])
+
+
+async def test_what_was_undone_is_none_of_those_that_are_told(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch = await session_of(store)
+        turns: list[str] = []
+        for number in range(1, 6):
+            asked = await store.inbox.accept(message(f"m{number}"))
+            _, _, turn = await started(store, asked, epoch)
+            await store.turns.close(session, epoch, turn, [row(1)], "answered", 5)
+            turns.append(turn)
+        await store.sessions.change(session, epoch, SessionChange(undo=turns[3]))
+        found = await store.retaining.conversations_of([session], 2, 0, {})
+        assert found[session].first_told == 3
+        await store.sessions.change(session, epoch, SessionChange(forget=True))
+        found = await store.retaining.conversations_of([session], 2, 0, {})
+        assert (found[session].since, found[session].first_told) == (5, 0)
+
+
+async def test_a_file_that_was_sent_again_meanwhile_stays(sqlite: str) -> None:
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        await store.inbox.accept(message("m0", body=body(said(10), picture=True), at=clock.now))
+        before = clock.now + LATER
+        (old,) = await store.retaining.old_files(before, 9, (0, b""))
+        clock.now += 2 * LATER
+        await store.inbox.accept(message("m1", body=body(said(11), picture=True), at=clock.now))
+        assert (await store.keeping.remove_some(remove_files([old.digest], before))).count == 0
+        assert (await store.keeping.remove_some(remove_files([old.digest], clock.now + 1))).count == 1
+        assert (await store.keeping.remove_some(remove_files([old.digest], clock.now + 1))).count == 0
