@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, RecentRefusals, Urgency
+from adapters.contract.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, RecentRefusals, Urgency, worth_saying
 
 RATES = st.builds(Rate, burst=st.integers(1, 12), interval_ms=st.floats(20, 5_000))
 TRIES = st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from(Urgency)), max_size=120)
@@ -100,3 +100,25 @@ def test_several_chats_refused_at_once_are_the_whole_bot() -> None:
     assert not one.whole_bot
     assert one.noted("c", 30).whole_bot
     assert not one.noted("c", 10_000).whole_bot
+
+
+def test_what_goes_on_is_said_whenever_its_number_has_doubled() -> None:
+    assert [times for times in range(-2, 70) if worth_saying(times)] == [1, 2, 4, 8, 16, 32, 64]
+
+
+def test_a_refusal_of_the_first_that_comes_makes_the_pause_longer_and_others_at_the_same_time_do_not() -> None:
+    gate = Gate.fresh(Rate(5, 1_000), 0).refused(0, 1.0)
+    assert (gate.streak, gate.closed_until) == (1, 1_000)
+    same = gate.refused(999, 0.001)
+    assert (same.streak, same.closed_until) == (1, 1_000), "it was on its way when the gate was closed"
+    second = gate.passed(1_000).refused(1_000, 1.0)
+    assert (second.streak, second.closed_until) == (2, 3_000)
+    assert gate.passed(1_000).passed(1_000).refused(1_000, 1.0).streak == 1, "something got through in between"
+    assert second.passed(9_000).refused(9_000, 60.0).closed_until == 69_000, "what is longer is kept as it is told"
+
+
+def test_an_account_is_too_fast_when_three_chats_are_refused_within_three_seconds() -> None:
+    for apart, whole in ((1_500, True), (1_501, False)):
+        noted = RecentRefusals().noted("a", 0).noted("b", apart).noted("c", 2 * apart)
+        assert noted.whole_bot is whole
+    assert not RecentRefusals().noted("a", 0).noted("b", 1).noted("a", 2).noted("b", 3).whole_bot

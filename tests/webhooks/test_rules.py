@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agent_core.retry import HOOK
+from agent_core.retry import HOOK, HOOK_RECEIVER
 from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow, StoredHook
 from gateway.webhooks import signing
 from gateway.webhooks.deciding import (
@@ -338,3 +338,40 @@ def test_since_when_a_receiver_fails_is_the_first_time_in_a_row() -> None:
     assert (receiver.failures, receiver.failing_since, receiver.not_before) == (0, 0, 0)
     _, receiver = settled(row(1), receiver, Attempt(500), NOW + 30, 0.5)
     assert receiver.failing_since == NOW + 30
+
+
+def test_a_message_counts_each_attempt_once_and_is_done_when_it_is_taken_or_its_receiver_is_gone() -> None:
+    sent, _ = settled(row(1, attempt=2, cause="x"), ON, Attempt(200), NOW, 0.5)
+    assert (sent.state, sent.attempt, sent.cause, sent.done_at) == (HookState.SENT, 3, "", NOW)
+    gone, there = settled(row(1, attempt=2), ON, Attempt(410), NOW, 0.5)
+    assert (gone.state, gone.attempt, gone.done_at, gone.retry_at) == (HookState.GIVEN_UP, 3, NOW, 0)
+    assert there.off == "it answered 410 (gone)"
+    failed, there = settled(row(1, attempt=2), replace(ON, failures=4), Attempt(500), NOW, 0.5)
+    assert (failed.attempt, there.failures) == (3, 5)
+    assert there.not_before == NOW + HOOK_RECEIVER.ms(5, 0.5)
+    assert failed.retry_at == NOW + HOOK.ms(3, 0.5)
+    anew = again(gone, NOW + 7)
+    assert (anew.message, anew.attempt, anew.retry_at, anew.done_at, anew.cause) == ("msg_1", 0, NOW + 7, 0, "")
+
+
+def test_its_time_has_come_when_it_is_there() -> None:
+    one = StoredHook(1, row(1, retry_at=NOW))
+    assert next_up([one], (), replace(ON, not_before=NOW), NOW, 1).send == (one,)
+    assert next_up([one], (), replace(ON, not_before=NOW + 1), NOW, 1).look_at == NOW + 1
+    assert next_up([one], (), ON, NOW - 1, 1).look_at == NOW
+    exactly = StoredHook(1, row(1, at=NOW - OLD_MS))
+    assert too_old([exactly], replace(ON, failing_since=NOW - DAY_MS), NOW) == []
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("-0000", 0), ("GMT", 0), ("+0200", -2), ("-0500", 5)])
+def test_a_date_counts_in_its_own_zone(zone: str, hours: int) -> None:
+    at = datetime.fromtimestamp(NOW / 1000, UTC)
+    asked = pause_ms(at.strftime(f"%a, %d %b %Y %H:%M:%S {zone}"), NOW - 90_000)
+    assert asked == min(max(0, 90_000 + hours * HOUR_MS), LONGEST_PAUSE_MS)
+
+
+@pytest.mark.parametrize(("status", "redirect"), [(299, False), (300, True), (399, True), (400, False)])
+def test_a_redirect_is_named_as_one(status: int, redirect: bool) -> None:
+    assert ("redirects are not followed" in Attempt(status).why) is redirect
+    assert Attempt(status).taken is (status == 299)
+    assert Attempt(words="no answer").why == "no answer"
