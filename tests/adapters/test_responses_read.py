@@ -191,3 +191,5 @@ def test_what_is_to_be_an_object_is_nothing_else(key: str) -> None:
         assert found.status == 400
         assert str(found.param).startswith(key)
     assert isinstance(read(orjson.dumps({"input": "hello", key: None}), "", KNOWN), ApiRequest)
+    fitting: dict[str, Json] = {"text": {}, "reasoning": {"effort": "low"}, "metadata": {"a": "b"}}
+    assert isinstance(read(orjson.dumps({"input": "hello", key: fitting[key]}), "", KNOWN), ApiRequest)

@@ -15,6 +15,7 @@ steps = st.lists(
 )
 
 
+@example([("begin", "a", 0), ("left", "a", 1), ("later", "a", 0), ("later", "a", 0), ("retry", "a", 0)])
 @example([("begin", "a", 0), ("answered", "a", 0), ("retry", "a", 0)])
 @example([("begin", "a", 0), ("begin", "a", 0), ("left", "a", 1), ("retry", "a", 0), ("retry", "a", 0)])
 @given(steps)

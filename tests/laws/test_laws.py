@@ -236,3 +236,20 @@ def test_a_message_that_is_done_was_taken_or_heard_or_its_chat_was_told() -> Non
     gone = TurnRow("t_0", "s_1", 1, TurnState.CLOSED, "answered", NOW, NOW, NOW, removed="by wish")
     assert taken(done, around=(gone,)) == set()
     assert taken(done, around=(replace(gone, removed=""),)) == {Law.LOST}
+
+
+def test_a_turn_that_is_closed_ends_with_its_exit_unless_its_conversation_was_set_aside() -> None:
+    turn = replace(open_turn().turn, state=TurnState.CLOSED, exit="internal_error", closed_at=NOW)
+    aside = replace(SESSION, quarantined="damaged")
+
+    def ended(*kinds: str, session: SessionRow = SESSION) -> bool:
+        rows = [
+            KeptRow(row_id(1, n), 4, JournalRow(n, kind, b"{}", NOW)) for n, kind in enumerate(("TurnOpened", *kinds))
+        ]
+        return Law.UNENDED not in laws(open_turn(turn=turn, session=session, journal=tuple(rows)))
+
+    for session in (SESSION, aside):
+        assert not ended("TurnEnded", "TextArrived", session=session)
+        assert not ended("TurnEnded", "TurnEnded", session=session)
+    assert not ended("TextArrived")
+    assert ended("TextArrived", session=aside)

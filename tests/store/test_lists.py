@@ -8,7 +8,7 @@ from agent_core.store.audit import AuditRow
 from agent_core.store.database.lines import PAGE_BYTES
 from agent_core.store.schedules.rows import ScheduleRow
 from tests.storage.harm import JUNK, leaves
-from tests.store.support import opened, turn_of
+from tests.store.support import message, opened, turn_of
 
 MANY = 40
 
@@ -61,3 +61,24 @@ async def test_turns_what_was_done_by_hand_and_people_are_listed_around_a_damage
             assert len(set(found)) == len(found)
         assert [one.turn for one in await store.overview.turns(3)] == turns[:3]
         assert [one.audit for one in await store.overview.audit(3)] == ["a_039", "a_038", "a_037"]
+
+
+async def test_what_is_left_of_one_conversation_is_its_own(where: str) -> None:
+    async with opened(where) as store:
+        turns = {name: await turn_of(store, name) for name in ("one", "other")}
+        waits = {name: await store.inbox.accept(message(f"waits in {name}", name)) for name in turns}
+        for name, (session, _, turn) in turns.items():
+            assert [one.turn for one in await store.left.turns(session)] == [turn]
+            assert [one.inbox_id for one in await store.left.messages(session)] == [waits[name].inbox_id]
+
+
+async def test_a_key_ends_as_it_is_written(where: str) -> None:
+    async with opened(where) as store:
+        first = await store.inbox.accept(message("a:1_2", "one"))
+        await store.inbox.accept(message("a:1x2", "other"))
+        last = await store.inbox.accept(message("b:1_2", "other"))
+        found = await store.inbox.between(first.inbox_id, last.inbox_id, ends=":1_2")
+        assert [one.id for one in found] == [first.inbox_id, last.inbox_id]
+        found = await store.inbox.between(first.inbox_id, last.inbox_id, [last.session], ends=":1_2")
+        assert [one.id for one in found] == [last.inbox_id]
+        assert await store.inbox.between(first.inbox_id, first.inbox_id, ends="%2") == []
