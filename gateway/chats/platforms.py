@@ -16,7 +16,7 @@ from adapters.contract.chat import (
     ChatAddress,
     ChatOrigin,
 )
-from adapters.contract.platforms import ChatSection
+from adapters.contract.platforms import Built, ChatSection
 from adapters.contract.supervision import SeveralConnections
 from adapters.platforms import found
 from agent_core.bell import Bell
@@ -192,14 +192,8 @@ async def platforms(
         supervisors: list[Supervisor] = []
         states = AdapterLog(store)
         for one, name, section in built:
-            platform, account = one.adapter.name.split("/")
             members.add_account(one.adapter.name, account_rules(section))
-            outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
-            outbound = _outbound(outbox, platform, account)
-            noting, amiss = _noting(states, unread), amiss_words(name.name, section)
-            supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, noting, amiss)
-            if isinstance(one.adapter, SeveralConnections):
-                one.adapter.held = AccountConnections(hub.portion, supervisor.slices)
+            supervisor = _supervisor(one, _noting(states, unread), amiss_words(name.name, section), hub, outbox, clock)
             supervisors.append(supervisor)
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)
@@ -216,6 +210,18 @@ async def platforms(
         yield Platforms(
             members, commands, unread, tries, outbox, tuple(supervisors), where, scheduler, operators, states, messages
         )
+
+
+def _supervisor(
+    one: Built, note: Callable[[AdapterStateRow], None], amiss: str, hub: Hub, outbox: Outbox, clock: Clock
+) -> Supervisor:
+    """What keeps an account connected, by those of its connections that are ours."""
+    platform, account = one.adapter.name.split("/")
+    outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
+    made = Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.chance.random, note, amiss)
+    if isinstance(one.adapter, SeveralConnections):
+        one.adapter.held = AccountConnections(hub.portion, made.slices)
+    return made
 
 
 def _handlers(
