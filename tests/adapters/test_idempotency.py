@@ -66,6 +66,16 @@ async def test_the_same_key_with_another_body_is_refused_in_words(
     assert "was used before with other content" in body["error"]["message"]
 
 
+@pytest.mark.parametrize("name", ["X-Request-Id", "X-Client-Request-Id"])
+async def test_two_requests_of_one_trace_are_one_only_if_they_say_the_same(up: Serving, name: str):
+    """A proxy gives one id to all that follows from one call: another content is another message."""
+    answers = [await ask(up.url, words, {name: "K"}) for words in ("count to 2", "count to 3", "count to 2")]
+    assert [status for status, _ in answers] == [200, 200, 200]
+    said = [body["choices"][0]["message"]["content"] for _, body in answers]
+    assert said == ["1, 2.", "1, 2, 3.", "1, 2."]
+    assert answers[0][1]["id"] == answers[2][1]["id"] != answers[1][1]["id"]
+
+
 async def test_no_key_can_be_made_up_that_names_somebody_elses_request(up: Serving, tmp_path: Path):
     import sqlite3
 
