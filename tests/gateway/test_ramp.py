@@ -13,14 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.limits.admission import Admission, Bounds, SlotClaim
-from gateway.limits.ramp import FIRST, Ramp
+from gateway.limits.ramp import FIRST, QUIET_SECONDS, Ramp
 from tests.gateway.rig import chunk, gateway
 from tests.gateway.test_admission import PATIENT
 
 MANY = 100
 
 
-@given(st.lists(st.floats(0, 2), max_size=200))
+PAUSES = st.floats(0, 1) | st.floats(QUIET_SECONDS, 2 * QUIET_SECONDS)
+"""Within a ramp few: with each second twice as many begin."""
+
+
+@given(st.lists(PAUSES, max_size=9))
 def test_in_the_first_seconds_no_more_begin_than_the_ramp_lets(pauses: list[float]) -> None:
     ramp, now, began = Ramp(), 1_000.0, list[float]()
     for pause in pauses:
