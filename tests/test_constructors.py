@@ -17,7 +17,7 @@ FLOORS = ("gateway", "adapters")
 MADE = ("__init__", "__post_init__")
 STATE = {
     "gateway.delivery.surfaces: Surfaces.account_added fills in _waiting": "what is to be done when an account comes, and is done once",
-    "adapters.discord.client fills in Events.let_go": "the library's own way to close, which is kept under a name and replaced",
+    "adapters.discord.client fills in BotClient.let_go": "the library's own way to close, which is kept under a name and replaced",
 }
 """What looks like such a slot and is none, with the reason."""
 

@@ -90,7 +90,7 @@ class FilesElsewhere:
         asked = [inbox.decode(row.body) for row in rows]
         if not asked:
             return
-        log.warning("slices.files_elsewhere", turn=left.turn, gateway=node)
+        log.warning("slices.files_elsewhere", turn=left.turn, node=node)
         await asyncio.to_thread(_note, workspace_of(asked[0], self.root), node)
         await self._tell(left.turn, asked)
 
