@@ -17,7 +17,7 @@ from agent_core.store import tables as t
 from agent_core.store.budgets.sql import _POTS
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
-from agent_core.store.database.trouble import Blame, blame
+from agent_core.store.database.trouble import Blame, blame, in_words
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.inbox.sql import _BY_KEY, BY_ID, HIGHEST_ID
@@ -166,3 +166,4 @@ def test_a_connection_that_was_found_to_be_gone_is_the_storages_fault() -> None:
         with pytest.raises(PendingRollbackError) as gone:
             _ = conn.connection
     assert blame(gone.value) is Blame.STORAGE
+    assert in_words(gone.value) == "the connection was lost"

@@ -118,6 +118,8 @@ def for_want_of_room(error: Exception) -> bool:
 
 def in_words(error: Exception) -> str:
     """The driver's own words without SQL, parameters or addresses with passwords: one line."""
+    if isinstance(error, PendingRollbackError):
+        return "the connection was lost"  # the library's words are meant for whoever wrote the program
     orig = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     text = str(orig).strip().split("\n", 1)[0]
     # SQLAlchemy puts the class of asyncpg's error in front: "<class 'asyncpg.exceptions.X'>: words".
