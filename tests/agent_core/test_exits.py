@@ -168,3 +168,10 @@ def test_a_code_without_a_record_is_told_when_the_program_begins(tmp_path: Path)
     ran = _asked(tmp_path, MEMBER, "")
     assert ran.returncode != 0
     assert "an exit without a record in exits.py: model_asleep" in ran.stderr
+
+
+def test_every_exit_has_words_of_its_own() -> None:
+    """Nothing else says so before somebody reads them: an abstract class would cost every first turn a walk over all of them."""
+    for kind in EXITS.values():
+        assert kind.text is not exits.Exit.text, kind
+        assert not issubclass(kind, exits.Cut) or kind.by_the_model is not exits.Cut.by_the_model, kind

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Collection, Generator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,3 +186,14 @@ def test_a_refused_operation_leaves_no_trace(ops: list[Op[object]], last: Op[obj
         ((_, refusal),) = carry_out(conn, [(last, None)], WHO)
         if refusal is not None:
             assert content(conn) == before
+
+
+def _all_of(kind: type[Op[Any]]) -> set[type[Op[Any]]]:
+    return {one for found in kind.__subclasses__() for one in (found, *_all_of(found))}
+
+
+def test_every_operation_decides() -> None:
+    """Nothing else says so before one is carried out: an abstract class would cost a walk over all of them."""
+    leaves = {one for one in _all_of(Op) if not one.__subclasses__()}
+    assert len(leaves) > 20
+    assert [one for one in leaves if not any("decide" in vars(each) for each in one.__mro__ if each is not Op)] == []
