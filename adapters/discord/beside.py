@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from adapters.contract.chat import Attachment, BroughtBeside, attachment, not_own, recorded
+from adapters.discord.written import written
 from agent_core.rules.taint import FORWARDED, QUOTED
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def beside(message: discord.Message, answered: discord.Message | None) -> Brough
 def quoted(answered: discord.Message) -> str:
     """The message that is answered, for the model; empty if nothing is known of it."""
     inside = [
-        answered.content,
+        written(answered.content, answered),
         *filter(None, map(_embed, answered.embeds)),
         *(f"[A sticker: {one.name}]" for one in answered.stickers),
         *([_poll(answered.poll)] if answered.poll is not None else []),

@@ -15,6 +15,7 @@ from adapters.contract.chat import (
 )
 from adapters.contract.intake import Whence
 from adapters.discord.beside import beside, quoted
+from adapters.discord.written import without_mention, written
 from agent_core.records import dataclass
 
 if TYPE_CHECKING:
@@ -82,9 +83,9 @@ def read_message(
     to_us = answered is not None and answered.author.id == me
     others = None if to_us else answered
     brought = beside(message, others)
-    for_us = any(user.id == me for user in message.mentions) and f"<@{me}>" in message.content.replace("<@!", "<@")
-    text = re.sub(rf"<@!?{me}>[ ,:]*", "", message.content).strip() if for_us else message.content
-    text = _readable(text, message)
+    text = without_mention(message, me)
+    for_us = text is not None
+    text = written(message.content if text is None else text, message)
     if not (text or brought.words or brought.files):
         return None
     address, kind = address_of(message.channel, account)
@@ -111,13 +112,6 @@ def read_message(
         reply_to_us=to_us,
         edited=edited,
     )
-
-
-def _readable(text: str, message: discord.Message) -> str:
-    """Mentions of others by their names."""
-    for user in message.mentions:
-        text = re.sub(rf"<@!?{user.id}>", f"@{user.display_name}", text)
-    return text
 
 
 def whence(kind: str, data: Mapping[str, Any], me: int, account: str) -> Whence:

@@ -340,7 +340,8 @@ class SlackAdapter:
         message, event = told.message, told.event
         person = message.origin.person
         name = person.name if told.named else await self._name(person.id)
-        message = told.by(name, self._zones.get(person.id, ""), self._tongues.get(person.id, ""))
+        names = {one: await self._name(one) for one in told.mentioned}
+        message = told.by(name, self._zones.get(person.id, ""), self._tongues.get(person.id, ""), names)
         if event is None or event.get("type") == "agent_session_stopped":
             await self._intake.receive(message, None)
             if event is not None:

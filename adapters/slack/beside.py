@@ -8,11 +8,12 @@ shared or linked, and what an app adds, was written by others. Previews of pages
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, cast
 
 from adapters.contract.chat import Attachment, BroughtBeside, attachment, recorded, unfetched
+from adapters.slack.written import unescaped
+from adapters.text.links import labelled
 from agent_core.rules.taint import FORWARDED, SHARED
 
 Table = dict[str, Any]
@@ -24,13 +25,6 @@ _GONE = {
     "tombstone": "file that was deleted",
     "hidden_by_limit": "file that Slack does not show any more",
 }
-
-
-def unescaped(text: str) -> str:
-    """A text as the person wrote it: links without their brackets, entities resolved."""
-    text = re.sub(r"<((?:https?|mailto):[^|<>]+)(?:\|[^<>]*)?>", r"\1", text)
-    text = re.sub(r"<#\w+\|([^<>]*)>", r"#\1", text)
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def beside(message: Table) -> BroughtBeside:
@@ -131,11 +125,15 @@ def _inline(value: object, depth: int) -> Iterator[str]:
     for piece, deep in _tables(value, depth):
         match piece.get("type"):
             case "link":
-                yield str(piece.get("text") or piece.get("url") or "")
+                yield labelled(str(piece.get("text") or ""), str(piece.get("url") or ""))
             case "emoji":
                 yield f":{piece.get('name')}:"
             case "user":
                 yield f"<@{piece.get('user_id')}>"
+            case "broadcast":
+                yield f"@{piece.get('range')}"
+            case "channel":
+                yield f"#{piece.get('channel_id')}"
             case _:
                 text = piece.get("text")
                 yield text if isinstance(text, str) else ""

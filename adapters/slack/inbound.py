@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl
@@ -16,13 +17,16 @@ from adapters.contract.chat import (
     ChatPerson,
 )
 from adapters.contract.intake import Whence, digest_of
-from adapters.slack.beside import beside, unescaped
+from adapters.slack.beside import beside
 from adapters.slack.section import Direct
+from adapters.slack.written import mentioned, unescaped, with_names
 from agent_core.records import dataclass
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900
 _PLAIN = {None, "file_share", "thread_broadcast", "me_message"}
+MOST_NAMES = 5
+"""Of how many people whom a message mentions Slack is asked for the names before the message is taken in."""
 IN_THREAD, SLASH_COMMAND = "!", "/outspoken "
 """How commands begin: Slack has no slash commands in threads."""
 _COMMAND = re.compile(r"!([a-z]{2,32})(?:\s+(.*))?", re.DOTALL)
@@ -169,11 +173,17 @@ class PersonDid:
     named: bool = True
     """The person's name is known; else only the id."""
 
-    def by(self, name: str, zone: str, language: str) -> ChatMessage:
-        """The message with what Slack says of its person."""
+    @property
+    def mentioned(self) -> tuple[str, ...]:
+        """Whom it mentions by their ids; a command means nobody."""
+        return () if self.message.command else mentioned(self.message.text)[:MOST_NAMES]
+
+    def by(self, name: str, zone: str, language: str, names: Mapping[str, str]) -> ChatMessage:
+        """The message with what Slack says of its person, and of those whom it mentions."""
         origin = self.message.origin
         person = replace(origin.person, name=name, zone=zone, language=language)
-        return replace(self.message, origin=replace(origin, person=person))
+        text = with_names(self.message.text, names) if names else self.message.text
+        return replace(self.message, origin=replace(origin, person=person), text=text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from adapters.contract.chat import (
 )
 from adapters.contract.intake import Whence
 from adapters.telegram.beside import beside, is_forwarded, name_of, origin_of, string, table
+from adapters.telegram.written import as_markdown, written
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.taint import QUOTED
@@ -97,21 +98,21 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
     sender = table(message.get("sender_chat")) or table(message.get("from"))
     if not sender or (table(message.get("from")).get("is_bot") is True and not message.get("sender_chat")):
         return None
-    written = string(message.get("text")) or string(message.get("caption"))
-    if edited and not written:
+    raw = string(message.get("text")) or string(message.get("caption"))
+    if edited and not raw:
         return None  # a live location moves
     brought = beside(message)
     number = _number(message["message_id"])
     forwarded = is_forwarded(message)
-    found = _addressed(written, message.get("entities") or message.get("caption_entities") or [], me)
+    found = _addressed(raw, message.get("entities") or message.get("caption_entities") or [], me)
     if forwarded:
-        found = _Addressed(written)  # whoever wrote it did not talk to us
+        found = _Addressed(written(message))  # whoever wrote it did not talk to us
     reply = table(message.get("reply_to_message"))
     if "forum_topic_created" in reply:
         reply = {}  # each message of a topic seems to answer its beginning
     to_us = str(table(reply.get("from")).get("id")) == me.id
     answered = beside(reply) if reply and not to_us and not found.command else BroughtBeside()
-    if not (written or brought.words or brought.files):
+    if not (raw or brought.words or brought.files):
         return None  # a service message
     origin = ChatOrigin(
         address,
@@ -120,7 +121,7 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
         str(number),
         (*brought.files, *(not_own(one) for one in answered.files)),
         string(message.get("media_group_id")),
-        len(written) >= NEARLY_FULL,
+        len(raw) >= NEARLY_FULL,
         foreign=brought.foreign or _foreign(message, reply, to_us=to_us),
     )
     head = f"[Forwarded from {origin_of(table(message.get('forward_origin')))}]" if forwarded else ""
@@ -146,8 +147,8 @@ def _foreign(message: Table, reply: Table, *, to_us: bool) -> str:
 def _quoted(reply: Table, message: Table, answered: BroughtBeside, *, to_us: bool) -> str:
     """What it answers to, if that is somebody else's, only a piece of ours, or stands elsewhere."""
     elsewhere = table(message.get("external_reply"))
-    quote = string(table(message.get("quote")).get("text"))
-    words = "" if to_us else string(reply.get("text")) or string(reply.get("caption"))
+    quote = written(table(message.get("quote")))
+    words = "" if to_us else written(reply)
     said = quote or "\n".join(piece for piece in (answered.words, words) if piece)
     if elsewhere:
         who = origin_of(table(elsewhere.get("origin")))
@@ -173,25 +174,26 @@ class _Addressed:
 
 
 def _addressed(text: str, entities: Json, me: Me) -> _Addressed:
-    """Whether the text is a command or mentions us."""
+    """Whether the text is a command or mentions us; and the rest of it, as it was written."""
     raw = text.encode("utf-16-le")
     listed = [table(entity) for entity in entities] if isinstance(entities, list) else []
+    whole = as_markdown(text, entities)
     mentioned = False
     for entity in listed:
         offset, length = _number(entity["offset"]), _number(entity["length"])
         piece = raw[offset * 2 : (offset + length) * 2].decode("utf-16-le", "replace")
         if entity["type"] == "bot_command" and offset == 0:
             name, _, target = piece.removeprefix("/").partition("@")
-            rest = raw[length * 2 :].decode("utf-16-le", "replace").strip()
+            rest = whole.removeprefix(piece).strip()
             ours = not target or target.lower() == me.username.lower()
             return _Addressed(rest, name.lower(), for_us=bool(target) and ours, for_others=not ours)
         mentioned = mentioned or (entity["type"] == "mention" and piece.lower() == f"@{me.username}".lower())
         mentioned = mentioned or (
             entity["type"] == "text_mention" and str(table(entity.get("user")).get("id")) == me.id
         )
-    if mentioned and text.lower().startswith(f"@{me.username}".lower()):
-        text = text[len(me.username) + 1 :].lstrip(" ,:")
-    return _Addressed(text, for_us=mentioned)
+    if mentioned and whole.lower().startswith(f"@{me.username}".lower()):
+        whole = whole[len(me.username) + 1 :].lstrip(" ,:")
+    return _Addressed(whole, for_us=mentioned)
 
 
 def _pressed(query: Table, me: Me) -> Update:

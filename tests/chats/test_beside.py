@@ -263,3 +263,39 @@ async def test_the_preview_of_a_page_on_slack_changes_nothing(slack: SlackHarnes
     async with running(slack):
         slack.fake.people.shares(chat.channel, ada, [preview], "say look")
         assert await told(slack) == "say look"
+
+
+# --- what a client shows by a name, a label or a time ---
+
+
+async def test_on_discord_people_channels_emojis_and_times_have_their_names(discord: DiscordHarness) -> None:
+    ada, bob = discord.person("Ada"), discord.person("Bob")
+    place = discord.group(ada, bob)
+    async with running(discord):
+        words = f"tell <@{bob.id}> in <#{place.id}> <:wave:123456> at <t:1764172800:R>, see </help:42>; not `<@{bob.id}> <t:1>`"
+        discord.say(place, ada, words, mention=True)
+        assert await told(discord) == (
+            f"Ada: tell @Bob in #general :wave: at 2025-11-26 16:00 UTC, see /help; not `<@{bob.id}> <t:1>`"
+        )
+
+
+async def test_on_discord_the_bots_own_role_names_the_bot(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    place = discord.group(ada)
+    assert place.guild is not None
+    other = discord.fake.people.role(place.guild, "Team")
+    async with running(discord):
+        discord.say(place, ada, f"<@&{other.id}> lunch?")
+        discord.say(place, ada, f"<@&{place.guild.bot_role.id}>, what does <@&{other.id}> eat?")
+        assert await told(discord) == "Ada: what does @Team eat?"
+
+
+async def test_on_slack_links_keep_their_labels_and_people_have_names(slack: SlackHarness) -> None:
+    ada, bob = slack.person("Ada"), slack.person("Bob")
+    place = slack.group(ada, bob)
+    async with running(slack):
+        words = (
+            f"is <https://e.org/x?a=1&amp;b|this page> for <@{bob.id}>, <!here>, <#C1|general> or <!subteam^S1|@devs>?"
+        )
+        slack.say(place, ada, words, mention=True)
+        assert await told(slack) == "Ada: is [this page](https://e.org/x?a=1&b) for @Bob, @here, #general or @devs?"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.inbound import read_message, unescaped
+from adapters.slack.inbound import read_message
+from adapters.slack.written import unescaped
 from tests.chats.audited import lies
 from tests.chats.harness import answer, answers, process, quiet, running, starting, status, status_until, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness

@@ -6,7 +6,7 @@ import re
 
 from tests.fakes.common import Json, JsonObject
 
-_CONTROL = re.compile(r"<(?:[@#!][^<>\s]+|[a-z]+:[^<>\s]+)>")
+_CONTROL = re.compile(r"<(?:[@#!]|[a-z]+:)[^<>\s|]+(?:\|[^<>]*)?>")
 
 
 def as_object(value: Json) -> JsonObject:
@@ -42,7 +42,7 @@ def dig(value: Json, *path: str | int) -> Json:
 
 
 def escaped(typed: str) -> str:
-    """A text as Slack sends it: `&`, `<` and `>` are escaped, but for mentions (`<@U…>`, `<#C…>`, `<!here>`) and links (`<https://…>`).
+    """A text as Slack sends it: `&`, `<` and `>` are escaped, but for mentions (`<@U…>`, `<#C…>`, `<!here>`) and links (`<https://…>`), with a label or without.
 
     https://docs.slack.dev/messaging/formatting-message-text#escaping
     """
