@@ -11,11 +11,31 @@ from typing_extensions import override
 from gateway.cli.examples import with_examples
 
 
+def config_first(words: list[str]) -> list[str]:
+    """What was typed, with the configuration file in front: it may be named behind the command, too. Behind `--` nothing is an option."""
+    end = words.index("--") if "--" in words else len(words)
+    first, rest, left = list[str](), list[str](), iter(words[:end])
+    for word in left:
+        if word == "--config":
+            if (value := next(left, None)) is None:
+                return [word]  # click says what is missing
+            first += (word, value)
+        elif word.startswith("--config="):
+            first.append(word)
+        else:
+            rest.append(word)
+    return first + rest + words[end:]
+
+
 class LateCommands(click.Group):
-    """A group with commands of its own, and with some of other modules."""
+    """The group of all: with commands of its own, and with some of other modules."""
 
     elsewhere: Mapping[str, str] = {}
     """The modules of these, by their names; each has its command under that name."""
+
+    @override
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, config_first(args))
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
