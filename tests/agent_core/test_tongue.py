@@ -63,6 +63,22 @@ def test_each_catalogue_has_every_sentence_and_no_other(language: str) -> None:
     assert [one.id for one in here if one.fuzzy and one.id] == []
 
 
+OTHER_ADDRESS = {
+    "fr": r"\b(toi|tes|(?<!je )réponds|choisis|écris|ouvre-|essaie|attends|envoie|mets)\b",
+    "es": r"\b(usted|ustedes|escriba|envíe|responda|espere|pruebe|elija|inténtelo)\b",
+    "pt": r"\b(tu|teu|teus|tua|tuas|contigo|diz-me|envia|recusas)\b",
+    "ru": r"\b(ты|тебя|тебе|тобой|твой|твоя|твоё|твои|твоего|скажи|выбери|напиши|ответь|попробуй|отправь|подожди)\b",
+    "zh": "你",
+}
+"""Words that speak to people in another way than the language's other sentences do: *vous*, *tú*, *você*, *вы*, 您."""
+
+
+@pytest.mark.parametrize("language", sorted(OTHER_ADDRESS))
+def test_each_language_speaks_to_people_in_one_way(language: str) -> None:
+    other = re.compile(OTHER_ADDRESS[language], re.IGNORECASE)
+    assert [words for one in stored(language) if one.id for words in forms(one) if other.search(words)] == []
+
+
 @pytest.mark.parametrize("language", PRESENT)
 def test_each_sentence_speaks_of_the_same(language: str) -> None:
     for message in stored(language):
