@@ -427,6 +427,9 @@ class PersonAsked:
         if complaint is not None:
             return complaint
         self._next()
+        return self._told()
+
+    def _told(self) -> str:
         match self.action:
             case None:
                 return ""
