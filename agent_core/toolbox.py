@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from agent_core.records import dataclass
 
@@ -52,38 +52,78 @@ class NotDone(Exception):
     """Raise it when a call cannot be carried out and nothing was done: the model reads the words and may go on from there."""
 
 
+@overload
+def pure(function: Function, /) -> Function: ...
+@overload
 def pure(
     *, seconds: float = SECONDS, outside: bool | None = None, foreign: bool = True
-) -> Callable[[Function], Function]:
+) -> Callable[[Function], Function]: ...
+def pure(
+    function: Function | None = None,
+    /,
+    *,
+    seconds: float = SECONDS,
+    outside: bool | None = None,
+    foreign: bool = True,
+) -> Function | Callable[[Function], Function]:
     """It only reads: it may run again, and beside others. After so many seconds it is stopped.
 
     `outside`: others see its arguments, in any case. `foreign`: what it gives may hold words of others, which must not make the model do anything.
     """
-    return _mark(Marked("pure", seconds, outside, foreign))
+    return _mark(Marked("pure", seconds, outside, foreign), function)
 
 
-def keyed(*, seconds: float = SECONDS, outside: bool = True, foreign: bool = True) -> Callable[[Function], Function]:
+@overload
+def keyed(function: Function, /) -> Function: ...
+@overload
+def keyed(
+    *, seconds: float = SECONDS, outside: bool = True, foreign: bool = True
+) -> Callable[[Function], Function]: ...
+def keyed(
+    function: Function | None = None,
+    /,
+    *,
+    seconds: float = SECONDS,
+    outside: bool = True,
+    foreign: bool = True,
+) -> Function | Callable[[Function], Function]:
     """It has an effect, and run again with the same `Call.key` it changes nothing more. After so many seconds it is stopped.
 
     `outside`: others than the person see its effect. `foreign`: what it gives may hold words of others, which must not make the model do anything.
     """
-    return _mark(Marked("keyed", seconds, outside, foreign))
+    return _mark(Marked("keyed", seconds, outside, foreign), function)
 
 
-def effect(*, seconds: float = SECONDS, outside: bool = True, foreign: bool = True) -> Callable[[Function], Function]:
+@overload
+def effect(function: Function, /) -> Function: ...
+@overload
+def effect(
+    *, seconds: float = SECONDS, outside: bool = True, foreign: bool = True
+) -> Callable[[Function], Function]: ...
+def effect(
+    function: Function | None = None,
+    /,
+    *,
+    seconds: float = SECONDS,
+    outside: bool = True,
+    foreign: bool = True,
+) -> Function | Callable[[Function], Function]:
     """It has an effect that may happen twice, so it is never run again. After so many seconds it is stopped.
 
     `outside`: others than the person see its effect. `foreign`: what it gives may hold words of others, which must not make the model do anything.
     """
-    return _mark(Marked("effect", seconds, outside, foreign))
+    return _mark(Marked("effect", seconds, outside, foreign), function)
 
 
-def _mark(marked: Marked) -> Callable[[Function], Function]:
+def _mark(marked: Marked, function: Function | None) -> Function | Callable[[Function], Function]:
+    """The function with its mark; where the decorator was used with parentheses, what marks the one that follows."""
+    if function is not None and not callable(function):
+        raise TypeError(f"what stands in the parentheses has to be named: @{marked.effect}(seconds={function!r})")
     if not 0 < marked.seconds <= LONGEST_SECONDS:
         raise ValueError(f"seconds has to be more than 0 and at most {LONGEST_SECONDS:g}")
 
-    def mark(function: Function) -> Function:
-        setattr(function, MARK, marked)
-        return function
+    def mark(one: Function) -> Function:
+        setattr(one, MARK, marked)
+        return one
 
-    return mark
+    return mark if function is None else mark(function)

@@ -295,7 +295,7 @@ class WebChat:
         words = body.get("answer")
         if isinstance(turn, str) and isinstance(call, str) and isinstance(words, str):
             told = await self._gateway.answer(key, turn, call, words, "web")
-            return _json({"done": told is not None, "words": told or ""})
+            return _json({"done": told is not None, "words": spelled(told or "")})
         if not isinstance(turn, str) or not isinstance(call, str) or not isinstance(approve, bool):
             raise _Refused(400, "turn and call must be text, and approve true or false.")
         if (lasts := lasting_of(body.get("lasts"))) is None:

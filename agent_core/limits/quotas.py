@@ -265,9 +265,18 @@ def amount_words(kind: QuotaKind, amount: int) -> str:
             assert_never(kind)
 
 
+def used_words(kind: QuotaKind, amount: int) -> str:
+    """So much of a kind, before "of" and its limit: that says what is counted."""
+    match kind:
+        case QuotaKind.FILES | QuotaKind.SESSIONS:
+            return number(amount)
+        case _:
+            return amount_words(kind, amount)
+
+
 def for_model(full: Full) -> str:
     """What the model reads in place of a result: what is full, how much there is, what can be removed."""
-    of = f"{amount_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
+    of = f"{used_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
     more = amount_words(full.kind, full.adding)
     match full.kind:
         case QuotaKind.WORKSPACE:
@@ -307,7 +316,7 @@ FILES_BY_COMMAND = sentence("{/files} shows them and deletes what you do not nee
 
 def for_person(full: Full) -> str:
     """What a person reads: what was not done, and what to do."""
-    of = speak("{used} of {limit}", used=amount_words(full.kind, full.used), limit=amount_words(full.kind, full.limit))
+    of = speak("{used} of {limit}", used=used_words(full.kind, full.used), limit=amount_words(full.kind, full.limit))
     match full.kind:
         case QuotaKind.WORKSPACE | QuotaKind.FILES:
             return speak(

@@ -31,6 +31,7 @@ MOST_FIELDS = 20
 MOST_OPTIONS, OPTIONS_CHARS = 20, 350
 """Of one field. All of a question has to fit into one message of any chat, escaped."""
 WORDS_CHARS, FIELD_CHARS, NAME_CHARS, ANSWER_CHARS, ADDRESS_CHARS = 400, 150, 60, 2_000, 500
+MOST_NUMBER = 1e15
 MOST_SECONDS = 3_600
 """A call waits so long for people in all."""
 DECLINE, CANCEL, SKIP, DONE = "decline", "cancel", "skip", "done"
@@ -160,7 +161,7 @@ def read_question(asks: str, words: str, schema: Json, address: str = "") -> Too
         found = _field(name, one, needed=name in names)
         if isinstance(found, str):
             return found
-        fields.append(found)
+        fields.append(replace(found, usual=_fitting_usual(found)))
     return ToolQuestion(asks, said, tuple(fields))
 
 
@@ -213,6 +214,28 @@ def _options(schema: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     return ()
 
 
+def _fitting_usual(one: AskedField) -> Json:
+    """What the program proposes, if it is an answer that the field takes: whoever skips the field gives it."""
+    values = [value for value, _ in one.options]
+    fits = False
+    match one.kind, one.usual:
+        case FieldKind.TEXT, str(said):
+            fits = not isinstance(_text(one, said), NotFitting)
+        case (FieldKind.YES_NO, bool()):
+            fits = True
+        case (FieldKind.NUMBER | FieldKind.WHOLE, bool()):
+            pass
+        case (FieldKind.NUMBER, int() | float() as number) | (FieldKind.WHOLE, int() as number):
+            fits = abs(number) < MOST_NUMBER and _within(one, number)
+        case FieldKind.CHOICE, str(chosen):
+            fits = chosen in values
+        case FieldKind.SEVERAL, list(several):
+            fits = all(each in values for each in several) and _within(one, len(several))
+        case _:
+            pass
+    return one.usual if fits else None
+
+
 def _number(value: Json) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
@@ -230,10 +253,10 @@ def step_of(question: ToolQuestion, at: int) -> AskedStep:
         opened = speak(
             "It wants you to open this address, at {host}:", host=plain(urlsplit(question.address).hostname or "")
         )
-        how = speak("Open it only if you trust that. {/answer done} when you have, {/answer decline} if not.")
+        how = speak(HOW_TO_OPEN)
         return AskedStep(_mark(question, 0), f"{head}\n{opened}\n{question.address}\n{how}", (DONE, DECLINE))
     if not question.fields:
-        how = speak("{/answer yes} or {/answer decline}")
+        how = speak(YES_OR_DECLINE)
         return AskedStep(_mark(question, 0), f"{head}\n{how}", ("yes", DECLINE))
     one = question.fields[at]
     place = speak(" ({at} of {count})", at=at + 1, count=len(question.fields)) if len(question.fields) > 1 else ""
@@ -245,13 +268,23 @@ def step_of(question: ToolQuestion, at: int) -> AskedStep:
 
 
 HOW = sentence("Answer with {/answer} and your words, or {/answer decline}.")
+HOW_TO_OPEN = sentence("Open it only if you trust that. {/answer done} when you have, {/answer decline} if not.")
+YES_OR_DECLINE = sentence("{/answer yes} or {/answer decline}")
 HOW_OR_SKIP = sentence("Answer with {/answer} and your words, {/answer skip}{usual}, or {/answer decline}.")
 
 
 def _usual_words(one: AskedField) -> str:
-    if one.usual is None:
-        return ""
-    return speak(" (then it is {usual})", usual=plain(str(one.usual))[:NAME_CHARS])
+    shown = dict(one.options)
+    match one.usual:
+        case None | "":
+            return ""
+        case bool(said):
+            usual = "yes" if said else "no"
+        case list(several):
+            usual = ", ".join(shown.get(str(each), str(each)) for each in several)
+        case said:
+            usual = shown.get(str(said), str(said))
+    return speak(" (then it is {usual})", usual=plain(usual)[:NAME_CHARS])
 
 
 _TEXTS = {
@@ -300,7 +333,7 @@ def read_value(one: AskedField, words: str) -> Json | NotFitting:
             return _number_of(one, said)
         case FieldKind.YES_NO:
             known = said.lower()
-            return True if known in YES else False if known in NO else NotFitting("Say yes or no.")
+            return True if known in YES else False if known in NO else NotFitting(speak("Say yes or no."))
         case FieldKind.CHOICE:
             return _chosen(one, said)
         case FieldKind.SEVERAL:
@@ -309,7 +342,7 @@ def read_value(one: AskedField, words: str) -> Json | NotFitting:
             if wrong is not None:
                 return wrong
             values = cast("list[Json]", list(dict.fromkeys(cast("list[str]", picked))))
-            return values if _within(one, len(values)) else NotFitting("Choose another number of them.")
+            return values if _within(one, len(values)) else NotFitting(speak("Choose another number of them."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,14 +358,14 @@ def _within(one: AskedField, size: float) -> bool:
 
 def _text(one: AskedField, said: str) -> str | NotFitting:
     if not said and one.needed:
-        return NotFitting("It must not be empty.")
+        return NotFitting(speak("It must not be empty."))
     if not _within(one, len(said)) or len(said) > ANSWER_CHARS:
-        return NotFitting("It is too long or too short.")
+        return NotFitting(speak("It is too long or too short."))
     fits = {"email": _EMAIL, "date": _DATE, "date-time": _TIME}.get(one.form)
     if fits is not None and not fits.fullmatch(said):
-        return NotFitting(f"It must be {_takes(one)}.")
+        return NotFitting(speak("It must be {what}.", what=_takes(one)))
     if one.form == "uri" and not re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:\S", said):
-        return NotFitting("It must be an address.")
+        return NotFitting(speak("It must be {what}.", what=_takes(one)))
     return said
 
 
@@ -340,8 +373,12 @@ def _number_of(one: AskedField, said: str) -> Json | NotFitting:
     try:
         found: float = int(said) if one.kind is FieldKind.WHOLE else float(said.replace(",", "."))
     except ValueError:
-        return NotFitting(f"It must be {_takes(one)}.")
-    return found if abs(found) < 1e15 and _within(one, found) else NotFitting(f"It must be {_takes(one)}.")
+        return NotFitting(speak("It must be {what}.", what=_takes(one)))
+    return (
+        found
+        if abs(found) < MOST_NUMBER and _within(one, found)
+        else NotFitting(speak("It must be {what}.", what=_takes(one)))
+    )
 
 
 def _chosen(one: AskedField, said: str) -> str | NotFitting:
@@ -349,7 +386,7 @@ def _chosen(one: AskedField, said: str) -> str | NotFitting:
         if said in (value, shown):
             return value
     near = [value for value, shown in one.options if said.lower() in (value.lower(), shown.lower())]
-    return near[0] if len(near) == 1 else NotFitting(f"Choose {_takes(one)}.")
+    return near[0] if len(near) == 1 else NotFitting(speak("Choose {what}.", what=_takes(one)))
 
 
 # ---------------------------------------------------------------------- how it goes
@@ -385,18 +422,21 @@ class PersonAsked:
     def answer(self, words: str, by: str) -> str:
         """Somebody's words. What they are told: what is wrong with them, or that they were taken."""
         if self.action is not None:
-            return "That was answered already."
+            return speak("That was answered already.")
         complaint = self._take(words.strip()[:ANSWER_CHARS], by)
         if complaint is not None:
             return complaint
         self._next()
-        return (
-            ""
-            if self.action is None
-            else "Thank you."
-            if self.action is AnswerAction.ACCEPT
-            else "It is told that you decline."
-        )
+        return self._told()
+
+    def _told(self) -> str:
+        match self.action:
+            case None:
+                return ""
+            case AnswerAction.ACCEPT:
+                return speak("Thank you.")
+            case AnswerAction.DECLINE | AnswerAction.CANCEL:
+                return speak("It is told that you decline.")
 
     def _take(self, words: str, by: str) -> str | None:
         """None if they were taken, else what is wrong with them."""
@@ -405,7 +445,7 @@ class PersonAsked:
             self.action = AnswerAction.DECLINE if known == DECLINE else AnswerAction.CANCEL
         elif not self.question.fields:
             if known not in (YES | {DONE}):
-                return "Say done, or decline." if self.question.address else "Say yes, or decline."
+                return speak(HOW_TO_OPEN if self.question.address else YES_OR_DECLINE)
             self.action = AnswerAction.ACCEPT
         else:
             one = self.question.fields[self._at]
@@ -469,8 +509,5 @@ def shown_step(step: AskedStep) -> str:
     """A step as it stands in a chat."""
     if step.answer is None:
         return step.text
-    return (
-        f"{step.text}\n→ {middle(plain(step.answer), 200)}"
-        if step.answer
-        else f"{step.text}\n→ nobody answered in time"
-    )
+    said = middle(plain(step.answer), 200) if step.answer else speak("nobody answered in time")
+    return f"{step.text}\n→ {said}"

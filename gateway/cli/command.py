@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,7 +133,7 @@ def replay(
 
 @cli.command()
 @click.option(
-    "--to", required=True, help="PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person that `access list` shows."
+    "--to", required=True, help="PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person that `people list` shows."
 )
 @click.option(
     "--file",
@@ -224,6 +225,15 @@ def access_forget(config_file: Path | None, who: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Remove everything that {who} said and was answered? This cannot be undone.", abort=True)
     guarded(lambda: _forget(config_file, who))
+
+
+# Also by what they are about: copies, as each shows examples of its own words.
+people = click.Group(
+    "people",
+    {name: copy(command) for name, command in access.commands.items()},
+    help="Who talks to the bots, and forgetting them: the commands of `outspoken access` by another name.",
+)
+cli.add_command(people)
 
 
 @cli.group()
@@ -439,7 +449,7 @@ async def _forget(config_file: Path | None, who: str) -> int:
     meant = account_and_person(who)
     if meant is None:
         click.echo(
-            "Name them as ACCOUNT/PERSON, as access list shows them: telegram/4711/12345678, or api/USER.", err=True
+            "Name them as ACCOUNT/PERSON, as people list shows them: telegram/4711/12345678, or api/USER.", err=True
         )
         return PROBLEM
     found = await here(config_file)

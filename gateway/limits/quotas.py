@@ -32,9 +32,11 @@ from agent_core.limits.quotas import (
     QuotaLimits,
     amount_words,
     size_words,
+    used_words,
 )
 from agent_core.ports import Clock
 from agent_core.records import dataclass
+from agent_core.remembered import MEMORY
 from agent_core.store.errors import StorageUnavailable
 from agent_core.text.tongue import speak
 from agent_core.tools.base import NoRoom
@@ -59,6 +61,8 @@ NEARLY = 0.9
 """From this share of the whole on the operators are told."""
 OPERATORS = "operators"
 """Whose files are those that operators send."""
+COUNTED = {MEMORY, LISTS}
+"""The kinds of what is remembered."""
 OF_FOLDERS = {QuotaKind.WORKSPACE, QuotaKind.FILES, QuotaKind.SPOOL}
 """What lies in folders that are somebody's."""
 
@@ -261,9 +265,14 @@ class Quotas:
         return found
 
     async def _remembered(self, of: Collection[str] = ()) -> dict[str, int]:
-        """Bytes by holder; of everybody, or of those with these scopes. Raises `StorageUnavailable`."""
+        """Bytes by holder; of everybody, or of those with these scopes. Raises `StorageUnavailable`.
+
+        Settings and approvals that are kept in the same place are nothing that is remembered for anybody, and no `forget` removes them.
+        """
         found: Counter[str] = Counter()
         for scope, kind, size, entries in await self._memories(of):
+            if kind not in COUNTED:
+                continue
             owner = scope.rpartition("/")[0] if kind == LISTS else scope
             found[holder_of(owner)] += size + entries * ENTRY_BYTES
         return dict(found)
@@ -375,8 +384,9 @@ class Quotas:
 
     def _of(self, kind: QuotaKind, used: int) -> str:
         limit = self.limits.each.get(kind, 0)
-        has = amount_words(kind, used)
-        return speak("{used} of {limit}", used=has, limit=amount_words(kind, limit)) if limit else has
+        if not limit:
+            return amount_words(kind, used)
+        return speak("{used} of {limit}", used=used_words(kind, used), limit=amount_words(kind, limit))
 
 
 MOST_SAID = 10_000

@@ -69,6 +69,18 @@ async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness)
     assert (status, "revoked" in words) == (0, True)
     status, words = await outspoken(telegram.folder, "access", "revoke", str(bob.id), port=port)
     assert (status, "revoked" in words) == (0, True), words
+    known = re.search(r"revoked +(telegram/\d+)", words)
+    assert known is not None
+    both = [await outspoken(telegram.folder, group, "list", port=port) for group in ("access", "people")]
+    assert both[0] == both[1]
+    # Forgotten, by the name of what it is about: nothing of what was said is left, and whether she may talk is.
+    assert any(b"thanks" in one.read_bytes() for one in telegram.folder.rglob("outspoken.db*"))
+    for group in ("people", "access"):
+        whom = f"{known.group(1)}/{(eve if group == 'people' else bob).id}"
+        status, words = await outspoken(telegram.folder, group, "forget", whom, "--yes", port=port)
+        assert status == 0, words
+        assert re.search(r"Forgotten: 1 turns", words), words
+    assert not any(b"thanks" in one.read_bytes() for one in telegram.folder.rglob("outspoken.db*"))
     async with process(telegram, **closed):
         telegram.say(chat, eve, "say hello?")
         telegram.say(with_bob, bob, "say hello?")

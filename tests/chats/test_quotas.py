@@ -49,7 +49,7 @@ async def test_a_full_workspace_is_told_and_what_is_deleted_makes_room(platform:
         assert "files shows them" in told.text
         platform.command(chat, ada, "files")
         listed = await answer(platform, chat, "a.txt – 552 KB")
-        assert "Kept for you: 552 KB of 1 MB, 1 file of 10,000 files." in listed.text
+        assert "Kept for you: 552 KB of 1 MB, 1 of 10,000 files." in listed.text
         assert "b.txt" not in listed.text
         found = (await status(up.url))["quota"]
         assert found["refused"]["workspace"] == 1
@@ -82,7 +82,7 @@ async def test_many_small_files_are_too_many(platform: Harness) -> None:
         platform.say(chat, ada, "write a/b/c.txt: less deep")
         await answer(platform, chat, "Done: Wrote a/b/c.txt")
         platform.say(chat, ada, "write a/b/d.txt: one more")
-        await answer(platform, chat, "(3 files of 3 files are used)")
+        await answer(platform, chat, "(3 of 3 files are used)")
 
 
 async def test_folders_count_and_so_they_can_be_seen_and_deleted(platform: Harness) -> None:
@@ -99,7 +99,7 @@ async def test_folders_count_and_so_they_can_be_seen_and_deleted(platform: Harne
                 await answer(platform, chat, "Done: Wrote d1/x/a.txt")
                 platform.command(chat, ada, "files", "delete d1/x/a.txt")
                 gone = await answer(platform, chat, "d1/x/a.txt is deleted.")
-                assert "0 files of 4 files" in gone.text
+                assert "0 of 4 files" in gone.text
         await answer(platform, chat, "Done: Wrote d2/x/a.txt")
         workspace = next((platform.folder / "workspaces").rglob("d2")).parent
         (workspace / "empty").mkdir()
@@ -134,7 +134,7 @@ async def test_folders_that_no_path_reaches_count_and_can_be_seen_and_deleted(pl
         assert listed.text.count(" – 3 bytes") == 2
         platform.command(chat, ada, "files", "delete all")
         gone = await answer(platform, chat, "All files here are deleted.")
-        assert "0 files of" in gone.text
+        assert "0 of 10,000 files" in gone.text
         assert list(workspace.iterdir()) == []
 
 

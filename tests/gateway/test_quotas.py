@@ -21,19 +21,23 @@ from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, SessionKey
 from agent_core.jsonvalue import Json
-from agent_core.limits.quotas import BLOCK, QuotaKind, QuotaLimits, blocks
+from agent_core.limits.quotas import BLOCK, Full, QuotaKind, QuotaLimits, blocks, for_model, for_person
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
+from agent_core.remembered import MEMORY
 from agent_core.tools.base import NoRoom, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.builtin.notes import ENTRY_BYTES, LISTS
 from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.files.trees import remove_tree
 from agent_core.tools.registry import Runnable, ToolRegistry
+from gateway.later.zones import SETTING
 from gateway.limits.alerts import AlertLimits as AlertLimits
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
 from gateway.limits.incoming import carried_bytes, holder_of
 from gateway.limits.quotas import Quotas, ScopedSpace, scopes_of
 from gateway.limits.whose import ROOMS
 from gateway.observe.alerting import Sights, conditions
+from gateway.sessions.consents import CONSENT
 from tests.chats.model import scripted_model
 from tests.deepfolders import DEEP, dig
 from tests.serving import served
@@ -178,6 +182,26 @@ async def test_a_count_of_everything_finds_what_each_has_and_what_belongs_to_nob
     found = conditions(Sights((), {}, "", None, (), quota=anew.words()), AlertLimits(), None, 0)
     assert [one.key for one in found] == ["quota"]
     assert "184 KB of 200 KB are kept in the state directory (92 %)" in found[0].words
+
+
+async def test_settings_and_approvals_are_nothing_that_is_remembered(tmp_path: Path) -> None:
+    """They lie in the same place, and neither /memory shows them nor /forget removes them."""
+
+    async def kept(_of: Collection[str]) -> list[tuple[str, str, int, int]]:
+        return [("telegram/1/ada", kind, 1_000, 2) for kind in (SETTING, CONSENT)] + [
+            ("telegram/1/ada", MEMORY, 100, 1), ("telegram/1/ada/one", LISTS, 10, 1)
+        ]  # fmt: skip
+
+    limits = QuotaLimits({QuotaKind.MEMORY: 10_000})
+    found = Quotas(limits, tmp_path, tmp_path / "workspaces", tmp_path / "outbox", kept, SystemClock())
+    await found.count_everything()
+    assert found.ledger.used("telegram/1/ada")[QuotaKind.MEMORY] == 110 + 2 * ENTRY_BYTES
+
+
+def test_what_is_counted_is_named_once() -> None:
+    full = Full(QuotaKind.FILES, 10_000, 10_000, 1)
+    assert "10,000 of 10,000 files are there" in for_model(full)
+    assert "(10,000 of 10,000 files are used)" in for_person(full)
 
 
 async def test_what_belongs_to_nobody_is_counted_by_its_door_until_its_turn_is_over(tmp_path: Path) -> None:

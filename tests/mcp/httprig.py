@@ -18,7 +18,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from mcp.types import ToolAnnotations
 from pydantic import AnyHttpUrl
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 
 @dataclass
@@ -92,6 +92,8 @@ class HttpTools:
     logins: Logins | None = None
     status: int = 0
     effects: list[str] = field(default_factory=list[str])
+    issuer: str = ""
+    """What the authorization server says that it is, if it is not as the tools' server spells it."""
     _server: uvicorn.Server | None = None
     _task: asyncio.Task[None] | None = None
 
@@ -138,7 +140,15 @@ class HttpTools:
         inner = server.streamable_http_app()
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
-            if self.status and scope["type"] == "http":
+            if self.issuer and scope.get("path", "").startswith("/.well-known/oauth-authorization-server"):
+                places = {
+                    "authorization_endpoint": "authorize",
+                    "token_endpoint": "token",
+                    "registration_endpoint": "register",
+                }
+                said = {"issuer": self.issuer, **{name: f"{base}/{path}" for name, path in places.items()}}
+                await JSONResponse(said)(scope, receive, send)
+            elif self.status and scope["type"] == "http":
                 await Response("no", self.status)(scope, receive, send)
             else:
                 await inner(scope, receive, send)

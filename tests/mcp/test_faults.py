@@ -67,6 +67,11 @@ CALLS = (
     Fault("floods_resources", UNKNOWN, "floods"),
     Fault("names_that_look_alike", OK, "done"),
     Fault("junk_between", OK, "done"),
+    Fault(
+        "half_a_line", TIMED_OUT, "without a sign of progress; 24 bytes came meanwhile, too slowly, and no whole answer"
+    ),
+    Fault("progress_and_half_a_line", TIMED_OUT, "24 bytes came meanwhile, too slowly, and no whole answer"),
+    Fault("half_a_line_at_a_time", OK, "done"),
     Fault("half_a_message", UNKNOWN, "ended with status 0"),
     Fault("closes_output", UNKNOWN, "closed its output"),
     Fault("closes_input", OK, "done"),

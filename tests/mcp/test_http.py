@@ -14,6 +14,7 @@ from adapters.contract.settings import Url
 from agent_core.jsonvalue import Json
 from agent_core.tools.base import ToolStatus
 from agent_core.tools.mcp.logins import LoginFile, login_words
+from agent_core.tools.mcp.oauth import proof_method
 from agent_core.tools.mcp.terms import ServerTerms
 from gateway.config.tools.mcp import McpEntry
 from gateway.operate.mcplogin import log_in
@@ -98,6 +99,49 @@ async def test_a_person_logs_in_once_and_the_gateway_renews_it(tmp_path: Path):
             outcome = await rig.call("tickets__look")
             assert outcome.status is ToolStatus.FAILED
             assert "outspoken mcp login tickets" in outcome.text
+
+
+async def test_a_login_server_is_itself_with_and_without_the_slash_at_its_end(tmp_path: Path):
+    """Servers of tools made with earlier versions of the protocol's package put one behind every bare host."""
+    async with http_tools(Logins()) as tools:
+        entry = McpEntry(name="tickets", url=tools.url, oauth=True)
+        tools.issuer = f"http://127.0.0.1:{tools.port}"
+        assert "logged in" in await log_in(entry, tmp_path, 0, _browsing([]), _nothing_typed, lambda: 0)
+        async with brought(tmp_path, entry.terms(tmp_path)) as rig:
+            assert (await rig.call("tickets__look")).text == "three tickets"
+        for other in (f"http://localhost:{tools.port}/", f"{tools.issuer}/tenant"):
+            tools.issuer = other
+            with pytest.raises(NotTried, match="issuer mismatch"):
+                await log_in(entry, tmp_path, 0, _browsing([]), _nothing_typed, lambda: 0)
+
+
+@pytest.mark.parametrize(
+    ("taken", "without", "with_one"),
+    [
+        (["none", "client_secret_basic"], "none", "client_secret_basic"),
+        (["client_secret_post", "client_secret_basic"], "client_secret_post", "client_secret_post"),
+        (["client_secret_basic"], "client_secret_basic", "client_secret_basic"),
+        (None, "client_secret_basic", "client_secret_basic"),
+        (["private_key_jwt"], "none", "client_secret_post"),
+    ],
+)
+def test_who_we_are_is_proved_in_a_way_that_is_taken(taken: list[str] | None, without: str, with_one: str):
+    assert (proof_method(taken, secret=False), proof_method(taken, secret=True)) == (without, with_one)
+
+
+async def test_a_login_server_that_takes_only_clients_with_a_secret_is_logged_in_at(tmp_path: Path):
+    logins = Logins()
+    async with http_tools(logins) as tools:
+        tools.issuer = f"http://127.0.0.1:{tools.port}"  # it does not say what it takes
+        entry = McpEntry(name="tickets", url=tools.url, oauth=True)
+        assert "logged in" in await log_in(entry, tmp_path, 0, _browsing([]), _nothing_typed, lambda: 0)
+        (client,) = logins.clients.values()
+        assert client.token_endpoint_auth_method == "client_secret_basic"
+        LoginFile.of(tmp_path, "tickets").keep(expires_at=1.0)
+        logins.good.clear()
+        async with brought(tmp_path, entry.terms(tmp_path)) as rig:
+            assert (await rig.call("tickets__look")).text == "three tickets"
+        assert logins.renewed == 1
 
 
 async def test_a_pasted_address_logs_in_as_well_and_a_wrong_one_is_told(tmp_path: Path):

@@ -86,6 +86,10 @@ SHELL: dict[str, str] = {
     "its own mapping": "echo '0 0 1' > /proc/self/uid_map && echo OUT",
     "groups by a mapping": "echo allow > /proc/self/setgroups && echo OUT",
     "how likely others are killed": "echo -1000 > /proc/self/oom_score_adj && echo OUT",
+    "the program of the first process": "(exec 3<>/proc/1/exe) && echo OUT",
+    "the number of the next process": "echo 1 > /proc/sys/kernel/ns_last_pid && echo OUT",
+    "a way through to other networks": "echo 1 > /proc/sys/net/ipv4/ip_forward && echo OUT",
+    "which machine it is": "cat /etc/machine-id /sys/class/dmi/id/product_uuid 2>/dev/null | grep . && echo OUT",
     # devices
     "a device": "mknod disk b 8 0 && echo OUT",
     "the machine's disks": "ls /dev/sd* /dev/vd* /dev/nvme* /dev/mem /dev/kmsg /dev/fuse /dev/kvm 2>/dev/null | grep . && echo OUT",
@@ -148,6 +152,18 @@ PYTHON: dict[str, str] = {
     "calls of the other kind": "call(0x40000000 + 39)",
     "typing into a terminal": "m,s=pty.openpty(); fcntl.ioctl(s, 0x5412, b'x'); print('OUT')",
     "typing into a console": "m,s=pty.openpty(); fcntl.ioctl(s, 0x541C, b'x'); print('OUT')",
+    "calls of the 32-bit kind": "m=mmap.mmap(-1,4096,prot=7); m.write(bytes.fromhex('538d0425140000004989c0cd805bc3'))\na=ctypes.addressof(ctypes.c_char.from_buffer(m)); print('OUT', ctypes.CFUNCTYPE(ctypes.c_int)(a)())",
+    "watching all files": "call(300, 0, 0)",
+    "segments of the processor": "call(154, 0, 0, 0)",
+    "being traced": "call(101, 0, 0, 0, 0)",
+    "another clock": "call(227, 0, 0)",
+    "comparing processes": "call(312, 1, 1, 0, 0, 0)",
+    "moving memory to other processors": "call(256, 0, 0, 0, 0)",
+    "a queue between processes": "call(240, b'a', 0o102, 0o600, 0)",
+    "a descriptor of another process": "call(438, 0, 0, 0)",
+    "other ways to mount": "call(442, -100, b'/', 0, 0, 0)",
+    "before all others": "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10)); print('OUT')",
+    "a file that brings rights": "open('rights','w').close(); os.setxattr('rights','security.capability',bytes.fromhex('0100000200040000000000000000000000000000')); print('OUT')",
     "being somebody else": "os.setuid(0); print('OUT')",
     "being in another group": "os.setgroups([0]); print('OUT')",
     "giving a file away": "open('mine','w').close(); os.chown('mine', 0, 0); print('OUT')",
@@ -158,7 +174,7 @@ PYTHON: dict[str, str] = {
 """Run by Python, with `call` for a system call (of x86_64) that must not come back well."""
 
 PRELUDE = """\
-import ctypes, errno, fcntl, os, pty, socket
+import ctypes, errno, fcntl, mmap, os, pty, socket
 libc = ctypes.CDLL(None, use_errno=True)
 def call(*a):
     ctypes.set_errno(0)

@@ -110,6 +110,8 @@ async def test_a_command_is_run_and_its_result_is_told(tmp_path: Path) -> None:
         assert "SIGSEGV" in killed.text
         missing = await one.call("run_command", "6", argv=["/nowhere"])
         assert missing.status is ToolStatus.FAILED
+        assert "could not be made" not in missing.text
+        assert "/nowhere is no program that can be run" in missing.text or "exit status 127" in missing.text
     assert one.told.said == []
 
 

@@ -1,6 +1,6 @@
 """What can become of a call to a server, and what is said of it. Pure.
 
-Law (tests/agent_core/tools/mcp/test_calling.py): a call with an effect that reached its server is never made again, and unless the server answered its
+Law (tests/mcp/test_calling.py): a call with an effect that reached its server is never made again, and unless the server answered its
 outcome is not known; whatever happens, the words say why and whether it may have been done.
 """
 

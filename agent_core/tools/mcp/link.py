@@ -49,6 +49,8 @@ class McpLink:
         """Lines of its output that were no messages."""
         self.came = 0
         """Bytes of its answers by HTTP, also of those that are not whole."""
+        self.part = 0
+        """Bytes of a line of a program's that is not whole yet."""
         self.refused = ""
         """What the server's HTTP side said last against us."""
         self.failed = ""

@@ -4,7 +4,7 @@ What a server says is not trusted: a list has an end, names and descriptions are
 model within bounds. What is checked here of a call's arguments is the first level alone (`skeleton`): a server's schema may hold patterns
 that take for ever to match, and references that lead in circles or to other machines. The server checks the rest itself.
 
-Laws (tests/agent_core/tools/mcp/test_listed.py): whatever is read, what comes out is bounded and can be sent; a skeleton has no pattern,
+Laws (tests/mcp/test_listed.py): whatever is read, what comes out is bounded and can be sent; a skeleton has no pattern,
 no reference and one level, and takes every arguments that the whole schema takes.
 """
 

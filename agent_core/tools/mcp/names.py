@@ -1,6 +1,6 @@
 """Under which names the tools of servers are offered: such as every provider takes, each only once. Pure.
 
-Laws (tests/agent_core/tools/mcp/test_names.py): every tool has a name, no two have one, none has a name that was taken before, and each is one that
+Laws (tests/mcp/test_names.py): every tool has a name, no two have one, none has a name that was taken before, and each is one that
 providers take; a name does not depend on the order of its server's list; a tool that can keep its own name behind the prefix keeps it.
 """
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Literal, TypeVar, cast
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.utils import create_client_registration_request, issuers_match
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -36,6 +39,40 @@ OURSELVES = "http://127.0.0.1/callback"
 
 class LoginNeeded(Exception):
     """Only a person can go on; in words."""
+
+
+ProofMethod = Literal["none", "client_secret_post", "client_secret_basic"]
+
+
+def proof_method(taken: Sequence[str] | None, *, secret: bool) -> ProofMethod:
+    """How to prove who we are at a login server that takes these ways; where it does not say which, a secret as HTTP's basic (RFC 8414). With a
+    secret of its own a client is asked for it; without one we need none, if it may be. Pure."""
+    there = frozenset(taken or ("client_secret_basic",))
+    for one in _WITH_SECRET if secret else _WITHOUT:
+        if one in there:
+            return one
+    return "client_secret_post" if secret else "none"
+
+
+_WITH_SECRET: tuple[ProofMethod, ...] = ("client_secret_post", "client_secret_basic")
+_WITHOUT: tuple[ProofMethod, ...] = ("none", *_WITH_SECRET)
+
+
+class _Issuer(str):
+    """Who a login server says that it is. A bare host with and without the slash at its end is one server, and servers of tools spell it as they
+    like; the package compares letter by letter."""
+
+    __slots__ = ()
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and issuers_match(str.__str__(self), str.__str__(other))
+
+    @override
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
 
 
 Shown = Callable[[str], Awaitable[None]]
@@ -78,6 +115,38 @@ class StoredLogin(OAuthClientProvider):
         if (of := self.context.protected_resource_metadata) is not None and of.authorization_servers:
             self.context.auth_server_url = str(of.authorization_servers[0])
 
+        self._prove_as_taken()
+
+    @override
+    def _expected_issuer(self) -> str:
+        return _Issuer(super()._expected_issuer())
+
+    @override
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        async with aclosing(super()._auth_flow(request)) as flow:
+            asked = await anext(flow)
+            while True:
+                came = yield self._registering(asked)
+                try:
+                    asked = await flow.asend(came)
+                except StopAsyncIteration:
+                    return
+
+    def _registering(self, asked: httpx2.Request) -> httpx2.Request:
+        """What the package asks next; a registration as a client of the kind that is taken there."""
+        at = self.context.oauth_metadata
+        if at is None or asked.method != "POST" or str(asked.url) != str(at.registration_endpoint):
+            return asked
+        method = proof_method(at.token_endpoint_auth_methods_supported, secret=False)
+        metadata = self.context.client_metadata.model_copy(update={"token_endpoint_auth_method": method})
+        return create_client_registration_request(at, metadata, str(at.issuer))
+
+    def _prove_as_taken(self) -> None:
+        """With the secret of the configuration, in the way that the login server takes."""
+        at, client = self.context.oauth_metadata, self.context.client_info
+        if at is not None and client is not None and self._terms.client_id and self._terms.client_secret:
+            client.token_endpoint_auth_method = proof_method(at.token_endpoint_auth_methods_supported, secret=True)
+
     # ------------------------------------------------------------------ the package's TokenStorage
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -106,6 +175,7 @@ class StoredLogin(OAuthClientProvider):
     # ------------------------------------------------------------------ the person
 
     async def _show(self, address: str) -> None:
+        self._prove_as_taken()
         if self._shown is None:
             words = f"its login is over, and could not be renewed: outspoken mcp login {self._terms.name}"
             self._link.broke(words)

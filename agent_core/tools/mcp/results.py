@@ -3,7 +3,7 @@
 A model is shown text alone, so a picture, a sound or another file is put down as a file, and its place is told. Text that is longer than a result may be
 is kept as a file as well, and the model sees its beginning and its end.
 
-Laws (tests/agent_core/tools/mcp/test_results.py): every part that came is in the text, is a file, or is said to be left out; the text is
+Laws (tests/mcp/test_results.py): every part that came is in the text, is a file, or is said to be left out; the text is
 never longer than is allowed; a file's name is plain, and no two have one.
 """
 

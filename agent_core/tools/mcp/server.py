@@ -174,10 +174,9 @@ class McpServer:
                 self._wait_on(request, late)
             elif request is not None:
                 request.cancel()
-            came = connected.link.came - heard_at
-            why = (
-                f"{self.terms.limit_seconds:g} s in all" if whole.expired() else f"{silence:g} s without a sign of life"
-            )
+            came = connected.link.came - heard_at + connected.link.part
+            without = "a sign of progress" if came else "a sign of life"
+            why = f"{self.terms.limit_seconds:g} s in all" if whole.expired() else f"{silence:g} s without {without}"
             more = f"; {came:,} bytes came meanwhile, too slowly, and no whole answer" if came else ""
             raise Silent(f"gave no result within its time ({why}{more})") from None
         except asyncio.CancelledError:

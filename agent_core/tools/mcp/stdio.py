@@ -32,6 +32,7 @@ log = structlog.get_logger("mcp")
 CLOSE_SECONDS = 1.0
 """A program may take so long to end when its input is closed, and as long again when it is asked to."""
 STDERR_BYTES = 64 * 1024
+READ_BYTES = 64 * 1024
 LINES_A_MINUTE = 120
 """Lines of its standard error that are logged; more are counted."""
 AT_ONCE = 100
@@ -52,7 +53,6 @@ async def over_stdio(
         *terms.command,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={**get_default_environment(), **terms.environment}, cwd=terms.folder, start_new_session=True,
-        limit=terms.message_bytes,
     )  # fmt: skip
     lifeline.hold(process.pid)
     link.pid = process.pid
@@ -78,6 +78,33 @@ async def over_stdio(
             stream.close()
 
 
+class _Lines:
+    """What a program says, line by line; the link is told how much of one is there that is not whole."""
+
+    def __init__(self, stream: asyncio.StreamReader, link: McpLink, most: int) -> None:
+        self._stream, self._link, self._most = stream, link, most
+        self._held = bytearray()
+        self._looked = 0
+        """So much of it holds no end of a line."""
+
+    async def next(self) -> bytes:
+        """The next line. Raises `EOFError` where there is no more, `OverflowError` for one that is too long, and `OSError`."""
+        while (end := self._held.find(b"\n", self._looked)) < 0:
+            self._looked = self._link.part = len(self._held)
+            if self._looked > self._most:
+                raise OverflowError
+            piece = await self._stream.read(READ_BYTES)
+            if not piece:
+                raise EOFError
+            self._held += piece
+        if end > self._most:
+            raise OverflowError
+        line = bytes(self._held[: end + 1])
+        del self._held[: end + 1]
+        self._looked = self._link.part = 0
+        return line
+
+
 async def _read(
     process: asyncio.subprocess.Process,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
@@ -87,14 +114,15 @@ async def _read(
     """Hand on what the program says until it says no more."""
     assert process.stdout is not None
     pace, count = Pace(monotonic()), 0
+    lines = _Lines(process.stdout, link, terms.message_bytes)
     async with to_session:
         while not link.over.is_set():
             try:
-                line = await process.stdout.readuntil(b"\n")
-            except asyncio.IncompleteReadError:
+                line = await lines.next()
+            except EOFError:
                 link.broke(await _how_it_ended(process))
                 return
-            except asyncio.LimitOverrunError:
+            except OverflowError:
                 link.broke(f"it sent a message of more than {terms.message_bytes} bytes")
                 return
             except OSError as error:

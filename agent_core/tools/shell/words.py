@@ -6,6 +6,7 @@ import signal
 from typing import assert_never
 
 from agent_core.text.durations import duration
+from agent_core.text.patterns import late
 from agent_core.tools.sandbox.ends import CommandEnd, EndCause
 from agent_core.tools.sandbox.terms import INSIDE, MIB, ShellTerms
 from agent_core.tools.shell.record import CommandRecord
@@ -28,6 +29,10 @@ def described(terms: ShellTerms, wait_seconds: int) -> str:
         f"there stays, everything else is read-only or gone afterwards. There are {programs(terms)}. {network} What takes longer than {wait_seconds} s goes on "
         "in the background: you get its id, and where that is possible you are told here when it has ended."
     )
+
+
+_MISSING = late(r"bwrap: execvp (.{1,500}): ([^:\n]{1,100})")
+"""What bubblewrap says when all is made and the program is not there."""
 
 
 def how_ended(end: CommandEnd, terms: ShellTerms) -> str:
@@ -55,6 +60,8 @@ def how_ended(end: CommandEnd, terms: ShellTerms) -> str:
         case EndCause.GONE:
             return f"was ended{after}, because its folder was removed"
         case EndCause.SANDBOX:
+            if missing := _MISSING.fullmatch(end.words):
+                return f"was not run: {missing[1]} is no program that can be run in the sandbox ({missing[2]})"
             return f"was not run: the sandbox could not be made{f' ({end.words})' if end.words else ''}"
         case EndCause.UNKNOWN:
             return "is over, and nobody knows how it ended: what watched over it was killed. It may have done its work, in whole or in part"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
+from agent_core.text.tongue import speaking
 from agent_core.tools.asking import (
     AnswerAction,
     AskedField,
@@ -52,7 +53,17 @@ def _text(most: int) -> dict[str, Json]:
 CHOICES = st.lists(NAMES, min_size=1, max_size=4, unique=True)
 YES_NO: dict[str, Json] = {"type": "boolean"}
 MAIL: dict[str, Json] = {"type": "string", "format": "email"}
-FIELDS: st.SearchStrategy[dict[str, Json]] = st.one_of(
+PROPOSED: st.SearchStrategy[Json] = st.one_of(
+    st.none(), st.booleans(), st.integers(-9, 9), st.floats(), NAMES, st.lists(NAMES, max_size=3), st.just("x" * 9_000)
+)
+
+
+def _proposing(schema: dict[str, Json], default: Json) -> dict[str, Json]:
+    """With what the program proposes, which may be anything."""
+    return {**schema, "default": default}
+
+
+PLAIN: st.SearchStrategy[dict[str, Json]] = st.one_of(
     st.builds(_whole, st.integers(-5, 5)),
     st.just(YES_NO),
     st.builds(_choice, CHOICES),
@@ -60,6 +71,7 @@ FIELDS: st.SearchStrategy[dict[str, Json]] = st.one_of(
     st.builds(_text, st.integers(1, 9)),
     st.just(MAIL),
 )
+FIELDS = st.one_of(PLAIN, st.builds(_proposing, PLAIN, PROPOSED))
 SCHEMAS = st.dictionaries(NAMES, FIELDS, min_size=1, max_size=4)
 WORDS = st.one_of(
     st.sampled_from(["yes", "no", "1", "-3", "skip", "decline", "cancel", "a@b", "", '"x"']),
@@ -105,8 +117,44 @@ def test_what_a_tool_gets_fits_its_form_and_steps_are_read_back(schema: dict[str
             case FieldKind.SEVERAL if value is not None:
                 assert isinstance(value, list)
                 assert value
+                assert set(value) <= {each for each, _ in one.options}
+            case FieldKind.YES_NO:
+                assert value is None or isinstance(value, bool)
             case _:
-                assert value is None or isinstance(value, str | bool)
+                assert value is None or isinstance(value, str)
+                assert one.most is None or len(value or "") <= one.most
+
+
+@pytest.mark.parametrize(
+    ("schema", "usual"),
+    [
+        ({"type": "string", "oneOf": [{"const": "hero-1", "title": "Superman"}], "default": "hero-1"}, "Superman"),
+        ({"type": "string", "enum": ["a", "b"], "enumNames": ["Ada", "Bob"], "default": "b"}, "Bob"),
+        ({"type": "array", "items": {"anyOf": [{"const": "f1", "title": "Tuna"}, {"const": "f2", "title": "Trout"}]},
+          "default": ["f1", "f2"]}, "Tuna, Trout"),
+        ({"type": "boolean", "default": True}, "yes"),
+        ({"type": "number", "default": 3.14}, "3.14"),
+        ({"type": "integer", "default": 2, "maximum": 1}, None),
+        ({"type": "string", "enum": ["a"], "default": "z"}, None),
+        ({"type": "boolean", "default": "yes"}, None),
+        ({"type": "string", "maxLength": 3, "default": "long"}, None),
+    ],
+)  # fmt: skip
+def test_what_is_proposed_is_shown_as_people_read_it_and_only_if_it_fits(schema: Json, usual: str | None):
+    shown = step_of(question({"a": schema}), 0).text.splitlines()[-1]
+    assert (f"(then it is {usual})" in shown) if usual is not None else "then it is" not in shown
+
+
+def test_a_person_is_answered_in_their_language():
+    with speaking("de"):
+        asking = PersonAsked(question({"n": _whole(1)}, ["n"]), [])
+        asking.begin()
+        assert "ganze Zahl" in asking.answer("many", "ada")
+        assert asking.answer("2", "ada") == "Danke."
+        asking = PersonAsked(question({"n": _whole(1)}, ["n"]), [])
+        asking.begin()
+        asking.expire()
+        assert shown_step(asking.steps[-1]).endswith("niemand hat rechtzeitig geantwortet")
 
 
 @given(SCHEMAS, st.text(max_size=2_000))

@@ -169,6 +169,29 @@ async def test_each_function_is_a_tool_or_it_is_said_why_it_is_none(folder: Path
     assert {tool.described.seconds for tool in found.tools if tool.spec.name == "hang"} == {0.5}
 
 
+async def test_a_decorator_needs_no_parentheses_and_what_stands_in_them_needs_a_name(tmp_path: Path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    bare = "".join(
+        f'@{name}\ndef {name}_bare() -> str:\n    """Bare."""\n    return "{name}"\n'
+        f'@{name}()\ndef {name}_empty() -> str:\n    """With nothing in them."""\n    return "{name}"\n'
+        for name in ("pure", "keyed", "effect")
+    )
+    (tools / "bare.py").write_text(f"from agent_core.toolbox import effect, keyed, pure\n{bare}")
+    (tools / "unnamed.py").write_text(
+        'from agent_core.toolbox import effect\n@effect(30)\ndef one():\n    """One."""\n'
+    )
+    async with brought(tools) as found:
+        assert (await ran(found, "effect_bare", {}, context(tmp_path))).text == "effect"
+    by_name = {tool.spec.name: (tool.spec.effect.value, tool.described.seconds) for tool in found.tools}
+    assert by_name == {
+        f"{name}_{how}": (name, 60.0) for name in ("pure", "keyed", "effect") for how in ("bare", "empty")
+    }
+    assert [one.why for one in found.unusable] == [
+        "it cannot be imported: TypeError: what stands in the parentheses has to be named: @effect(seconds=30) (unnamed.py, line 2)"
+    ]
+
+
 async def test_what_stands_in_arguments_arrives_as_the_hints_say(folder: Path, tmp_path: Path):
     async with brought(folder) as found:
         arguments: dict[str, Json] = {"a": 3, "c": "large", "d": [{"name": "x"}], "e": "2026-11-23"}
