@@ -197,24 +197,29 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """When a person's last messages came, to see who is too fast."""
+    """When a person's last messages came, to see who is too fast. A message that has a key counts once, however often it is brought."""
 
-    times: tuple[int, ...] = ()
+    counted: tuple[tuple[int, str], ...] = ()
 
-    def with_one(self, now: int, limit: int) -> tuple[Recent, int]:
+    def with_one(self, now: int, limit: int, key: str = "") -> tuple[Recent, int]:
         """With one more message, and how many milliseconds too early it is (0: it is within the limit a minute)."""
-        kept = tuple(at for at in self.times if now - at < MINUTE_MS)
+        kept = tuple((at, one) for at, one in self.counted if now - at < MINUTE_MS)
+        brought = [at for at, one in kept if key and one == key]
+        if brought:
+            return Recent(kept), max(0, brought[0] - now)
         if limit and len(kept) >= limit:
-            return Recent(kept), kept[-limit] + MINUTE_MS - now
-        return Recent((*kept, now)), 0
+            return Recent(kept), kept[-limit][0] + MINUTE_MS - now
+        return Recent((*kept, (now, key))), 0
 
-    def with_one_later(self, now: int, limit: int, most: int) -> tuple[Recent, int]:
+    def with_one_later(self, now: int, limit: int, most: int, key: str = "") -> tuple[Recent, int]:
         """With one more message that is too early, when its time comes, and in how many milliseconds that is; 0 if `most` wait for theirs
         already, and this one is not taken."""
-        kept, early = self.with_one(now, limit)
-        if not early or sum(at > now for at in kept.times) >= most:
+        kept, early = self.with_one(now, limit, key)
+        if not early or (key and any(one == key for _, one in kept.counted)):
+            return kept, early
+        if sum(at > now for at, _ in kept.counted) >= most:
             return kept, 0
-        return Recent((*kept.times, now + early)), early
+        return Recent((*kept.counted, (now + early, key))), early
 
 
 def table_of(row: PersonRow) -> dict[str, Json]:

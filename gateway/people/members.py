@@ -138,7 +138,8 @@ class Members:
         return link.account in self._rules and self.standing(link.account, person) is not PersonStanding.STRANGER
 
     def refusal(self, inbound: FromChat, *, free: bool) -> MemberRefused | None:
-        """Why a message is not taken. One that is `free` may come as fast as it likes: a redelivery or an edit, which was counted when it came first, and `/stop`."""
+        """Why a message is not taken. One that is `free` may come as fast as it likes: a redelivery or an edit, which was counted when it came first, and `/stop`.
+        One that could not be stored is brought again, and not counted again."""
         account, origin, person = inbound.account, inbound.chat, inbound.chat.person
         now = self._clock.now_ms()
         if self.standing_of(origin) is PersonStanding.STRANGER:
@@ -151,10 +152,10 @@ class Members:
             return None
         steady = round(self._clock.monotonic() * 1000)
         limit, known = self._rules[account].per_minute, self._recent.get((account, person.id), Recent())
-        recent, early = known.with_one(steady, limit)
+        recent, early = known.with_one(steady, limit, inbound.platform_key)
         later = 0
         if early:
-            recent, later = known.with_one_later(steady, limit, HELD_MOST)
+            recent, later = known.with_one_later(steady, limit, HELD_MOST, inbound.platform_key)
         while len(self._recent) >= KNOWN_RECENT:
             del self._recent[next(iter(self._recent))]
         self._recent[account, person.id] = recent

@@ -264,7 +264,22 @@ def test_who_is_too_fast_waits_for_a_time_of_their_own_and_only_so_many_do() -> 
     assert early == 60_010 - 20
     assert recent.with_one_later(20, 2, 2) == (recent, 0), "so many wait already"
     assert recent.with_one(60_000, 2)[1] == 60_000, "those that wait have their time"
-    assert Recent((1, 2, 3)).with_one(4, 0) == (Recent((1, 2, 3, 4)), 0)
+    many = Recent(((1, ""), (2, ""), (3, "")))
+    assert many.with_one(4, 0) == (Recent((*many.counted, (4, ""))), 0)
+
+
+def test_a_message_that_is_brought_again_counts_once() -> None:
+    recent = Recent()
+    for at in range(10):  # which could not be stored
+        recent, early = recent.with_one(at, 2, "a")
+        assert early == 0
+    recent, early = recent.with_one(20, 2, "b")
+    assert early == 0
+    for at in (30, 40):
+        recent, early = recent.with_one_later(at, 2, 1, "c")
+        assert early == 60_000 - at, "its time stays"
+    assert recent.with_one_later(50, 2, 1, "d")[1] == 0
+    assert recent.with_one(60_000, 2, "c")[1] == 0
 
 
 # ---------------------------------------------------------------------- merging
