@@ -139,7 +139,7 @@ class Members:
 
     def refusal(self, inbound: FromChat, *, free: bool) -> MemberRefused | None:
         """Why a message is not taken. One that is `free` may come as fast as it likes: a redelivery or an edit, which was counted when it came first, and `/stop`.
-        One that could not be stored is brought again, and not counted again."""
+        One that could not be stored is brought again, and not counted again; the pieces of an album are one."""
         account, origin, person = inbound.account, inbound.chat, inbound.chat.person
         now = self._clock.now_ms()
         if self.standing_of(origin) is PersonStanding.STRANGER:
@@ -152,10 +152,11 @@ class Members:
             return None
         steady = round(self._clock.monotonic() * 1000)
         limit, known = self._rules[account].per_minute, self._recent.get((account, person.id), Recent())
-        recent, early = known.with_one(steady, limit, inbound.platform_key)
+        key = f"{origin.address.chat}:{origin.group}" if origin.group else inbound.platform_key
+        recent, early = known.with_one(steady, limit, key)
         later = 0
         if early:
-            recent, later = known.with_one_later(steady, limit, HELD_MOST, inbound.platform_key)
+            recent, later = known.with_one_later(steady, limit, HELD_MOST, key)
         while len(self._recent) >= KNOWN_RECENT:
             del self._recent[next(iter(self._recent))]
         self._recent[account, person.id] = recent

@@ -41,6 +41,18 @@ async def test_what_came_too_fast_is_told_once_and_answered_when_its_time_comes(
         assert sum(KEPT in one for one in shown) == 1
 
 
+async def test_the_pictures_of_an_album_count_as_one_message(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram, **FEW):
+        telegram.album(chat, ada, [bytes([number]) * 20 for number in range(5)], "say album")
+        telegram.say(chat, ada, "say two")
+        await answer(telegram, chat, "two")
+        telegram.say(chat, ada, "say three")
+        await answer(telegram, chat, KEPT)
+        assert sum("fast" in one for one in texts(telegram, chat)) == 1
+
+
 async def test_stop_takes_out_what_waits_for_its_time(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
