@@ -3,7 +3,7 @@
 Time by the clock says nothing where many tests run beside each other; a run of all tests takes as long as the sum of this, divided by the
 processors. Counted are the test's process, the processes that it started and that have ended, and those of `tests.forked`.
 
-Known to be weak: what the PostgreSQL server does is nobody's; what tests share counts for the one that made it.
+Known to be weak: what tests share counts for the one that made it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests import forked
+from tests import databases, forked
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -49,9 +49,9 @@ class Cpu:
         self._others[report.nodeid] += others
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.write_sep(
-            "=", f"{sum(self._tests.values()):.0f} s of processor time, and what of it others took"
-        )
+        total, server = sum(self._tests.values()), sum(_of(pid) for pid in databases.servers())
+        terminalreporter.write_sep("=", f"{total:.0f} s of processor time, and what of it others took")
+        terminalreporter.write_line(f"{server:8.2f} s  more: the PostgreSQL server, which is nobody's\n")
         for name_of, most in ((_folder, None), (_file, self._most), (str, self._most)):
             all_of: Counter[str] = Counter()
             others: Counter[str] = Counter()
