@@ -3,7 +3,7 @@
 Time by the clock says nothing where many tests run beside each other; a run of all tests takes as long as the sum of this, divided by the
 processors. Counted are the test's process, the processes that it started and that have ended, and those of `tests.forked`.
 
-Known to be weak: what the PostgreSQL server does is nobody's; what tests share counts for the one that made it.
+Known to be weak: what tests share counts for the one that made it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests import forked
+from tests import databases, forked
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -28,6 +28,8 @@ class Cpu:
         self._most = most
         self._last = spent()
         self._tests: Counter[str] = Counter()
+        self._others: Counter[str] = Counter()
+        """What of it the processes took that a test started."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
@@ -38,24 +40,40 @@ class Cpu:
     def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
         report = yield
         now = spent()
-        report.cpu, self._last = now - self._last, now
+        report.cpu, self._last = [after - before for after, before in zip(now, self._last, strict=True)], now
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._tests[report.nodeid] += vars(report).get("cpu", 0.0)
+        own, others = vars(report).get("cpu", (0.0, 0.0))
+        self._tests[report.nodeid] += own + others
+        self._others[report.nodeid] += others
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        folders: Counter[str] = Counter()
-        for test, seconds in self._tests.items():
-            folders["/".join(test.partition("::")[0].split("/")[:2])] += seconds
-        terminalreporter.write_sep("=", f"{sum(folders.values()):.0f} s of processor time")
-        for each in (folders.most_common(), self._tests.most_common(self._most)):
-            terminalreporter.write_line("\n".join(f"{seconds:8.2f} s  {name}" for name, seconds in each) + "\n")
+        total, server = sum(self._tests.values()), sum(_of(pid) for pid in databases.servers())
+        terminalreporter.write_sep("=", f"{total:.0f} s of processor time, and what of it others took")
+        terminalreporter.write_line(f"{server:8.2f} s  more: the PostgreSQL server, which is nobody's\n")
+        for name_of, most in ((_folder, None), (_file, self._most), (str, self._most)):
+            all_of: Counter[str] = Counter()
+            others: Counter[str] = Counter()
+            for test, seconds in self._tests.items():
+                all_of[name_of(test)] += seconds
+                others[name_of(test)] += self._others[test]
+            lines = (f"{seconds:8.2f} s {others[name]:8.2f} s  {name}" for name, seconds in all_of.most_common(most))
+            terminalreporter.write_line("\n".join(lines) + "\n")
 
 
-def spent() -> float:
-    """Seconds of processor time of this process and of those that it has started."""
-    return sum(os.times()[:4]) + sum(_of(pid) for pid in forked.servers())
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _folder(test: str) -> str:
+    return "/".join(_file(test).split("/")[:2])
+
+
+def spent() -> tuple[float, float]:
+    """Seconds of processor time of this process, and of those that it has started."""
+    own, kernel, theirs, their_kernel, _ = os.times()
+    return own + kernel, theirs + their_kernel + sum(_of(pid) for pid in forked.servers())
 
 
 def _of(pid: int) -> float:

@@ -101,6 +101,12 @@ def end_server() -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def servers() -> list[int]:
+    """The process of the server that is shared, if it has begun."""
+    running = _Server.folder / "data" / "postmaster.pid" if _Server.folder else None
+    return [int(running.read_text().split()[0])] if running is not None and running.exists() else []
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Generator[str]:
     """The URL of a PostgreSQL server of this run's own."""

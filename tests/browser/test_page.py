@@ -14,7 +14,12 @@ from gateway.daemon import Serving
 from tests.serving import served
 
 CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    (
+        path
+        for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
 )
 FLAGS = [
     "--no-sandbox",
@@ -30,7 +35,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(
-        CHROMIUM is None and not os.environ.get("CI"), reason="no Chromium on this machine: apt install chromium"
+        CHROMIUM is None and not os.environ.get("CI"),
+        reason="no Chromium on this machine: apt install chromium-headless-shell",
     ),
 ]
 

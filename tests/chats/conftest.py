@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from zlib import crc32
@@ -39,12 +39,88 @@ TOY = (
     "test_status_tells_of_the_platform",
 )
 """What the toy platform is held to each time. It passes all of it (an example need not cost minutes)."""
-ABOVE = tuple(
-    f"tests/chats/test_{name}.py"
-    for name in ("agents", "approvals", "budgets", "later", "memory", "odd_moments", "questions", "quotas", "schedule")
+ABOVE = (
+    *(
+        f"tests/chats/test_{name}.py"
+        for name in (
+            "agents",
+            "approvals",
+            "budgets",
+            "hands",
+            "later",
+            "memory",
+            "odd_moments",
+            "questions",
+            "quotas",
+            "schedule",
+        )
+    ),
+    *(
+        f"tests/chats/test_conformance_talk.py::test_{name}["
+        for name in (
+            "answers_come_in_the_order_of_the_questions",
+            "nothing_from_the_model_ends_in_a_notice",
+            "a_model_that_is_down_ends_in_a_notice",
+            "the_retry_button_answers_again_without_what_failed",
+            "what_is_in_a_document_is_before_the_model_and_in_the_workspace",
+            "an_approval_that_is_denied_runs_nothing",
+        )
+    ),
+    *(
+        f"tests/chats/test_conformance_ways.py::test_{name}["
+        for name in (
+            "an_edit_of_an_answered_message_starts_nothing",
+            "who_has_to_wait_is_told_so_and_the_word_goes",
+            "who_comes_when_everything_is_full_is_told_so_once_and_answered_when_there_is_room",
+            "what_was_queued_is_run_after_a_kill",
+            "the_word_of_a_killed_process_about_the_queue_goes_when_its_message_begins",
+            "a_message_can_be_put_into_the_running_answer",
+            "a_message_interrupts_where_that_is_the_rule",
+            "what_a_full_queue_has_no_room_for_is_kept_and_answered_in_its_order",
+            "status_answers_at_once_whatever_the_model_does",
+            "stop_says_one_thing",
+            "stop_does_not_eat_the_next_message",
+            "stop_keeps_what_waits",
+            "stop_all_empties_the_queue",
+            "stop_without_anything_running_says_so",
+            "undo_forgets_the_last_exchange",
+            "undo_and_retry_say_what_they_can_of_a_message_that_is_not_kept_as_it_came",
+            "retry_answers_the_last_message_again",
+            "why_tells_what_happened",
+            "the_model_can_be_chosen",
+            "usage_says_what_was_used",
+            "an_approval_survives_a_restart",
+            "a_person_who_is_too_fast_is_told",
+            "only_admins_have_admins_commands",
+            "silence_in_groups_can_be_configured",
+        )
+    ),
+    *(
+        f"tests/chats/test_conformance_trouble.py::test_{name}["
+        for name in (
+            "a_kill_in_the_middle_is_told_and_nothing_is_lost",
+            "a_kill_between_message_and_answer_answers_once",
+            "each_chat_that_writes_while_nothing_can_be_stored_is_told_so_once",
+        )
+    ),
+    *(
+        f"tests/chats/test_last_words.py::test_{name}["
+        for name in (
+            "answers_that_nobody_can_read_hold_no_chat_up",
+            "nothing_old_is_carried_out_after_a_restart",
+            "a_turn_that_ends_within_a_stop_has_its_answer_in_the_chat_before_the_process_ends",
+            "a_status_that_was_over_before_it_was_sent_is_over_in_the_database",
+            "a_text_file_that_is_refused_is_there_as_text",
+            "of_another_file_that_is_refused_the_chat_is_told_how_else_to_get_it",
+        )
+    ),
+    *(
+        f"tests/chats/test_voice.py::test_{name}["
+        for name in ("without_ears_it_is_said_by_name", "the_rehearsal_model_hears_speaks_and_tells_what_is_in_a_file")
+    ),
 )
 """These prove rules that stand above the platforms, and each platform is proved to be like the others elsewhere: each time one of them runs
-each test, always the same, another for another test."""
+each test, always the same, another for another test and for another case of it."""
 EVERYWHERE = bool(os.environ.get("OUTSPOKEN_ALL_CHATS"))
 """Everything on every platform: `make soak`."""
 
@@ -54,7 +130,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Slack's library leaves connections to the collector when it is closed; what it leaves is no fault of the code under test.
     """
-    spared = [] if EVERYWHERE else [item for item in items if is_spared(item)]
+    spared = [] if EVERYWHERE else [item for item, case in cases(items) if is_spared(item, case)]
     if spared:
         config.hook.pytest_deselected(items=spared)
         items[:] = [item for item in items if item not in set(spared)]
@@ -63,13 +139,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
-def is_spared(item: pytest.Item) -> bool:
+def cases(items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, int]]:
+    """Each test, and which of its cases it is, whatever the platform."""
+    known: dict[str, list[str]] = {}
+    for item in items:
+        test, _, parameters = item.nodeid.partition("[")
+        case = parameters.removeprefix(platform_of(item))
+        of_it = known.setdefault(test, [])
+        if case not in of_it:
+            of_it.append(case)
+        yield item, of_it.index(case)
+
+
+def platform_of(item: pytest.Item) -> str:
+    """The platform that a test is run on; empty if it is not run on each of them."""
+    parameters = item.nodeid.partition("[")[2]
+    return next((each for each in HARNESSES if parameters.startswith((f"{each}-", f"{each}]"))), "")
+
+
+def is_spared(item: pytest.Item, case: int) -> bool:
     """Whether a platform need not run this each time."""
-    name, _, parameters = item.name.partition("[")
-    platform = next((each for each in HARNESSES if parameters.startswith(each)), "")
+    name, platform = item.name.partition("[")[0], platform_of(item)
     if platform == "toy":
         return name not in TOY
-    return item.nodeid.startswith(ABOVE) and platform not in ("", REAL[crc32(name.encode()) % len(REAL)])
+    return item.nodeid.startswith(ABOVE) and platform not in ("", REAL[(crc32(name.encode()) + case) % len(REAL)])
 
 
 @pytest.fixture(params=sorted(HARNESSES))
