@@ -13,7 +13,7 @@ from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
-from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, single, slice_of
+from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, account_in, account_slice, single, slice_of
 from agent_core.turn.events import Verdict
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -107,6 +107,8 @@ class Portion:
         """Under which we have them."""
         self.handed: set[str] = set()
         """Those that whoever had them has just given us, and said how far they are; until somebody heeds it."""
+        self.serves: frozenset[str] = frozenset()
+        """The accounts that we have."""
         self.peers: tuple[PeerNode, ...] = ()
         """The gateways that are there, this one among them."""
         self.owners: Mapping[str, int | None] = {}
@@ -139,8 +141,12 @@ class Portion:
         return any(self.has(name) for name in names)
 
     def mine(self, key: str) -> bool:
-        """Whether the conversation with this key is run here."""
-        return self.whole or single(key) or slice_of(key) in self.held
+        """Whether the conversation with this key is run here: it is in a slice of ours, and can be answered from here."""
+        return self.whole or single(key) or (slice_of(key) in self.held and not self._unanswerable(account_in(key)))
+
+    def _unanswerable(self, account: str) -> bool:
+        """It is another gateway's, or was one's: whoever has it answers."""
+        return account not in self.serves and account_slice(account) in self.owners
 
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""
