@@ -140,7 +140,7 @@ class MessageFollower:
                 return LeftOpen("", View((), open=True))
             # Where another process runs it, the journal has to be asked.
             here = queue is not None and (queue.epoch or self._watching.portion.whole)
-            if left > 0 and await self._bell.wait(left if here else min(left, self._due.seconds)):
+            if left > 0 and await self._bell.wait(left if here else min(left, self._due.seconds or ELSEWHERE_SECONDS)):
                 self._due.ring()
             elif here or clock.monotonic() >= until:
                 break
