@@ -211,7 +211,7 @@ async def serving(
         await stack.enter_async_context(started(chats, hub.portion))
         for one in (quotas, alerter, soundness, laws):
             await stack.enter_async_context(one.running())
-        await _tells_others(url, hub, store, chats, health, stack)
+        await _tells_others(url, config, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
 
@@ -243,13 +243,13 @@ async def _together(
 
 
 async def _tells_others(
-    url: str, hub: Hub, store: Store, chats: Platforms, health: Health, stack: AsyncExitStack
+    url: str, config: Config, hub: Hub, store: Store, chats: Platforms, health: Health, stack: AsyncExitStack
 ) -> None:
     """How it does, if it is one of several."""
     if not hub.portion.whole:
         from gateway.several.telling import telling
 
-        await stack.enter_async_context(telling(url, store, hub, chats, health))
+        await stack.enter_async_context(telling(url, config, store, hub, chats, health))
 
 
 def _files(

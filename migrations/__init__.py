@@ -34,6 +34,7 @@ REVISIONS = (
     "0026",
     "0027",
     "0028",
+    "0029",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""
 MIN_REVISION = "0027"

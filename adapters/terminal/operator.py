@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -11,6 +11,7 @@ import aiohttp
 import orjson
 
 from adapters.terminal.ask import GatewayLost, GatewayRefused
+from adapters.terminal.nodelines import node_lines
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import size_words
 from agent_core.text.durations import duration
@@ -131,51 +132,6 @@ def _audit(value: Json) -> list[str]:
     return [f"Audited: {value.get('looked')} turns, messages and parts since the start; {found}."]
 
 
-SILENT_SECONDS = 2.5
-"""A pulse beats each second."""
-
-
-def _held(has: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What a gateway has beside chats, by name and in words; the connections of an account that has several by their numbers."""
-    found: dict[str, list[str]] = {}
-    for name, _, number in (one.removeprefix("account/").partition("#") for one in has):
-        found.setdefault(name, []).append(number or "0")
-    for name, numbers in found.items():
-        if name == "house":
-            yield name, "the house"
-        elif numbers == ["0"]:
-            yield name, name  # the only one, as far as anybody here knows
-        else:
-            yield name, f"{name} connection{'s' if len(numbers) > 1 else ''} {' '.join(sorted(numbers, key=int))}"
-
-
-def _directories(nodes: Sequence[Table]) -> list[str]:
-    """What is to be said if not all gateways have one directory for files."""
-    numbers = {str(one.get("directory")) for one in nodes if one.get("directory")}
-    if len(numbers) < 2:
-        return []
-    words = "a turn that another one goes on with does not find its files. Give all of them one directory: [tools] workspace"
-    return [f"The gateways have {len(numbers)} directories for files: {words}"]
-
-
-def _node(one: Table) -> str:
-    """One of several gateways."""
-    states = {str(adapter.get("name")): f" ({adapter.get('state')})" for adapter in tables(one.get("adapters"))}
-    has = "".join(f", {held}{states.get(name, '')}" for name, held in _held(_words(one.get("has"))))
-    up, silent = one.get("uptime_seconds"), one.get("silent_seconds")
-    since = f", up for {duration(up)}" if isinstance(up, int) else ""
-    machine = f" on {one.get('machine')}" if one.get("machine") else ""
-    here = ", this one" if one.get("here") else ""
-    turns, waiting = one.get("running_turns"), one.get("waiting_messages")
-    words = f"Gateway {one.get('node')} at {one.get('address')}{machine} ({one.get('version')}{since}{here}): {one.get('chats')}/64 of the chats{has}"
-    words += f"; running turns: {turns}" if turns is not None else ""
-    words += f"; waiting messages: {waiting}" if waiting else ""
-    words += "; it ends" if one.get("leaves") else ""
-    words += "".join(f"; not ready: {problem}" for problem in _words(one.get("problems")))
-    words += f"; silent for {silent:.0f} s" if isinstance(silent, int | float) and silent > SILENT_SECONDS else ""
-    return words
-
-
 def status_lines(body: Table) -> list[str]:
     problems = body.get("problems")
     lines = [_head(body), _models(body)]
@@ -196,8 +152,7 @@ def status_lines(body: Table) -> list[str]:
         f"🚨 Incident: {one.get('title')}, {one.get('conversations')} conversations (outspoken explain {one.get('incident')})"
         for one in tables(body.get("incidents"))
     ]
-    lines += [_node(one) for one in tables(body.get("nodes"))]
-    lines += _directories(list(tables(body.get("nodes"))))
+    lines += node_lines(list(tables(body.get("nodes"))))
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
     lines.append(
         f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"

@@ -16,7 +16,7 @@ from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock
 from agent_core.records import dataclass
-from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.turn.view import BubbleKind, View
 from gateway.delivery.turnoutlet import asked_alone
 from gateway.queues.branches import branches_of
@@ -34,10 +34,7 @@ from gateway.queues.queue import (
 from gateway.queues.queues import Queues
 from gateway.sessions.recents import FarMessage, FarSights, earlier_sights, load_recent, stored_end
 from gateway.sessions.runner import Runner
-from gateway.sharing.portion import Portion
-
-ELSEWHERE_SECONDS = 1.0
-"""How often it is looked what became of a turn that does not run here, although nobody has said that there is more."""
+from gateway.sharing.portion import ELSEWHERE_SECONDS, Due, Portion
 
 
 def ended_of(driver: TurnDriver, view: View) -> Ended:
@@ -61,6 +58,7 @@ class MessageFollower:
 
     __slots__ = (
         "_bell",
+        "_due",
         "_far",
         "_queue",
         "_running",
@@ -79,6 +77,7 @@ class MessageFollower:
         self._queue: SessionQueue | None = None
         self._told: Queued | None = None
         self._far: FarMessage | None = None
+        self._due = Due()
         self._shown: tuple[View, int] | None = None
         """What was told of it last, and of how many characters of what is thought."""
 
@@ -141,8 +140,9 @@ class MessageFollower:
                 return LeftOpen("", View((), open=True))
             # Where another process runs it, the journal has to be asked.
             here = queue is not None and (queue.epoch or self._watching.portion.whole)
-            rung = left > 0 and await self._bell.wait(left if here else min(left, ELSEWHERE_SECONDS))
-            if not rung and (here or left <= ELSEWHERE_SECONDS):
+            if left > 0 and await self._bell.wait(left if here else min(left, self._due.seconds or ELSEWHERE_SECONDS)):
+                self._due.ring()
+            elif here or clock.monotonic() >= until:
                 break
         now = self._queued(queue)  # the line moves all the time: it is told when something has to be said anyhow
         told, self._told = self._told, now or self._told
@@ -159,12 +159,22 @@ class MessageFollower:
         return None
 
     async def _stored(self) -> Sight | None:
-        """What is stored of it, if that is news."""
-        store, message = self._watching.store, self._ticket.inbox_id
+        """What is stored of it, if that is news. While the storage is away, nothing is: it is seen when that is back."""
+        try:
+            return await self._looked()
+        except Damaged:
+            raise
+        except StorageUnavailable:
+            return None
+
+    async def _looked(self) -> Sight | None:
+        store, message, afar = self._watching.store, self._ticket.inbox_id, self._watching.portion.afar
         if self._watching.portion.whole:
             return await stored_end(store, message)
-        self._watching.portion.afar.look_at(self._ticket.session)
-        self._far = self._far or FarMessage(store, message)
+        if not self._due.now():
+            return None
+        afar.look_at(self._ticket.session)
+        self._far = self._far or FarMessage(store, message, afar)
         found = await self._far.look(self._watching.clock.now_ms())
         if isinstance(found, Queued):
             told, self._told = self._told, found
@@ -209,6 +219,7 @@ class WholeSessionFollower:
         """What background tasks of it ask, by their turns."""
         self._first = True
         self._far: FarSights | None = None
+        self._due, self._rung = Due(), False
 
     async def __aenter__(self) -> WholeSessionFollower:
         self._queue.watchers.append(self._bell)
@@ -257,20 +268,24 @@ class WholeSessionFollower:
         watching = self._watching
         if self._far is None:
             self._watch(set())
-            self._far = FarSights(watching.store, self._queue.key, watching.messages, watching.clock)
-        until, rung = watching.clock.monotonic() + timeout_seconds, False
+            self._far = FarSights(
+                watching.store, self._queue.key, watching.messages, watching.clock, watching.portion.afar
+            )
+        until = watching.clock.monotonic() + timeout_seconds
         while True:
-            with suppress(StorageUnavailable):  # it is seen when that is back
-                sights = await self._far.look(rung=rung)
-                self._queue.branches = self._far.branches
-                watching.queues.expect(self._far.session, self._bell)
-                watching.portion.afar.look_at(self._far.session)
-                if (news := self._news(sights)) is not None:
-                    return news
+            if self._rung or self._due.now():
+                with suppress(StorageUnavailable):  # it is seen when that is back
+                    rung, self._rung = self._rung, False
+                    sights = await self._far.look(rung=rung)
+                    self._queue.branches = self._far.branches
+                    watching.queues.expect(self._far.session, self._bell)
+                    watching.portion.afar.look_at(self._far.session)
+                    if (news := self._news(sights)) is not None:
+                        return news
             left = until - watching.clock.monotonic()
             if left <= 0 or watching.portion.mine(self._queue.key):
                 return None
-            rung = await self._bell.wait(min(left, ELSEWHERE_SECONDS))
+            self._rung = await self._bell.wait(min(left, self._due.seconds))
 
     def _sights(self) -> list[TurnSight]:
         queue = self._queue

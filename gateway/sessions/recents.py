@@ -42,6 +42,7 @@ from gateway.setaside.takeup import SET_ASIDE
 
 if TYPE_CHECKING:
     from gateway.sharing.afar import FarTurn
+    from gateway.sharing.portion import FarWatchers
 
 log = structlog.get_logger("gateway")
 
@@ -177,23 +178,22 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
     )
 
 
-def _far_turn(store: Store, name: str) -> FarTurn:
-    from gateway.sharing.afar import FarTurn  # of several gateways alone
-
-    return FarTurn(store, name)
-
-
 class FarMessage:
     """A message whose turn another gateway runs, as far as that is stored. Asked again and again."""
 
-    def __init__(self, store: Store, inbox_id: int) -> None:
-        self._store, self._message = store, inbox_id
+    def __init__(self, store: Store, inbox_id: int, afar: FarWatchers) -> None:
+        self._store, self._message, self._afar = store, inbox_id, afar
         self._turn: FarTurn | None = None
+        self._seen = -1
+        """How far its turn was when we looked last."""
 
     async def look(self, now: int) -> Ended | Showing | Queued | None:
         """How it stands; None: nothing is known of it yet. Raises `StorageUnavailable`."""
-        if self._turn is not None and await self._turn.look() and (shown := self._showing(now)) is not None:
-            return shown
+        if self._turn is not None:
+            await self._turn.look()
+            before, self._seen = self._seen, self._turn.last
+            if before != self._seen and (shown := self._showing(now)) is not None:
+                return shown
         row = await self._store.inbox.one(self._message)
         if row is None or row.turn is None:
             waits = row is not None and row.state is InboxState.NEW
@@ -201,8 +201,9 @@ class FarMessage:
                 await self._queued(row) if row is not None and waits else await stored_end(self._store, self._message)
             )
         if self._turn is None or self._turn.name != row.turn:
-            self._turn = _far_turn(self._store, row.turn)
+            self._turn = self._afar.turn(self._store, row.turn)
             await self._turn.look()
+            self._seen = self._turn.last
         shown = self._showing(now) if row.state is InboxState.TAKEN else None  # else its turn is over
         return shown or await stored_end(self._store, self._message)
 
@@ -255,8 +256,8 @@ class FarSights:
     What is on its way to the store is not seen before it is there (`gateway.sharing.afar`).
     """
 
-    def __init__(self, store: Store, key: str, messages_of: MessagesOf, clock: Clock) -> None:
-        self._store, self._key, self._messages_of, self._clock = store, key, messages_of, clock
+    def __init__(self, store: Store, key: str, messages_of: MessagesOf, clock: Clock, afar: FarWatchers) -> None:
+        self._store, self._key, self._messages_of, self._clock, self._afar = store, key, messages_of, clock, afar
         self._mark: object = None
         self._over: Sequence[TurnSight] = ()
         self._open: list[tuple[FarTurn, Sequence[Waiting]]] = []
@@ -296,7 +297,7 @@ class FarSights:
         return [row.id for row in await self._store.inbox.done_in_lane(session, COMMAND_LANE, LATEST_COMMANDS)]
 
     async def _begun(self, turn: str) -> tuple[FarTurn, Sequence[Waiting]]:
-        return _far_turn(self._store, turn), (await self._messages_of(turn)).get(turn, [])
+        return self._afar.turn(self._store, turn), (await self._messages_of(turn)).get(turn, [])
 
     async def _goes_on(self, one: FarTurn) -> bool:
         await one.look()

@@ -33,18 +33,18 @@ class Dividing:
         portion: Portion,
         store: Store,
         address: str,
-        accounts: Iterable[str],
+        connections: Iterable[str],
         busy: Callable[[bool], Collection[str]],
         gained: Callable[[], None],
         given: Callable[[frozenset[str]], None],
         tell: Callable[[], None],
     ) -> None:
-        """`busy` names the slices in which something is done, and those in which something waits unless told to pass over it; `gained` is called when there are more, `given` with those that are about to go;
+        """`connections` are those of our accounts, as slices. `busy` names the slices in which something is done, and those in which something waits unless told to pass over it; `gained` is called when there are more, `given` with those that are about to go;
         `tell` has the others look who has what."""
         self._portion = portion
         self._store = store
         self._address = address
-        self._names = (*chat_slices(), HOUSE, *accounts)
+        self._connections = tuple(connections)
         self._busy, self._gained, self._given, self._tell = busy, gained, given, tell
         self._leaving = self._everything = False
         self._one = asyncio.Lock()
@@ -52,7 +52,7 @@ class Dividing:
 
     async def begin(self) -> None:
         """Take part, and take what is free."""
-        await self._store.slices.take_part(self._address)
+        await self._store.slices.take_part(self._address, self._portion.serves)
         async with self._one:
             await self._divide()
 
@@ -81,7 +81,7 @@ class Dividing:
         try:
             if not self._leaving:
                 self._leaving = True
-                await self._store.slices.take_part("")
+                await self._store.slices.take_part("", self._portion.serves)
             await self._look()
         except (StorageUnavailable, LeaseLost) as error:
             log.warning("slices.not_given", error=str(error))
@@ -105,7 +105,9 @@ class Dividing:
                 self._portion.change(held - going)
         await self._portion.quiet(going)
         try:
-            now = await self._store.slices.divide(self._names, lambda there: self._decided(there, going))
+            now = await self._store.slices.divide(
+                (*chat_slices(), HOUSE, *self._connections), lambda there: self._decided(there, going)
+            )
         except BaseException:
             self._portion.change(held, found=going)  # it is still ours, if anything is, and was not worked on meanwhile
             raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import orjson
@@ -17,8 +17,10 @@ from agent_core.beside import beside
 from agent_core.jsonvalue import Json
 from agent_core.store.store import LeaseLost, StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
+from gateway.config.sections import Config
 from gateway.observe.health import Health
 from gateway.sessions.hub import Hub
+from gateway.several.alike import sums
 from gateway.several.files import number_of
 
 log = structlog.get_logger("gateway")
@@ -28,8 +30,8 @@ PROBLEMS = 5
 """As many are told."""
 
 
-def told_of(url: str, hub: Hub, chats: Platforms, health: Health, directory: str) -> dict[str, Json]:
-    """As `gateway.sharing.nodes.TOLD`. `directory`: the number of ours, see `gateway.several.files`."""
+def told_of(url: str, hub: Hub, chats: Platforms, health: Health, same: Mapping[str, Json]) -> dict[str, Json]:
+    """As `gateway.sharing.nodes.TOLD`. `same`: what stays the same while we serve."""
     found, portion = health.verdict(), hub.portion
     return {
         "address": reached_at(url, platform.node()),
@@ -37,12 +39,13 @@ def told_of(url: str, hub: Hub, chats: Platforms, health: Health, directory: str
         "ready": found.ready,
         "problems": [*found.not_ready[:PROBLEMS]],
         "waiting_messages": hub.slots.messages,
-        "directory": directory,
         "adapters": [
             {"name": one.adapter.name, "state": one.sight().state}
             for one in chats.supervisors
             if portion.has_any(one.slices)
         ],
+        "serves": [*sorted(portion.serves)],
+        **same,
     }
 
 
@@ -52,13 +55,16 @@ def reached_at(url: str, machine: str) -> str:
 
 
 @asynccontextmanager
-async def telling(url: str, store: Store, hub: Hub, chats: Platforms, health: Health) -> AsyncGenerator[None]:
+async def telling(
+    url: str, config: Config, store: Store, hub: Hub, chats: Platforms, health: Health
+) -> AsyncGenerator[None]:
     """It tells the others for the block."""
 
     async def tell() -> None:
         last, directory = b"", await asyncio.to_thread(number_of, hub.workspaces)
+        same: dict[str, Json] = {"directory": directory, "settings": {**sums(config)}}
         while True:
-            words = orjson.dumps(told_of(url, hub, chats, health, directory))
+            words = orjson.dumps(told_of(url, hub, chats, health, same))
             if words != last:
                 try:
                     await store.slices.tell(words.decode())

@@ -152,9 +152,10 @@ async def together(
 
     number = await asyncio.to_thread(number_of, hub.workspaces)
     keeper.elsewhere = FilesElsewhere(hub.workspaces, number, store, chats.commands).say
-    accounts = [name for one in chats.supervisors for name in one.slices]
+    portion.serves = frozenset(one.adapter.name for one in chats.supervisors)
+    connections = [name for one in chats.supervisors for name in one.slices]
     dividing = Dividing(
-        portion, store, address, accounts, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)
+        portion, store, address, connections, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)
     )
     await dividing.begin()
     learning = _learnt(chats.members, people)

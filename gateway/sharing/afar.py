@@ -6,10 +6,15 @@ A watcher elsewhere sees the same through a takeover as without one, because the
 
 A word says that somebody looks; it counts for a while, at every gateway, so that whoever takes the turn over knows as well.
 
-Law (tests/gateway/test_afar.py): a journal that is read on, commit by commit, gives what it gives when it is read at once.
+What it costs: a word brings one question for all who watch the turn here, and without a word it is looked once a second (`gateway.sharing.portion.Due`), because a word may be lost.
+
+Laws (tests/gateway/test_afar.py): a journal that is read on, commit by commit, gives what it gives when it is read at once; those who ask in one moment
+cost one question, and each sees what was stored when they asked.
 """
 
 from __future__ import annotations
+
+import asyncio
 
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import decode, fold, read_on
@@ -19,31 +24,43 @@ from agent_core.store.turns.rows import JournalRow
 
 
 class FarTurn:
-    """A turn that is run elsewhere, as far as it is stored. What is known of it is not read again."""
+    """A turn that is run elsewhere, as far as it is stored, for all who watch it here. What is known of it is not read again."""
 
     def __init__(self, store: Store, name: str) -> None:
         self.name = name
         self.turn: Turn | None = None
         """As of the last look; None if there is nothing of it, or nothing that can be read."""
+        self.last = -1
+        """How far it is read; -1 if nothing can be."""
         self._store = store
-        self._last = -1
+        self._one = asyncio.Lock()
+        self._begun = self._read_at = 0
 
-    async def look(self) -> bool:
-        """Read on. Whether there was more. Raises `StorageUnavailable`."""
-        rows = await self._store.turns.journal(self.name, self._last)
+    async def look(self) -> None:
+        """Have read all that is stored by now. Raises `StorageUnavailable`."""
+        wanted = self._begun + 1  # a question that begins from now on will do
+        await asyncio.sleep(0)  # those who were woken by the same word ask in this moment, too
+        async with self._one:
+            if self._read_at >= wanted:
+                return
+            self._begun += 1
+            await self._read_on()
+            self._read_at = self._begun
+
+    async def _read_on(self) -> None:
+        rows = await self._store.turns.journal(self.name, self.last)
         if not rows:
-            return False
+            return
         try:
             self.turn = await self._read(rows)
         except UnreadableJournal:
-            self.turn, self._last = None, -1
-            return False
-        self._last = rows[-1].seq
-        return True
+            self.turn, self.last = None, -1
+        else:
+            self.last = rows[-1].seq
 
     async def _read(self, rows: list[JournalRow]) -> Turn:
         if self.turn is not None and self.turn.settings.judged:
             return read_on(self.turn, [decode(row.kind, row.body) for row in rows])
-        if self._last >= 0:  # what an older version began is judged as a whole
+        if self.last >= 0:  # what an older version began is judged as a whole
             rows = await self._store.turns.journal(self.name)
         return fold([(row.kind, row.body) for row in rows])

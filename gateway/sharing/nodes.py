@@ -13,7 +13,7 @@ from agent_core.store.store import Store
 from gateway.sharing.portion import Portion
 from gateway.sharing.shares import CHATS
 
-TOLD = ("address", "machine", "ready", "problems", "waiting_messages", "adapters", "directory")
+TOLD = ("address", "machine", "ready", "problems", "waiting_messages", "adapters", "directory", "serves", "settings")
 """What a gateway tells of itself."""
 
 

@@ -7,14 +7,19 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from weakref import WeakValueDictionary
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
-from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, single, slice_of
+from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, account_in, account_slice, single, slice_of
 from agent_core.turn.events import Verdict
+
+if TYPE_CHECKING:
+    from agent_core.store.store import Store
+    from gateway.sharing.afar import FarTurn
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 PEOPLE = "people"
@@ -24,6 +29,8 @@ SESSION, WATCH = "session", "watch"
 WATCH_SECONDS = 10.0
 """How often whoever looks says so."""
 HEED_SECONDS = 2.5 * WATCH_SECONDS
+ELSEWHERE_SECONDS = 1.0
+"""How often it is looked what became of what does not run here, although nobody has said that there is more."""
 MOST_KEPT = 1_000
 """When as many sessions were looked at, those are forgotten at which nobody looks any more."""
 QUIET_SECONDS = 5.0
@@ -61,6 +68,31 @@ class Far(Protocol):
     async def change(self, key: str, session: str, change: FarChange, *words: Json) -> Changed | None: ...
 
 
+class Due:
+    """When somebody who watches what is run elsewhere has to look: at once when there was a word, else a while after the last time."""
+
+    __slots__ = ("_at", "_rung")
+
+    def __init__(self) -> None:
+        self._at, self._rung = 0.0, True
+
+    def ring(self) -> None:
+        """There is more to see, somebody says."""
+        self._rung = True
+
+    def now(self) -> bool:
+        """Whether it is time; if so, it is over."""
+        if self.seconds > 0:
+            return False
+        self._rung, self._at = False, asyncio.get_running_loop().time() + ELSEWHERE_SECONDS
+        return True
+
+    @property
+    def seconds(self) -> float:
+        """How long there is to wait for it."""
+        return 0.0 if self._rung else max(0.0, self._at - asyncio.get_running_loop().time())
+
+
 class FarWatchers:
     """Who watches turns at another gateway than the one that runs them; see `gateway.sharing.afar`. Implements `agent_core.driver.watcher.Afar`; at the other end, whoever looks calls `look_at`."""
 
@@ -70,6 +102,8 @@ class FarWatchers:
         """Until when they count that look elsewhere, by the loop's clock."""
         self._said: dict[str, float] = {}
         """Until when others know that somebody looks here."""
+        self.turns: WeakValueDictionary[str, FarTurn] = WeakValueDictionary()
+        """Those that are watched here, by their names."""
 
     def watched(self, session: str) -> bool:
         return bool(self._looked_at) and self._looked_at.get(session, 0.0) > asyncio.get_running_loop().time()
@@ -87,6 +121,15 @@ class FarWatchers:
         if session and self._said.get(session, 0.0) <= asyncio.get_running_loop().time():
             _note(self._said, session, WATCH_SECONDS)
             self._tell(f"{WATCH}:{session}")
+
+    def turn(self, store: Store, name: str) -> FarTurn:
+        """A turn that is run elsewhere, the same for all who watch it here."""
+        found = self.turns.get(name)
+        if found is None:
+            from gateway.sharing.afar import FarTurn  # of several gateways alone
+
+            self.turns[name] = found = FarTurn(store, name)
+        return found
 
 
 def _note(until: dict[str, float], session: str, seconds: float) -> None:
@@ -107,6 +150,8 @@ class Portion:
         """Under which we have them."""
         self.handed: set[str] = set()
         """Those that whoever had them has just given us, and said how far they are; until somebody heeds it."""
+        self.serves: frozenset[str] = frozenset()
+        """The accounts that we have."""
         self.peers: tuple[PeerNode, ...] = ()
         """The gateways that are there, this one among them."""
         self.owners: Mapping[str, int | None] = {}
@@ -139,8 +184,12 @@ class Portion:
         return any(self.has(name) for name in names)
 
     def mine(self, key: str) -> bool:
-        """Whether the conversation with this key is run here."""
-        return self.whole or single(key) or slice_of(key) in self.held
+        """Whether the conversation with this key is run here: it is in a slice of ours, and can be answered from here."""
+        return self.whole or single(key) or (slice_of(key) in self.held and not self._unanswerable(account_in(key)))
+
+    def _unanswerable(self, account: str) -> bool:
+        """It is another gateway's, or was one's: whoever has it answers."""
+        return account not in self.serves and account_slice(account) in self.owners
 
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""

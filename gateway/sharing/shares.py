@@ -5,52 +5,84 @@ and no two nodes need to agree. The shares of chats are even within one, and so 
 hold most have the odd ones, so that nothing moves for the sake of order. What is one thing (the only connection of an account, the house) stays where it
 is until its node goes: to move it is dear, and it is small.
 
-Laws (tests/gateway/test_shares.py): every slice comes to be a living node's; what nobody gives stays where it is; chats, and connections of one account,
-are even within one as far as they are idle; once all is so, nothing moves any more.
+A node is given what it can answer: a connection, if it has the account; chats and the house, if it has every account that any node has. While an account
+is added or removed node by node, those with fewer have no chats, and where each lacks one of another's, those that have most do.
+
+Laws (tests/gateway/test_shares.py): every slice comes to be a living node's that can answer it; what nobody gives stays where it is; chats, and connections of one
+account, are even within one as far as they are idle; once all is so, nothing moves any more.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from agent_core.store.slices.rows import Division, account_of
+from agent_core.store.slices.rows import ACCOUNT, Division, PeerNode, account_of
 
 CHATS = "chats/"
 
 
 def divided(me: int, seen: Division, *, leaving: bool, busy: Collection[str] = ()) -> dict[str, int]:
     """Which slices this node takes or gives now, each with its new owner. What is `busy` is not given away."""
-    nodes = seen.taking_part - {me} if leaving else seen.taking_part
-    if not nodes or (me not in nodes and not leaving):
+    if not leaving and all(one.node != me for one in seen.taking_part):
         return {}
     moved: dict[str, int] = {}
-    for names, even in _kinds(seen.owners):
+    for names, able, even in _kinds(seen.owners, [one for one in seen.taking_part if not leaving or one.node != me]):
         free = [name for name in names if seen.owners[name] not in seen.living]
         mine = [name for name in names if seen.owners[name] == me]
         idle = [name for name in mine if name not in busy]
-        held = Counter(owner for name in names if (owner := seen.owners[name]) is not None and owner in nodes)
-        if leaving:
-            moved |= _given(idle, nodes, held)
+        held = Counter(owner for name in names if (owner := seen.owners[name]) is not None and owner in able)
+        if me not in able:
+            moved |= _given(idle, able, held)
             continue
-        share = _shares(nodes, held, len(names))
+        share = _shares(able, held, len(names))
         moved |= dict.fromkeys(free[: max(0, share[me] - len(mine))], me)
         if even and len(mine) > share[me]:
-            needy = {node for node in nodes if held[node] < share[node]}
+            needy = {node for node in able if held[node] < share[node]}
             room = sum(share[node] - held[node] for node in needy)
             most = min(len(mine) - share[me], max(0, room - len(free)))
             moved |= _given(idle[:most], needy, held, share)
     return moved
 
 
-def _kinds(owners: Mapping[str, int | None]) -> Iterable[tuple[list[str], bool]]:
-    """What is shared by itself, and whether evenly."""
-    names = sorted(owners)
+def answering(peers: Sequence[PeerNode]) -> frozenset[int]:
+    """Those that can answer in every chat, as far as any can."""
+    known = [one.serves for one in peers if one.serves is not None]
+    every = frozenset[str]().union(*known)
+    able = frozenset(one.node for one in peers if one.serves is None or one.serves >= every)
+    most = max(known, key=lambda serves: (len(serves), sorted(serves)), default=every)
+    return able or frozenset(one.node for one in peers if one.serves == most)
+
+
+def _kinds(
+    owners: Mapping[str, int | None], peers: Sequence[PeerNode]
+) -> Iterable[tuple[list[str], Collection[int], bool]]:
+    """What is shared by itself, among whom, and whether evenly."""
+    names, everywhere = sorted(owners), answering(peers)
     several = {account_of(name) for name in names if "#" in name}
-    yield [name for name in names if name.startswith(CHATS)], True
-    for account in sorted(several):
-        yield [name for name in names if account_of(name) == account], True
-    yield [name for name in names if not name.startswith(CHATS) and account_of(name) not in several], False
+    yield [name for name in names if name.startswith(CHATS)], everywhere, True
+    single: defaultdict[frozenset[int], list[str]] = defaultdict(list)
+    for account, connections in _by_account(names):
+        if not account.startswith(ACCOUNT):
+            able = everywhere
+        else:
+            account_name = account.removeprefix(ACCOUNT)
+            able = frozenset(one.node for one in peers if one.serves is None or account_name in one.serves)
+        if account in several:
+            yield connections, able, True
+        else:
+            single[able] += connections
+    for able, those in single.items():
+        yield those, able, False
+
+
+def _by_account(names: Iterable[str]) -> Iterable[tuple[str, list[str]]]:
+    """The connections of each, and whatever else is no chat."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        if not name.startswith(CHATS):
+            found[account_of(name)].append(name)
+    return found.items()
 
 
 def _shares(nodes: Collection[int], held: Mapping[int, int], count: int) -> dict[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,15 @@ from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.turn.view import view
 from gateway.sharing.afar import FarTurn
-from gateway.sharing.portion import HEED_SECONDS, SESSION, WATCH, WATCH_SECONDS, FarWatchers
+from gateway.sharing.portion import (
+    ELSEWHERE_SECONDS,
+    HEED_SECONDS,
+    SESSION,
+    WATCH,
+    WATCH_SECONDS,
+    Due,
+    FarWatchers,
+)
 from tests.gateway.rig import CountingTool, call_chunk, chunk, gateway
 
 
@@ -27,9 +35,17 @@ class Stored:
     rows: list[JournalRow]
     upto: int = 0
     read: int = 0
+    asked: int = 0
+    slow: asyncio.Event = field(default_factory=asyncio.Event)
+    """An answer comes when it is set."""
+
+    def __post_init__(self) -> None:
+        self.slow.set()
 
     async def journal(self, _: str, after: int = -1) -> list[JournalRow]:
         found = [row for row in self.rows[: self.upto] if row.seq > after]
+        self.asked += 1
+        await self.slow.wait()
         self.read += len(found)
         return found
 
@@ -64,10 +80,7 @@ async def test_what_is_read_on_comes_to_what_is_read_at_once(tmp_path: Path) -> 
         far = FarTurn(cast("Store", stored), end.turn)
         while stored.upto < len(rows):
             stored.upto += step
-            while await far.look():
-                pass
-        while await far.look():
-            pass
+            await far.look()
         assert far.turn is not None
         assert view(far.turn, whole.phase_since) == view(whole, whole.phase_since), step
         assert far.turn.thoughts.beyond(0) == whole.thoughts.beyond(0)
@@ -81,11 +94,44 @@ async def test_what_is_known_is_not_read_again(tmp_path: Path) -> None:
     texts = [at for at, row in enumerate(rows) if row.kind == "TextArrived"]
     stored = Stored(rows, texts[0])
     far = FarTurn(cast("Store", stored), end.turn)
-    assert await far.look()
+    await far.look()
+    assert far.last == rows[texts[0] - 1].seq
     stored.upto += 1
-    assert await far.look()
-    assert not await far.look()
+    await far.look()
+    await far.look()
+    assert far.last == rows[texts[0]].seq
     assert stored.read == texts[0] + 1
+
+
+async def test_those_who_look_in_one_moment_cost_one_question_and_see_what_is_stored_by_then(tmp_path: Path) -> None:
+    async with gateway(tmp_path, works_and_breaks) as rig:
+        end = await rig.say("go")
+        rows = await rig.store.turns.journal(end.turn)
+    stored = Stored(rows, 1)
+    far = FarTurn(cast("Store", stored), end.turn)
+    await asyncio.gather(*(far.look() for _ in range(20)))
+    assert stored.asked == 1
+    stored.slow.clear()
+    first = asyncio.create_task(far.look())
+    await asyncio.sleep(0.01)
+    stored.upto = 2  # behind what the first was told
+    second = asyncio.create_task(far.look())
+    stored.slow.set()
+    await asyncio.gather(first, second)
+    assert far.last == rows[1].seq
+    assert stored.asked == 3
+
+
+async def test_without_a_word_it_is_looked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+    due = Due()
+    assert [due.now(), due.now()] == [True, False]
+    assert due.seconds == ELSEWHERE_SECONDS
+    due.ring()
+    assert [due.seconds, due.now(), due.now()] == [0, True, False]
+    now[0] += ELSEWHERE_SECONDS
+    assert [due.now(), due.now()] == [True, False]
 
 
 async def test_who_looks_says_so_now_and_then_and_counts_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.store.slices.rows import (
+    ACCOUNT,
     HOUSE,
     Division,
     PeerNode,
+    account_of,
     account_slice,
     account_slices,
     chat_slices,
@@ -21,6 +24,7 @@ from gateway.sharing.portion import Portion
 from gateway.sharing.shares import divided
 
 SHARDS = account_slices("discord/3", 5)
+ACCOUNTS = ("discord/2", "discord/3", "telegram/1")
 NAMES = (*chat_slices(), HOUSE, account_slice("telegram/1"), account_slice("discord/2"), *SHARDS)
 
 
@@ -31,10 +35,13 @@ class World:
         self.owners: dict[str, int | None] = dict.fromkeys(NAMES)
         self.nodes: dict[int, bool] = {}
         """Those that live; whether they leave."""
+        self.serves: dict[int, frozenset[str] | None] = {}
         self.numbers = 0
 
     def seen(self) -> Division:
-        peers = tuple(PeerNode(node, "" if leaving else "here") for node, leaving in self.nodes.items())
+        peers = tuple(
+            PeerNode(node, "" if leaving else "here", serves=self.serves[node]) for node, leaving in self.nodes.items()
+        )
         return Division(peers, dict(self.owners))
 
     def look(self, node: int, busy: frozenset[str] = frozenset()) -> int:
@@ -43,7 +50,7 @@ class World:
         for name, owner in moved.items():
             held = before.owners[name]
             assert held == node or held not in before.living, "nothing is taken from who lives"
-            assert owner in before.taking_part
+            assert owner in {one.node for one in before.taking_part}
             assert not (held == node and name in busy)
         self.owners |= moved
         return len(moved)
@@ -51,9 +58,10 @@ class World:
     def all_look(self) -> int:
         return sum(self.look(node) for node in list(self.nodes))
 
-    def join(self) -> None:
+    def join(self, serves: Collection[str] | None = ACCOUNTS) -> None:
         self.numbers += 1
         self.nodes[self.numbers] = False
+        self.serves[self.numbers] = None if serves is None else frozenset(serves)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["join", "die", "leave", "look"]), st.integers(0, 9)), max_size=40))
@@ -99,6 +107,65 @@ def test_what_is_busy_stays(busy: set[str]) -> None:
     given_away = [name for name, owner in world.owners.items() if owner == 2]
     for names, most in ((chat_slices(), 32), (SHARDS, 2)):
         assert len({*names} & {*given_away}) == min(most, sum(name not in busy for name in names))
+
+
+SERVED = st.none() | st.sets(st.sampled_from(ACCOUNTS))
+STEPS = st.lists(st.tuples(st.sampled_from(["join", "die", "leave", "look"]), st.integers(0, 9), SERVED), max_size=30)
+
+
+@given(STEPS)
+def test_a_node_is_given_only_what_it_can_answer(steps: list[tuple[str, int, set[str] | None]]) -> None:
+    world = World()
+    for what, which, serves in steps:
+        living = sorted(world.nodes)
+        node = living[which % len(living)] if living else 0
+        match what:
+            case "join":
+                world.join(serves)
+            case "die" if living:
+                del world.nodes[node]
+            case "leave" if living:
+                world.nodes[node] = True
+            case "look" if living:
+                world.look(node)
+            case _:
+                pass
+    for node in [node for node, leaving in world.nodes.items() if leaving]:
+        world.look(node)
+        del world.nodes[node]
+    if not world.nodes:
+        world.join()
+    for _ in range(len(world.nodes) + 3):
+        world.all_look()
+    served = {node: world.serves[node] for node in world.nodes}
+    every = {account for serves in served.values() for account in serves or ()}
+    whole = {node for node, serves in served.items() if serves is None or serves >= every}
+    for name, owner in world.owners.items():
+        account = account_of(name).removeprefix(ACCOUNT)
+        if not name.startswith(ACCOUNT):
+            assert owner in (whole or world.nodes)
+            assert whole or len(served[owner] or ()) == max(len(serves or ()) for serves in served.values())
+        elif owner in world.nodes:
+            assert served[owner] is None or account in (served[owner] or ())
+        else:
+            assert all(serves is not None and account not in serves for serves in served.values())
+    assert world.all_look() == 0, "nothing moves any more"
+
+
+def test_chats_go_to_who_has_a_new_account_and_are_shared_again_when_all_have_it() -> None:
+    world = World()
+    for serves in (["telegram/1"], ["telegram/1"], ["telegram/1", "discord/2"]):
+        world.join(serves)
+        for _ in range(3):
+            world.all_look()
+    assert {world.owners[name] for name in chat_slices()} == {3}
+    assert world.owners[account_slice("discord/2")] == 3
+    assert world.owners[account_slice("telegram/1")] == 1, "what is one thing stays where it is"
+    world.join(["telegram/1", "discord/2"])
+    world.nodes[1] = True
+    for _ in range(3):
+        world.all_look()
+    assert Counter(world.owners[name] for name in chat_slices()) == {3: 32, 4: 32}
 
 
 def test_a_node_that_leaves_gives_all_in_one_step() -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.databases import new_database
 from tests.several.support import Cluster, Node, cluster
 from tests.several.test_doors import Page, named
+from tests.storage.test_postgres_ways import server
 
 pytestmark = pytest.mark.timeout(120)
 WORDS = " ".join(f"word{number}" for number in range(40))
@@ -111,3 +112,29 @@ async def test_a_page_elsewhere_sees_text_grow(two: tuple[Cluster, Node, Node]) 
     texts = ["\n".join(bubble.get("text", "") for bubble in one["bubbles"]) for one in page.told if one["bubbles"]]
     assert len(texts) > 8, texts  # by the second there would be six
     all_.sound()
+
+
+async def test_a_stream_pauses_while_the_database_is_restarted_and_goes_on(tmp_path: Path) -> None:
+    with server() as database:
+        url = f"postgresql://postgres@127.0.0.1:{database.port}/postgres"
+        async with cluster(tmp_path, "telegram", url) as all_:
+            await all_.begin("first")
+            second = await all_.begin("second")
+            await all_.even(2)
+            streams = [
+                Stream(second, name, f"slow {WORDS} #{owner}{number}", f"k{owner}{number}")
+                for owner in (1, 2)
+                for number, name in enumerate(await named(all_, owner, 2))
+            ]
+            async with asyncio.TaskGroup() as group:
+                for one in streams:
+                    group.create_task(one.watch())
+                await asyncio.gather(*(one.until("word3") for one in streams))
+                await asyncio.to_thread(database.stop, "immediate")
+                await asyncio.sleep(2)
+                await asyncio.to_thread(database.start)
+            for one in streams:
+                assert one.text.strip() == one.words.removeprefix("slow "), one.text
+                assert one.last["choices"][0]["finish_reason"] == "stop", one.last
+            assert await all_.ask("SELECT count(*) FROM nodes") == [(2,)], "nothing began anew"
+            all_.sound()

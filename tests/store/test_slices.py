@@ -41,7 +41,7 @@ async def nodes(url: str, count: int) -> AsyncGenerator[list[Store]]:
         for number in range(count):
             opened = open_store(url, clock=FakeClock(), ids=IDS, version="1", serves=Serves.SHARED)
             found.append(await stack.enter_async_context(opened))
-            await found[-1].slices.take_part(f"http://{number}")
+            await found[-1].slices.take_part(f"http://{number}", ["telegram/1"])
         yield found
 
 
@@ -94,10 +94,10 @@ async def test_slices_change_hands_one_after_the_other(postgres: str) -> None:
         )
         seen = await stores[0].slices.division()
         assert sorted(len(seen.held_by(one.node)) for one in stores) == [4, 30, 30]
-        assert seen.taking_part == {one.node for one in stores}
-        await stores[0].slices.take_part("")
+        assert {one.node for one in seen.taking_part} == {one.node for one in stores}
+        await stores[0].slices.take_part("", ["telegram/1"])
         seen = await stores[1].slices.division()
-        assert stores[0].node in seen.living - seen.taking_part
+        assert stores[0].node in seen.living - {one.node for one in seen.taking_part}
 
 
 async def test_who_has_lost_the_connection_of_an_account_moves_nothing_back(postgres: str) -> None:

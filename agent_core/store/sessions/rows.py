@@ -26,6 +26,8 @@ class NodeRow:
     """Where it serves, for the other gateways of its database; empty if it takes no part (any more)."""
     told: str = later("")
     """What it tells the others of itself, as JSON (`gateway.several.telling`); empty if it is none of several."""
+    serves: str = later("")
+    """The accounts of platforms that it serves, as JSON; empty: it is of a version that does not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import orjson
 from sqlalchemy import Connection, bindparam, select, update
 
 from agent_core.store import tables as t
@@ -98,13 +99,12 @@ class Slices(SliceReads, Writing):
             lambda conn: conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(told=words))
         )
 
-    async def take_part(self, address: str) -> None:
-        """Promises: the other nodes know that this one takes part, and where it serves; with no address, that it takes nothing more.
+    async def take_part(self, address: str, serves: Collection[str]) -> None:
+        """Promises: the other nodes know that this one takes part, where it is, and which accounts it serves; with no address, that it takes nothing more.
 
         Raises LeaseLost.
         """
         await self._node.must_live()
-        node = self._node.who.node
-        await self._writer.alone(
-            lambda conn: conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(address=address))
-        )
+        said = {"address": address, "serves": orjson.dumps(sorted(serves)).decode()}
+        mine = update(t.nodes).where(t.nodes.c.node == self._node.who.node).values(said)
+        await self._writer.alone(lambda conn: conn.execute(mine))

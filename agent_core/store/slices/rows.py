@@ -37,6 +37,8 @@ class PeerNode:
     """Where it serves; empty if it takes no part (any more): it ends, or is a command."""
     version: str = ""
     started_at: int = 0
+    serves: frozenset[str] | None = None
+    """The accounts (``platform/bot``) that it serves; None: it is of an older version, which does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,9 @@ class Division:
         return frozenset(one.node for one in self.peers)
 
     @property
-    def taking_part(self) -> frozenset[int]:
+    def taking_part(self) -> tuple[PeerNode, ...]:
         """Those that slices can be given to."""
-        return frozenset(one.node for one in self.peers if one.address)
+        return tuple(one for one in self.peers if one.address)
 
     def held_by(self, node: int) -> frozenset[str]:
         """What a node works on."""
@@ -94,6 +96,11 @@ def account_slice(account: str, number: int = 0) -> str:
 def account_slices(account: str, count: int = 1) -> tuple[str, ...]:
     """All connections of an account."""
     return tuple(account_slice(account, number) for number in range(count))
+
+
+def account_in(key: str) -> str:
+    """The account (``platform/bot``) of a conversation in a chat, by its key."""
+    return "/".join(key.split("/", 2)[:2])
 
 
 def account_of(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+import orjson
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -49,7 +50,7 @@ def slice_in(key: Column[str], names: Iterable[str]) -> ColumnElement[bool]:
 
 
 PEERS = (
-    select(t.nodes.c.node, t.nodes.c.address, t.nodes.c.version, t.nodes.c.started_at)
+    select(t.nodes.c.node, t.nodes.c.address, t.nodes.c.version, t.nodes.c.started_at, t.nodes.c.serves)
     .where(t.nodes.c.ended_at.is_(None), LIVES)
     .order_by(t.nodes.c.node)
 )
@@ -131,9 +132,10 @@ def nobody_shares(conn: Connection) -> None:
     conn.execute(update(t.slices).where(t.slices.c.owner.is_not(None)).values(owner=None))
 
 
-def peer(row: tuple[int, str, str, int]) -> PeerNode:
+def peer(row: tuple[int, str, str, int, str]) -> PeerNode:
     """A row of `PEERS`."""
-    return PeerNode(int(row[0]), str(row[1]), str(row[2]), int(row[3]))
+    serves = frozenset(str(one) for one in orjson.loads(row[4])) if row[4] else None
+    return PeerNode(int(row[0]), str(row[1]), str(row[2]), int(row[3]), serves)
 
 
 def rights(conn: Connection, who: Who, keys: Iterable[str]) -> Mapping[str, Right]:

@@ -152,9 +152,11 @@ async def _gateway(config: Config, url: str) -> Seen:
 
 def judged_status(body: Mapping[str, Json]) -> list[Finding]:
     """What a running gateway says of itself."""
+    from adapters.terminal.nodelines import unlike
     from adapters.terminal.operator import tables
 
     findings = [_adapter(one) for one in tables(body.get("adapters"))]
+    findings += [warning("gateway.several", what, fix) for what, fix in unlike(tables(body.get("nodes")))]
     findings += [found for one in tables(body.get("webhooks")) if (found := _receiver(one)) is not None]
     audit = body.get("audit")
     if isinstance(audit, dict) and audit.get("count"):
