@@ -100,8 +100,8 @@ mutants: $(VENV)/.test-ready ## make COUNT mistakes drawn by SEED in the modules
 	@nice -n 15 $(BIN)/python -m tests.mutants.run --seed $(SEED) --count $(COUNT) --page
 
 .PHONY: bench
-bench: $(VENV)/.test-ready ## measure speed and memory beside a reference and other gateways; writes docs/performance.md
-	@$(BIN)/python -m tests.bench.run --rounds 3 --peers build/peers --large 1000000 --page
+bench: $(VENV)/.test-ready ## measure speed and memory beside a reference and other gateways, in ten minutes; writes docs/performance.md
+	@$(BIN)/python -m tests.bench.run --rounds 3 --peers build/peers --page
 
 .PHONY: docs
 docs: $(VENV)/.test-ready ## build the documentation as a site, into build/site

@@ -4,7 +4,7 @@ It decides nothing about a turn. What it does keep is the order of things:
 
 - what ends a bubble, a tool's start, a tool's result and the exit are committed before anybody sees them or anything follows;
 - text on its way is shown at once and journalled in larger pieces, at the latest after a second;
-- all that it started (a model call, tools, timers) is owned by its task group and is over when `run` returns.
+- all that it started (a model call, tools, timers) is over when `run` returns.
 
 A failure of its own becomes an event (`DriverFailed`) like any other, so the turn still ends with words.
 """
@@ -247,11 +247,10 @@ class TurnDriver:
         self._work.later(left, lambda at: DeadlinePassed(at=at))
         self._work.tick()
         try:
-            async with asyncio.TaskGroup() as group:
-                try:
-                    await self._loop(group)
-                finally:
-                    self._work.cancel()
+            try:
+                await self._loop()
+            finally:
+                await self._work.ended()
         finally:
             self.over = True
             if self.closed or self.turn.exit is None:  # an end that is not stored is none, and never seen
@@ -270,7 +269,7 @@ class TurnDriver:
         assert self.turn.exit is not None
         return self.turn.exit
 
-    async def _loop(self, group: asyncio.TaskGroup) -> None:
+    async def _loop(self) -> None:
         events: list[Event | None] = []  # first, what `opening` or `resume` had left to do
         while True:
             self.active_at = self._world.clock.monotonic()
@@ -282,7 +281,7 @@ class TurnDriver:
             except Exception:  # noqa: BLE001 - the border of the driver: a bug becomes a visible end of the turn
                 effects = await self._fail()
             for effect in effects:
-                self._work.perform(effect, group)
+                self._work.perform(effect)
             if self.turn.exit is not None or self._overtaken:
                 return
             if self._leaving or (self._holding and not self._work.busy and not self._events):

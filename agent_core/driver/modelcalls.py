@@ -112,6 +112,26 @@ class OfferedTools:
         return frozenset(self.names)
 
 
+class Heard:
+    """What came of one call's content, on its way to `sink`."""
+
+    __slots__ = ("_clock", "_sink", "content_at", "silent")
+
+    def __init__(self, clock: Clock, sink: Sink) -> None:
+        self._clock = clock
+        self._sink = sink
+        self.content_at = 0
+        """When the first of it came, ms."""
+        self.silent = True
+        """Nothing of it was to be seen, and none of it a call."""
+
+    def take(self, events: Sequence[Event]) -> None:
+        """It has come."""
+        self.content_at = self.content_at or self._clock.now_ms()
+        self.silent = self.silent and not any(map(_says, events))
+        self._sink(events)
+
+
 @dataclass(slots=True)
 class ModelCaller:
     """Makes the model calls of one turn."""
@@ -141,6 +161,20 @@ class ModelCaller:
 
     async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke | SpendRefused:
         """One model call, as the turn wants it, if there is room for it in the budgets. Content goes to `sink`."""
+        request, tokens = self._request(turn, effect)
+        window = self.client.endpoint(effect.route.endpoint).context_tokens
+        if window and tokens > window * 1.05 and turn.compacted is None:
+            words = f"about {tokens} of {window} tokens"
+            broke = CallBroke(at=self.clock.now_ms(), cause=BreakCause.CONTEXT_OVERFLOW, detail=words)
+            return self._accused(broke, turn, request.messages)
+        heard = Heard(self.clock, sink)
+        ending = await self._paid(request, f"{effect.number}", tokens, heard)
+        if isinstance(ending, ReplyFinished) and ending.made:
+            ending = replace(ending, made=await self._kept(dict(ending.made), effect.number))
+        return self._accused(ending, turn, request.messages, silent=heard.silent)
+
+    def _request(self, turn: Turn, effect: CallModel) -> tuple[ModelRequest, int]:
+        """What is asked, and about how many tokens that is."""
         assert turn.opened is not None
         endpoint = self.client.endpoint(effect.route.endpoint)
         messages = self._messages(turn, effect)
@@ -149,11 +183,6 @@ class ModelCaller:
         offer = self.offer.without(turn.withheld)
         tools = offer.encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
-        window = endpoint.context_tokens
-        if window and tokens > window * 1.05 and turn.compacted is None:
-            words = f"about {tokens} of {window} tokens"
-            broke = CallBroke(at=self.clock.now_ms(), cause=BreakCause.CONTEXT_OVERFLOW, detail=words)
-            return self._accused(broke, turn, messages)
         settings = turn.settings
         grown = patience(tokens)
         slow = SLOW_ARGUMENTS_FACTOR if endpoint.slow_arguments else 1.0
@@ -182,17 +211,7 @@ class ModelCaller:
             parse_text_calls=bool(self.offer.names),
             offered=offer.known if tools else NONE,
         )
-        silent = True
-
-        def noted(events: Sequence[Event]) -> None:
-            nonlocal silent
-            silent = silent and not any(map(_says, events))
-            sink(events)
-
-        ending = await self._paid(request, f"{effect.number}", tokens, noted)
-        if isinstance(ending, ReplyFinished) and ending.made:
-            ending = replace(ending, made=await self._kept(dict(ending.made), effect.number))
-        return self._accused(ending, turn, messages, silent=silent)
+        return request, tokens
 
     async def _kept(self, made: dict[str, Json], number: int) -> dict[str, Json]:
         if self.media is None:
@@ -233,47 +252,46 @@ class ModelCaller:
         return max(0, len(alternating(repaired([*self._past(turn)[0], *asked]))) - (results or 1))
 
     def _paid(
-        self, request: ModelRequest, name: str, prompt_tokens: int, sink: Sink
+        self, request: ModelRequest, name: str, prompt_tokens: int, heard: Heard
     ) -> Awaitable[ReplyFinished | CallBroke | SpendRefused]:
         """Every call of a turn goes through here."""
         if self.spending is None:
-            return self._told(request, name, sink)
+            return self._told(request, name, heard, heard.take)
         endpoint = self.client.endpoint(request.route.endpoint)
         body = {**endpoint.extra_body, "": endpoint.max_output_tokens, **request.parameters}
         limits = [body.get(key) for key in ("max_completion_tokens", "max_tokens", "")]
         most = next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
 
         def listen(counted: Sink) -> Awaitable[ReplyFinished | CallBroke]:
-            return self._told(request, name, counted)
+            return self._told(request, name, heard, counted)
 
-        return self.spending.ask(name, request.route.model, prompt_tokens, most, listen, sink)
+        return self.spending.ask(name, request.route.model, prompt_tokens, most, listen, heard.take)
 
-    async def _told(self, request: ModelRequest, name: str, sink: Sink) -> ReplyFinished | CallBroke:
+    async def _told(self, request: ModelRequest, name: str, heard: Heard, sink: Sink) -> ReplyFinished | CallBroke:
         """Make the call, and tell of it, however it ends."""
-        began_at, content_at = self.clock.now_ms(), 0
-
-        def noted(events: Sequence[Event]) -> None:
-            nonlocal content_at
-            content_at = content_at or self.clock.now_ms()
-            sink(events)
-
+        began_at = self.clock.now_ms()
         told: ReplyFinished | CallBroke | None = None
         try:
-            ending = told = await self.client.ask(request, noted)
+            told = await self.client.ask(request, sink)
+            return told
         finally:
-            broke = told if isinstance(told, CallBroke) else None
-            called = ModelCalled(
-                turn=self.turn, session=self.session, name=name, endpoint=request.route.endpoint, model=request.route.model,
-                began_at=began_at, ended_at=self.clock.now_ms(), content_at=content_at,
-                reason=told.reason if isinstance(told, ReplyFinished) else "",
-                error=CANCELLED if told is None else broke.cause.value if broke is not None else "",
-                status=broke.status if broke is not None else 0,
-                input_tokens=told.input_tokens if told is not None else 0,
-                output_tokens=told.output_tokens if told is not None else 0,
-                cached_tokens=told.cached_tokens if told is not None else 0,
-            )  # fmt: skip
-            self.tell(called)
-        return ending
+            self._tell(request, name, began_at, heard.content_at, told)
+
+    def _tell(
+        self, request: ModelRequest, name: str, began_at: int, content_at: int, told: ReplyFinished | CallBroke | None
+    ) -> None:
+        broke = told if isinstance(told, CallBroke) else None
+        called = ModelCalled(
+            turn=self.turn, session=self.session, name=name, endpoint=request.route.endpoint, model=request.route.model,
+            began_at=began_at, ended_at=self.clock.now_ms(), content_at=content_at,
+            reason=told.reason if isinstance(told, ReplyFinished) else "",
+            error=CANCELLED if told is None else broke.cause.value if broke is not None else "",
+            status=broke.status if broke is not None else 0,
+            input_tokens=told.input_tokens if told is not None else 0,
+            output_tokens=told.output_tokens if told is not None else 0,
+            cached_tokens=told.cached_tokens if told is not None else 0,
+        )  # fmt: skip
+        self.tell(called)
 
     def _messages(self, turn: Turn, effect: CallModel) -> Sequence[Message]:
         """The conversation of one call."""
@@ -360,7 +378,9 @@ class ModelCaller:
         ending: ReplyFinished | CallBroke | SpendRefused | None = None
         try:
             async with Limit(DONE_SECONDS):
-                ending = await self._paid(request, f"done{self._questions}", estimate_tokens(messages), collect)
+                ending = await self._paid(
+                    request, f"done{self._questions}", estimate_tokens(messages), Heard(self.clock, collect)
+                )
         except TimeoutError:
             pass  # no word in time
         said = "".join(text).strip()
@@ -395,7 +415,9 @@ class ModelCaller:
             parse_text_calls=False,
         )
         self._summaries += 1
-        ending = await self._paid(request, f"summary{self._summaries}", estimate_tokens(messages), collect)
+        ending = await self._paid(
+            request, f"summary{self._summaries}", estimate_tokens(messages), Heard(self.clock, collect)
+        )
         summary = "".join(text).strip()
         if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
             return summary

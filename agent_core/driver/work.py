@@ -1,4 +1,4 @@
-"""What a turn has under way: model calls, tools, questions and timers. All of it belongs to the task group of its driver.
+"""What a turn has under way: model calls, tools, questions and timers. All of it is over when its driver is.
 
 It decides nothing: it performs effects, and hands its driver what came of them as events.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field, replace
+from math import inf
 from typing import Protocol
 from weakref import proxy
 
@@ -45,6 +46,8 @@ log = structlog.get_logger("turn")
 TICK_SECONDS = 5.0
 """How often watchers look again although nothing happened, because statuses grow with time."""
 CANCEL_SECONDS = 5.0
+EARLY_SECONDS = 0.001
+"""So much too soon a timer may fire: loops count in milliseconds."""
 DOOR_SECONDS = 0.2
 """How often it is looked whether the database is back, by what waits for it before it calls a model or runs a tool."""
 
@@ -111,7 +114,7 @@ class Work:
     """The work of one turn."""
 
     # fmt: off
-    __slots__ = ("_boss", "_caller", "_contexts", "_identity", "_intending", "_questions", "_seen", "_tasks", "_ticking", "_timers", "_world")
+    __slots__ = ("_boss", "_caller", "_coming", "_contexts", "_identity", "_intending", "_questions", "_seen", "_tasks", "_tick_at", "_timer", "_world")
     # fmt: on
 
     def __init__(
@@ -124,8 +127,11 @@ class Work:
         self._seen = seen
         self._boss: Boss = proxy(boss)  # which lives as long as it has work
         self._tasks: list[asyncio.Task[None]] = []
-        self._timers: list[asyncio.TimerHandle] = []
-        self._ticking: asyncio.TimerHandle | None = None
+        self._coming: list[tuple[float, Callable[[int], Event]]] = []
+        """What is to be queued of itself, and when (the loop's time)."""
+        self._tick_at = inf
+        self._timer: asyncio.TimerHandle | None = None
+        """One for all of it, at whichever comes first."""
         self._questions = OpenQuestions()
         self._intending: dict[str, asyncio.Future[None]] = {}
         """Calls that wait until what they have put down anew is committed."""
@@ -169,28 +175,50 @@ class Work:
 
     def later(self, seconds: float, event: Callable[[int], Event]) -> None:
         """Queue an event of our own in a while, if the turn is not over by then."""
-        self._timers.append(asyncio.get_running_loop().call_later(seconds, lambda: self._boss.put(event)))
+        self._coming.append((asyncio.get_running_loop().time() + seconds, event))
+        self._arm()
 
     def tick(self) -> None:
         """Have watchers look again from time to time, although nothing happens."""
-        self._ticking = asyncio.get_running_loop().call_later(TICK_SECONDS, self._ticked)
+        self._tick_at = asyncio.get_running_loop().time() + TICK_SECONDS
+        self._arm()
 
-    def _ticked(self) -> None:
-        if not self._boss.over:
+    def _arm(self) -> None:
+        at = min([self._tick_at, *(when for when, _ in self._coming)])
+        if self._timer is not None and self._timer.when() > at:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None and at < inf:
+            self._timer = asyncio.get_running_loop().call_at(at, self._rang)
+
+    def _rang(self) -> None:
+        self._timer = None
+        if self._boss.over:
+            return
+        now = asyncio.get_running_loop().time() + EARLY_SECONDS
+        due = [event for when, event in self._coming if when <= now]
+        self._coming = [one for one in self._coming if one[0] > now]
+        for event in due:
+            self._boss.put(event)
+        if self._tick_at <= now:
             self._seen.wake()
-            self.tick()
+            self._tick_at = now + TICK_SECONDS
+        self._arm()
 
-    def perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:
+    def perform(self, effect: Effect) -> None:
         """Start one thing that is wanted."""
         match effect:
             case CallModel():
-                self._start(group, lambda: self._call_model(effect), f"model call {effect.number}")
+                self._start(
+                    lambda: self._caller.call(self._boss.turn, effect, self._boss.content),
+                    f"model call {effect.number}",
+                )
             case RunTool():
-                self._start(group, lambda: self._run_tool(effect), f"tool {effect.name}")
+                self._start(lambda: self._run_tool(effect), f"tool {effect.name}")
             case Compact():
-                self._start(group, self._compact, "compaction")
+                self._start(lambda: self._caller.compact(self._boss.turn), "compaction")
             case AskDone():
-                self._start(group, lambda: self._ask_done(effect), "question")
+                self._start(lambda: self._caller.ask_done(self._boss.turn, effect), "question")
             case Wait():
                 self.later(effect.seconds, lambda at: WaitEnded(at=at))
             case AskApproval(call=call):
@@ -201,8 +229,8 @@ class Work:
             case Record() | EndTurn():
                 raise AssertionError(f"{type(effect).__name__} is handled before the commit")
 
-    def _start(self, group: asyncio.TaskGroup, work: Callable[[], Awaitable[None]], name: str) -> None:
-        task = group.create_task(self._guarded(work, name), name=f"{self._identity.turn}: {name}")
+    def _start(self, work: Callable[[], Awaitable[Event | None]], name: str) -> None:
+        task = asyncio.create_task(self._guarded(work, name), name=f"{self._identity.turn}: {name}")
         self._tasks.append(task)
         task.add_done_callback(self._done)
 
@@ -210,18 +238,19 @@ class Work:
         self._tasks.remove(task)
         self._boss.idle()
 
-    async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[Event | None]], name: str) -> None:
         """A bug in one piece of work ends its turn with a notice, and nothing else.
 
         What was committed before may lie a while back (this process may have been stopped in between), and no database can take back what goes
         out now: so the lease is asked here, at the one door of model calls and tools. While the database is away it may be ours still: then it waits.
         """
-        if not await self._let_in():
-            log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
-            self._boss.lost()
-            return
         try:
-            await work()
+            if await self._let_in():
+                if (event := await work()) is not None:
+                    self._boss.put(lambda _: event)
+            else:
+                log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
+                self._boss.lost()
         except Exception:
             reference = self._world.ids.new("err")
             log.exception("turn.driver_failed", turn=self._identity.turn, work=name, reference=reference)
@@ -242,37 +271,37 @@ class Work:
         finally:
             self._seen.storage_away = False
 
-    def cancel(self) -> None:
+    def _cancel(self) -> None:
         for task in self._tasks:
             task.cancel()
 
+    async def ended(self) -> None:
+        """Cancel all work, and return when nothing of it runs any more, however often that is cancelled meanwhile."""
+        self._cancel()
+        cancelled: asyncio.CancelledError | None = None
+        while tasks := [task for task in self._tasks if not task.done()]:
+            try:
+                await asyncio.wait(tasks)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
     def stop_timers(self) -> None:
         """Nothing comes of itself any more."""
-        for timer in (*self._timers, *([self._ticking] if self._ticking else [])):
-            timer.cancel()
+        self._coming, self._tick_at = [], inf
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def over(self) -> None:
         """Cancel all work and wait for its end, so that nothing of the turn happens after its last words."""
-        for timer in self._timers:
-            timer.cancel()
+        self._coming.clear()
         tasks = [task for task in self._tasks if not task.done()]
-        self.cancel()
+        self._cancel()
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
             for task in late:
                 log.error("turn.work_ignores_cancellation", turn=self._identity.turn, work=task.get_name())
-
-    async def _call_model(self, effect: CallModel) -> None:
-        ending: Event = await self._caller.call(self._boss.turn, effect, self._boss.content)
-        self._boss.put(lambda _: ending)
-
-    async def _compact(self) -> None:
-        compacted = await self._caller.compact(self._boss.turn)
-        self._boss.put(lambda _: compacted)
-
-    async def _ask_done(self, effect: AskDone) -> None:
-        said = await self._caller.ask_done(self._boss.turn, effect)
-        self._boss.put(lambda _: said)
 
     def _asker(self, effect: RunTool, intend: Intend) -> Callable[[ToolQuestion], Awaitable[ToolAnswer]]:
         """What asks the person on behalf of a call that begins now."""

@@ -17,16 +17,20 @@ import os
 import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from multidict import CIMultiDict, CIMultiDictProxy
 from typing_extensions import override
 from yarl import URL
 
+from agent_core.few import Few
 from agent_core.jsonvalue import Json
 from agent_core.model.reach import TransportBroke, theirs
 from agent_core.model.stream.bodies import ERROR, PACKED, STREAM, WHOLE, BodyLimits, bounded
@@ -116,6 +120,39 @@ class TokenBody(aiohttp.StreamReader):
         return data
 
 
+class LeanHandler(ResponseHandler):
+    """A connection whose heads of answers, one at a time, are in no deque."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        few: Any = Few[object]()
+        self._buffer = few
+
+
+class LeanConnector(aiohttp.TCPConnector):
+    """Connections that hold little."""
+
+    def begin(self) -> None:
+        """Make them so from here on."""
+        self._factory = partial(LeanHandler, loop=self._loop)
+
+
+class LeanResponse(aiohttp.ClientResponse):
+    """An answer that lets go what was asked for it, and its head as it came, once that is read: both live as long as the stream otherwise."""
+
+    @override
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        await super().start(connection)
+        self._raw_headers, self._request_info = (), _asked(self.method)
+        return self
+
+
+@cache
+def _asked(method: str) -> aiohttp.RequestInfo:
+    """What aiohttp would say of a request in errors of its own, none of which we let it raise."""
+    return aiohttp.RequestInfo(URL(), method, CIMultiDictProxy(CIMultiDict[str]()), URL())
+
+
 class ModelAnswer:
     """An answer that takes a request, its body not read yet."""
 
@@ -187,7 +224,7 @@ class ModelLine:
             self._url = URL(url)
         except ValueError as error:
             raise aiohttp.InvalidURL(url) from error
-        self._headers = dict(headers)
+        self._headers = CIMultiDict(headers)
         self._trusted = trusted()
         self._proxy, self._proxy_auth = proxy_of(url)
         self._session: aiohttp.ClientSession | None = None
@@ -199,9 +236,13 @@ class ModelLine:
     async def sent(self, body: bytes, connect_seconds: float) -> aiohttp.ClientResponse:
         """Send a request; its answer, whatever that says."""
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=self._trusted, keepalive_timeout=KEPT_SECONDS)
+            connector = LeanConnector(limit=MAX_CONNECTIONS, ssl=self._trusted, keepalive_timeout=KEPT_SECONDS)
+            connector.begin()
             self._session = aiohttp.ClientSession(
-                connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+                connector=connector,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                response_class=LeanResponse,
             )
         return await self._session.post(
             self._url,

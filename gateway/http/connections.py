@@ -17,15 +17,16 @@ import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import structlog
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from adapters.contract.pacing import worth_saying
 from adapters.http.entrance import address_of, is_among
 from agent_core.beside import beside
+from agent_core.few import Few
 from agent_core.signals import ConnectionCut, Tell
 from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
 
@@ -151,6 +152,28 @@ class Doorkeeper:
             log.warning("http.cut", why=cut.value, peer=peer, open=self.count, times=self._cuts[cut])
 
 
+class LeanHandler(web.RequestHandler):
+    """aiohttp's side of a connection, whose requests, one at a time, are in no deque."""
+
+    __slots__ = ()
+
+    def begin(self) -> None:
+        """Before anything has come."""
+        few: Any = Few[object]()
+        self._messages = few
+
+
+class LeanBody(StreamReader):
+    """A body whose pieces are in no deque: there are few at a time, as the socket is read no further before they are taken."""
+
+    __slots__ = ()
+
+    def begin(self) -> None:
+        """With what has come of it."""
+        few: Any = Few(self._buffer)
+        self._buffer = few
+
+
 class Door(asyncio.Protocol):
     """One connection."""
 
@@ -183,6 +206,9 @@ class Door(asyncio.Protocol):
             self._turn_away(found)
         else:
             self.inner = found
+            if type(found) is web.RequestHandler:  # its server makes no other
+                found.__class__ = LeanHandler
+                cast("LeanHandler", found).begin()
             found.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
@@ -221,6 +247,10 @@ class Door(asyncio.Protocol):
     def begins(self, request: web.BaseRequest) -> None:
         """The headers of a request are whole."""
         self._request = request
+        body = request.content
+        if type(body) is StreamReader:
+            body.__class__ = LeanBody
+            cast("LeanBody", body).begin()
         self._be(ConnectionStage.SERVED if request.content.is_eof() else ConnectionStage.BODY)
 
     def ends(self) -> None:

@@ -28,6 +28,7 @@ from agent_core.turn.events import (
     ToolReturned,
     ToolStarted,
     Verdict,
+    WaitEnded,
 )
 from tests.agent_core.turns import ROUTE, Rig
 
@@ -108,8 +109,12 @@ class Turns:
         return ToolContext("t", call, f"t:{call}", Path("nowhere"), "m", CLOCK, heartbeat)
 
     async def perform(self, effect: Effect) -> None:
-        async with asyncio.TaskGroup() as group:
-            self.work.perform(effect, group)
+        self.work.perform(effect)
+        try:
+            while self.work.busy:
+                await asyncio.sleep(0)
+        finally:
+            await self.work.ended()
 
 
 MODEL, TOOL = CallModel(1, ROUTE, offer_tools=True), RunTool("c1", "read", "{}")
@@ -231,3 +236,56 @@ async def test_where_nobody_can_answer_a_tool_is_told_so_at_once(surface: str) -
     await asyncio.wait([performing])
     assert asked is (surface != "api")
     assert answers == ([] if asked else [work.NOBODY])
+
+
+async def test_a_turn_ends_when_all_of_its_work_has_however_often_that_is_cancelled() -> None:
+    left: list[str] = []
+
+    async def clears_up(_: ToolContext) -> ToolOutcome:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.05)  # a socket that is closed, a process that is reaped
+            left.append("cleared up")
+        raise AssertionError("it was cancelled")
+
+    turn = Turns(does=clears_up)
+    turn.work.perform(TOOL)
+    await asyncio.sleep(0)
+    ending = asyncio.create_task(turn.work.ended())
+    for _ in range(3):
+        await asyncio.sleep(0)
+        ending.cancel()
+    await asyncio.wait([ending])
+    assert ending.cancelled()
+    assert left == ["cleared up"]
+    assert not turn.work.busy
+
+
+async def test_what_is_to_come_comes_once_and_in_its_order_and_nothing_does_behind_the_end() -> None:
+    turn = Turns()
+    for seconds in (0.03, 0.01, 0.02, 60.0):
+        turn.work.later(seconds, lambda at, seconds=seconds: WaitEnded(at=at + round(seconds * 1000)))
+    while len(turn.events) < 3:
+        await asyncio.sleep(0.005)
+    assert [event.at - 5 for event in turn.events] == [10, 20, 30]
+    turn.work.later(0.01, lambda at: WaitEnded(at=at))
+    turn.work.stop_timers()
+    await asyncio.sleep(0.03)
+    assert len(turn.events) == 3
+
+
+async def test_watchers_look_again_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "TICK_SECONDS", 0.01)
+    turn, looks = Turns(), list[int]()
+    turn.seen.wake = lambda: looks.append(1)
+    turn.work.tick()
+    turn.work.later(0.005, lambda at: WaitEnded(at=at))
+    while len(looks) < 3:
+        await asyncio.sleep(0.005)
+    assert len(turn.events) == 1
+    turn.over = True
+    await asyncio.sleep(0.02)
+    seen = len(looks)
+    await asyncio.sleep(0.03)
+    assert len(looks) == seen

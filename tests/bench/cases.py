@@ -44,7 +44,7 @@ class Bench:
     gateway: Measured
     home: Path
     seconds: float
-    """How long the paced measurement takes; the others are in proportion."""
+    """How long each paced pair takes, ours and the reference's; the others are in proportion."""
 
 
 @asynccontextmanager
@@ -86,7 +86,7 @@ async def _cpu_per_token(server: Measured, words: str, streams: int, tokens: int
 
 async def paced(bench: Bench) -> list[Figure]:
     """16 streams with a token each 20 ms: what a token costs, ours by the reference's."""
-    tokens = round(bench.seconds / 0.02)
+    tokens = round(bench.seconds / 0.04)
     words = f"bench tokens={tokens} pace=0.02"
     pairs: list[tuple[float, float]] = []
     for _ in range(3):  # in turn, and the median: a machine's speed wanders
@@ -215,7 +215,7 @@ async def open_streams(bench: Bench) -> list[Figure]:
     """A thousand streams that are open at the same time."""
     await settle(1.0)
     idle = bench.gateway.resident_mib()
-    asking = asyncio.create_task(ask_many(bench.gateway.port, "bench tokens=10 pace=2", 1_000))
+    asking = asyncio.create_task(ask_many(bench.gateway.port, "bench tokens=10 pace=1.5", 1_000))
     peak = idle
     while not asking.done():
         await asyncio.sleep(0.5)

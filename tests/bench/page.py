@@ -70,7 +70,7 @@ def markdown(run: Run) -> str:
         "",
         f"Measured on {run.day}, of the code with the digest `{run.code}` (`python -m tests.bench.page --digest` prints the one of yours), {run.machine}.",
         f"The machine was {quiet} (load {run.load:.1f}). {run.rounds} rounds, each with servers of its own: the median, and from which to which",
-        f"value the rounds went. {sum(kept)} of {len(kept)} aims were kept.",
+        f"value the rounds went; a crowd, chats, platforms in trouble, the kernel and the journal were measured in the first alone. {sum(kept)} of {len(kept)} aims were kept.",
         "",
         "| | median | rounds | unit | aim | reference | " + "".join(f"{peer} | " for peer in peers).rstrip(),
         "|---" * (6 + len(peers)) + "|",

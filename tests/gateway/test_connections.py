@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from functools import partial
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -192,3 +194,22 @@ def test_the_server_says_what_is_our_doing_in_the_log_and_nothing_of_who_has_gon
     said.exception("Error handling request from %s", "127.0.0.1", exc_info=ZeroDivisionError())
     assert [one.getMessage() for one in caplog.records] == ["Error handling request from 127.0.0.1"]
     assert capfd.readouterr().err == ""
+
+
+async def test_requests_one_behind_the_other_and_bodies_in_pieces_come_in_their_order(tmp_path: Path) -> None:
+    words = ["one", "two " * 20_000, "three"]
+    bodies = [orjson.dumps({"messages": [{"role": "user", "content": f"say {word}"}]}) for word in words]
+    requests = [
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        + (b"Connection: close\r\n" if body is bodies[-1] else b"")
+        + b"X-Request-Id: n%d\r\nContent-Length: %d\r\n\r\n" % (number, len(body))
+        + body
+        for number, body in enumerate(bodies)
+    ]
+    whole = b"".join(requests)
+    async with served(tmp_path) as up:
+        port = int(up.url.rsplit(":", 1)[1])
+        pieces = [whole[at : at + 7_001] for at in range(0, len(whole), 7_001)]
+        for answer in await asyncio.gather(answer_to(port, whole), answer_to(port, *pieces, pause=0.001)):
+            assert re.findall(rb"x-request-id: (n\d)", answer) == [b"n0", b"n1", b"n2"]
+            assert answer.count(b"HTTP/1.1 200 OK") == 3
