@@ -35,7 +35,8 @@ def beside(message: discord.Message, answered: discord.Message | None) -> Brough
         foreign = FORWARDED
     if answered is not None:
         files += [not_own(_file(one)) for one in answered.attachments]
-        foreign = foreign or (QUOTED if answered.author.id != message.author.id else "")
+        shown = bool(answered.message_snapshots or answered.embeds)
+        foreign = foreign or (QUOTED if shown or answered.author.id != message.author.id else "")
     if (poll := message.poll) is not None:
         words.append(_poll(poll))
     words += [f"[A sticker: {one.name}]" for one in message.stickers]

@@ -73,7 +73,9 @@ def beside(message: Table) -> BroughtBeside:
     forwarded = is_forwarded(message)
     number = whole(message.get("message_id"))
     words, foreign = _told(message)
-    files = _files(message, number, own=not forwarded)
+    if "via_bot" in message:
+        foreign = SHARED  # another program wrote it, and its person chose it
+    files = _files(message, number, own=not forwarded and not foreign)
     if not words and not files:
         unknown = next((words for key, words in _UNKNOWN.items() if key in message), "")
         files = (unfetched(unknown),) if unknown else ()

@@ -122,7 +122,7 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
         (*brought.files, *(not_own(one) for one in answered.files)),
         string(message.get("media_group_id")),
         len(raw) >= NEARLY_FULL,
-        foreign=brought.foreign or _foreign(message, reply, to_us=to_us),
+        foreign=brought.foreign or _foreign(message, reply, answered, to_us=to_us),
     )
     head = f"[Forwarded from {origin_of(table(message.get('forward_origin')))}]" if forwarded else ""
     quoted = "" if found.command else _quoted(reply, message, answered, to_us=to_us)
@@ -138,10 +138,15 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
     )
 
 
-def _foreign(message: Table, reply: Table, *, to_us: bool) -> str:
-    """Whose words stand in it beside its person's."""
+def _foreign(message: Table, reply: Table, answered: BroughtBeside, *, to_us: bool) -> str:
+    """Whose words stand in it beside its person's: what they answer is theirs only if they wrote it. A piece of ours may be what we said of a page,
+    in a conversation that is over."""
+    if "external_reply" in message or (to_us and "quote" in message):
+        return QUOTED
+    if not reply or to_us:
+        return ""
     theirs = table(reply.get("from")).get("id") == table(message.get("from")).get("id")
-    return QUOTED if reply and not to_us and not theirs else QUOTED if "external_reply" in message else ""
+    return answered.foreign if theirs else QUOTED
 
 
 def _quoted(reply: Table, message: Table, answered: BroughtBeside, *, to_us: bool) -> str:
@@ -157,7 +162,9 @@ def _quoted(reply: Table, message: Table, answered: BroughtBeside, *, to_us: boo
         return f"[In reply to {who}, in another chat: “{_short(said)}”]"
     if not said and not answered.files:
         return ""
-    who = "you" if to_us else name_of(table(reply.get("from")) or table(reply.get("sender_chat")))
+    passed_on = table(reply.get("forward_origin"))
+    wrote = origin_of(passed_on) if passed_on else name_of(table(reply.get("from")) or table(reply.get("sender_chat")))
+    who = "you" if to_us else wrote
     return f"[In reply to {who}: “{_short(said)}”]" if said else f"[In reply to {who}, who sent what is attached]"
 
 

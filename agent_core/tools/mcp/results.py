@@ -142,7 +142,7 @@ def _part(one: Json) -> _Part:
             return _resource(one.get("resource"))
         case "resource_link":
             about = one.get("description") or one.get("title") or one.get("name") or ""
-            return f"[A resource, to be read by read_resource: {_line(one.get('uri'))} {_line(about)}]".replace(
+            return f"[A resource, to be read by the read_resource of this server: {_line(one.get('uri'))} {_line(about)}]".replace(
                 " ]", "]"
             )
         case _:
