@@ -32,10 +32,50 @@ async def run():
 
 asyncio.run(run())
 """
+WEIGH = """
+import os, sys, tracemalloc
+from importlib.machinery import SourceFileLoader
+
+tracemalloc.start(1)
+weights, within, plain = {}, [], SourceFileLoader.exec_module
+
+def weighed(self, module):
+    before = tracemalloc.get_traced_memory()[0]
+    within.append(0)
+    plain(self, module)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    weights[module.__name__] = grown - within.pop()
+    if within:
+        within[-1] += grown
+
+SourceFileLoader.exec_module = weighed
+""" + SERVE.replace(
+    "print(json.dumps(sorted(sys.modules)))",
+    """
+        lines = tracemalloc.take_snapshot().statistics("filename")
+        children = open(f"/proc/self/task/{os.getpid()}/children").read() if sys.platform == "linux" else ""
+        print(json.dumps([weights, {one.traceback[0].filename: one.size for one in lines}, children.split()]))""",
+)
+"""The same, weighed: what each module's import left, without what it imported, and what the lines of each file have made until then."""
+HANDS = (
+    "agent_core.documents", "agent_core.model.speech", "agent_core.remembered", "agent_core.rules.consents", "agent_core.rules.taint",
+    "agent_core.store.memory", "agent_core.tools", "agent_core.workers", "gateway.commands.memories", "gateway.commands.timed",
+    "gateway.config.tools", "gateway.later", "gateway.schedule", "gateway.sessions.con", "gateway.toolset",
+)  # fmt: skip
+"""All that tools of any kind, files of people, memory, reminders, approvals and rules for words of others consist of."""
+HANDS_MIB = 3.0
+VALIDATORS_MIB = 0.4
+"""What pydantic keeps in Rust of their sections of the configuration, which is not counted by Python."""
 
 
 def loaded(folder: Path) -> set[str]:
     """The modules of a daemon that serves the API alone, the moment that it is ready."""
+    modules: list[str] = json.loads(served_once(folder, SERVE))
+    return {name for name in modules if name.partition(".")[0] not in TESTS_OWN}
+
+
+def served_once(folder: Path, script: str) -> str:
+    """What the script prints last."""
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("OUTSPOKEN_", "OPENAI_"))},
         "OUTSPOKEN_HOME": str(folder),
@@ -45,9 +85,8 @@ def loaded(folder: Path) -> set[str]:
         "OPENAI_API_KEY": "none",
         "OUTSPOKEN_MODEL__NAME": "none",
     }
-    ran = subprocess.run([sys.executable, "-c", SERVE], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
-    modules: list[str] = json.loads(ran.stdout.splitlines()[-1])
-    return {name for name in modules if name.partition(".")[0] not in TESTS_OWN}
+    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()[-1]
 
 
 def counts(modules: set[str]) -> dict[str, int]:
@@ -69,3 +108,18 @@ def test_a_start_loads_what_its_budget_names_and_nothing_else(tmp_path: Path) ->
         allowed: int = BUDGET["modules"][kind]
         assert number <= allowed, f"{kind}: load them where they are first needed, or say in start.toml why not"
         assert number > allowed - SLACK, f"{kind}: fewer than ever: write it down, so that it stays"
+
+
+def test_tools_that_nobody_has_configured_weigh_little_and_begin_nothing(tmp_path: Path) -> None:
+    """Against a gateway that has no such part at all: so it counts what was there before these, too."""
+    served_once(tmp_path, SERVE)  # makes the database
+    weights: dict[str, int]
+    lines: dict[str, int]
+    weights, lines, children = json.loads(served_once(tmp_path, WEIGH))
+    modules = {str((ROOT / name.replace(".", "/")).resolve()): name for name in weights if name.startswith(HANDS)}
+    assert len(modules) > 40
+    places = {f"{path}{end}" for path in modules for end in (".py", "/__init__.py")}
+    imported = sum(weights[name] for name in modules.values())
+    made = sum(size for file, size in lines.items() if file in places)
+    assert (imported + made) / 2**20 + VALIDATORS_MIB <= HANDS_MIB, (imported, made)
+    assert not children, "no worker, no server, no sandbox"
