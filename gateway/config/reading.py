@@ -349,7 +349,10 @@ class _Reading:
         if not isinstance(content, dict):
             return f"{section} stands outside of a section.", self._nearest("", section)
         names = dict.fromkeys(f"[{doc.section}]" for doc in self._docs)
-        return f"there is no section [{section}].", _meant(f"[{section}]", names) or f"There are {', '.join(names)}."
+        what = f"there is no section [{section}]."
+        if of := [f"[{doc.section}]" for doc in self._docs if doc.key == section]:
+            return what, f"It is a key of {' or '.join(of)}."
+        return what, _meant(f"[{section}]", names) or f"There are {', '.join(names)}."
 
     def _nearest(self, section: str, key: str) -> str:
         here = [doc.key for doc in self._docs if doc.section == section]

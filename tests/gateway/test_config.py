@@ -342,12 +342,13 @@ def test_showing_masks_secrets_and_keeps_the_rest(write: Write) -> None:
 
 
 def test_an_unknown_key_is_refused_with_the_nearest_one_and_its_line(write: Write) -> None:
-    file = write('[model]\nname = "x"\nstall_second = 3\nport = 1\n\n[modle]\nx = 1\n\n[log]\nzzz = 1\n')
+    file = write('[model]\nname = "x"\nstall_second = 3\nport = 1\n\n[modle]\nx = 1\n\n[log]\nzzz = 1\n\n[skills]\npath = "x"\n')
     assert problems(file) == [
         f"{file}:3: there is no key stall_second in [model]. Did you mean stall_seconds?",
         f"{file}:4: there is no key port in [model]. It belongs to [server].",
         f"{file}:6: there is no section [modle]. Did you mean [model]?",
         f"{file}:10: there is no key zzz in [log]. Its keys are level, format, show_text.",
+        f"{file}:12: there is no section [skills]. It is a key of [tools].",
     ]
 
 
