@@ -141,9 +141,9 @@ async def _kept(result: McpResult, context: ToolContext) -> str:
         async with context.space.hold(adding):
             await asyncio.to_thread(_put, result.files, context.workspace)
     except NoRoom as full:
-        return f"\n[The files of this result could not be kept: {full}]"
+        return f"\n[Not all files of this result are in the workspace, whatever stands above: {full}]"
     except (OSError, PathRefused):
-        return "\n[The files of this result could not be kept: they cannot be written into the workspace.]"
+        return "\n[Not all files of this result are in the workspace, whatever stands above: they cannot be written there.]"
     return ""
 
 
