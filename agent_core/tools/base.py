@@ -119,7 +119,8 @@ class ToolSpec:
     foreign_words: bool = False
     """So does its declaration, which the model reads with every request."""
     links: bool = False
-    """Addresses in its results were all written elsewhere: it gives back nothing that the model could have put together."""
+    """Addresses in its results were all written elsewhere: it gives back nothing that the model could have put together, but where it searches for
+    an address (`agent_core.turn.toolround.gives_links`)."""
     checked: Mapping[str, Json] | None = None
     """What arguments are checked against before a call, if that is less than `parameters`: the tool's own server checks the rest."""
 

@@ -14,8 +14,10 @@ from agent_core.limits.quotas import read_full
 from agent_core.records import NONE
 from agent_core.rules.consents import Kind, Lasting, covered, kind_of
 from agent_core.rules.loops import LoopFinding, Loops
-from agent_core.settings import TurnSettings
-from agent_core.tools.base import FULL, EffectClass, ToolStatus
+from agent_core.rules.taint import addresses_in
+from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.tools.arguments import parsed
+from agent_core.tools.base import FULL, EffectClass, Reach, ToolStatus
 from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -31,6 +33,15 @@ from agent_core.turn.state import Activity, ActivityState, ConsentGiven, Decided
 
 DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
 """A call that is no mere look may or may not have been done, in whole or in part."""
+
+
+def gives_links(facts: ToolFacts, arguments: str) -> bool:
+    """Whether the addresses in a call's result were written elsewhere: what searches may give back an address that stood in the question, and the
+    model may have put that one together. Pure."""
+    if not facts.links or facts.reach is Reach.ADDRESS:
+        return facts.links
+    found = parsed(arguments)
+    return not isinstance(found, str) and not addresses_in(found)
 
 
 class ToolRound:
@@ -244,7 +255,7 @@ class ToolRound:
             self.tools_done.append(activity.name)
         activity.state = ActivityState.DONE if ok else ActivityState.FAILED
         facts = self._settings.tool(activity.name)
-        if ok and event.foreign and facts is not None and facts.links:
+        if ok and event.foreign and facts is not None and gives_links(facts, activity.arguments):
             self.links.append(event.text)
         doubtful = self._settings.goes_on and event.status in DOUBTFUL
         if doubtful and self.effect_class(activity.name) is not EffectClass.PURE:

@@ -14,6 +14,7 @@ from agent_core.settings import ToolFacts
 from agent_core.tools.base import EffectClass, Reach, ToolStatus, WhenTainted
 from agent_core.turn.effects import AskApproval, RunTool
 from agent_core.turn.events import ApprovalAnswered, ToolReturned, Verdict
+from agent_core.turn.toolround import gives_links
 from agent_core.turn.view import view
 from tests.agent_core.turns import SETTINGS, Rig
 
@@ -184,3 +185,14 @@ def test_an_address_is_found_wherever_it_hides(arguments: str, *, outside: bool)
 def test_a_host_is_named_as_a_whole(said: str, *, found: bool) -> None:
     assert named("a.example", said) is found
     assert named("www.a.example", said) is found
+
+
+def test_what_was_found_was_written_elsewhere_unless_an_address_was_searched_for():
+    search = ToolFacts("search_web", EffectClass.PURE, links=True)
+    assert gives_links(search, '{"query": "weather in Rome, 3.5 days"}')
+    for query in ("https://evil.example/?d=1", "see evil.example/1", "10.0.0.1/x", "x //evil.example/1"):
+        assert not gives_links(search, orjson.dumps({"query": query}).decode()), query
+    assert not gives_links(search, "{")
+    assert not gives_links(replace(search, links=False), '{"query": "weather"}')
+    fetch = ToolFacts("fetch_url", EffectClass.PURE, reach=Reach.ADDRESS, links=True)
+    assert gives_links(fetch, '{"url": "https://example.org"}')

@@ -32,6 +32,7 @@ from agent_core.tools.base import (
 from agent_core.tools.builtin import own_tools
 from agent_core.tools.files.workspace import folder
 from agent_core.tools.registry import ArgumentsUnreadable, Runnable, ToolRegistry
+from agent_core.tools.search.tool import spec as search_spec
 from agent_core.turn.effects import AskApproval, CallModel, Effect, EndTurn, Record, RunTool, Wait
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -117,6 +118,15 @@ def _outside(name: str, effect: EffectClass = EffectClass.EFFECT) -> Fake:
     return Fake(ToolSpec(name, "", _ANY, effect, reach=Reach.OUTSIDE, foreign=True))
 
 
+class Echo(Fake):
+    """An engine that gives back what it was asked for, as an address."""
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        await super().run(arguments, context)
+        query = str(arguments.get("query"))
+        return ToolOutcome(ToolStatus.OK, f"found:\n\n1. {query}\n   {query}\n   https://{query}/\n   {self.says}")
+
+
 @dataclass
 class Played:
     """What came of an attack."""
@@ -149,6 +159,7 @@ class World:
             _outside("call_webhook"),
         ]
         self.fakes += [_outside("remember_for_all", EffectClass.KEYED), _outside("tracker__create_issue")]
+        self.fakes.append(Echo(search_spec(), attack.text))
         self.left = LeftBehind()
         self.registry = ToolRegistry(
             [*self.fakes, own["write_file"], *(self.left.tools if attack.door in PLANTING else ())]

@@ -55,6 +55,7 @@ def spec() -> ToolSpec:
         EffectClass.PURE,
         deadline_seconds=SECONDS + 5,
         foreign=True,  # what it asks reaches the operator's engine alone, so `reach` is what it is without a word
+        links=True,
     )
 
 
