@@ -5,6 +5,7 @@ In the words, ``{seconds}``, ``{quiet}``, ``{status}`` and ``{detail}`` stand fo
 
 from __future__ import annotations
 
+from agent_core.text.shown import quoted
 from agent_core.text.tongue import sentence, speak
 from agent_core.text.worded import Worded
 
@@ -84,6 +85,13 @@ def cause_words(cause: BreakCause | None, *, seconds: float = 0, status: int = 0
 def status_words(status: int) -> str:
     """An HTTP status behind what it speaks of; empty if there was none."""
     return f" (HTTP {status})" if status else ""
+
+
+def said_words(status: int, detail: str) -> str:
+    """An HTTP status with what the provider said to it, behind what they speak of; empty if there was neither."""
+    if not detail:
+        return status_words(status)
+    return f" (HTTP {status}: {quoted(detail)})" if status else f" ({quoted(detail)})"
 
 
 def detail_words(detail: str) -> str:

@@ -212,7 +212,7 @@ def odd(check: str, who: str, reply: ServerReply) -> Finding:
         return warning(
             check,
             f"{who} asks for fewer calls{pause} (429).",
-            "Wait that long. If it stays, look who else uses the token.",
+            "Wait that long. If it happens again, see who else uses the token.",
         )
     if reply.status >= 500:
         return warning(

@@ -34,6 +34,7 @@ from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, 
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.text.durations import duration
+from agent_core.text.shown import quoted
 from agent_core.text.tongue import known_sentence, number, sentence, speak, speak_many, spoken_now
 from agent_core.tools.base import DoubtCause, EffectClass, ToolStatus
 from agent_core.turn import events as ev
@@ -326,7 +327,7 @@ def _arrival(asked: Asked) -> Sentence:
     if asked.occasion is not None:
         return _occurred(asked, asked.occasion)
     if asked.words:
-        size = f": “{_short(asked.words)}”"
+        size = f": {quoted(_short(asked.words))}"
     elif asked.chars and asked.command in ("", HELD):
         size = speak_many(", {count} character", ", {count} characters", asked.chars)
     else:
@@ -505,7 +506,11 @@ class _Teller:
 
     def _finished(self, event: ev.ReplyFinished) -> str:
         time = _seconds(max(0, event.at - self._called_at) / 1000)
-        tokens = speak("{count} tokens", count=number(event.output_tokens)) if event.output_tokens else ""
+        tokens = (
+            speak_many("{count} token", "{count} tokens", event.output_tokens, count=number(event.output_tokens))
+            if event.output_tokens
+            else ""
+        )
         facts = [self._reason(event.reason), tokens, self._first()]
         self._calls(event.at)
         return speak(
@@ -586,7 +591,7 @@ class _Teller:
 
     def _reason(self, reason: str) -> str:
         shown = self._show_text or reason in FINISH_REASONS
-        return f"“{reason[:40]}”" if shown else speak("a finish reason of its own")
+        return quoted(reason[:40]) if shown else speak("a finish reason of its own")
 
     def _tool_name(self, name: str) -> str:
         """A name that is not on offer was made up by the model, and so is a word of its."""

@@ -21,13 +21,14 @@ from inspect import get_annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
-from agent_core.causes import BreakCause, cause_words, detail_words, status_words
+from agent_core.causes import BreakCause, cause_words, said_words, status_words
 from agent_core.failures import notices
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.notices import AGAIN, CONTINUE, RETRY, UNFINISHED, WHY, Action, ExitClass, NotStarted, say
 from agent_core.limits.spend import Spend, opens_words, spent_words
 from agent_core.records import dataclass
 from agent_core.text.durations import duration
+from agent_core.text.shown import quoted
 from agent_core.text.tongue import known_sentence, names_in, number, sentence, speak, speak_many
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class Troubled(Exit):
     @property
     def said(self) -> str:
         """The HTTP status and the provider's words."""
-        return status_words(self.status) + detail_words(self.detail)
+        return said_words(self.status, self.detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +281,7 @@ class Misset(Failed):
     advice: ClassVar[str]
 
     def text(self) -> str:
-        model = f" “{self.model}”" if self.model else ""
+        model = f" {quoted(self.model)}" if self.model else ""
         what, advice = speak(self.what, model=model, said=self.said), self.advice
         if self.cause is not None and self.cause is self.elsewhere:
             what, advice = self.told("There is no answer: {why}."), notices.BY_OPERATOR
@@ -385,7 +386,7 @@ class HandedToClient(Exit):
 
 _PROVIDER = "Look at the provider's status page; add a second model ([model] fallbacks) so that turns go on elsewhere."
 _LARGE_CALLS = (
-    "The model's stream stalls on large tool calls. Put another model or provider first; if a proxy is in between, "
+    "Calls of tools stall on their way, or cannot be read. Put another model or provider first; if a proxy is in between, "
     "raise its idle limit, and [model] stall_seconds if the model is only slow."
 )
 _SAYS_NOTHING = "The model says nothing. Raise [model] max_output_tokens if it thinks long, or put another model first."
@@ -585,7 +586,7 @@ class ProviderDown(Doubted):
     def text(self) -> str:
         waited = self.told(", {seconds} s in all") if self.seconds else ""
         what = speak("The model is not available: {why}{spent}{waited}.", why=self.why(), spent=self.spent, waited=waited)  # fmt: skip
-        look = speak("If it stays so, whoever runs this gateway has to look at the model's address.")
+        look = speak("If this goes on, whoever runs this gateway has to look at the model's address.")
         advice = say(self.later, look if self.cause in _OUT_OF_REACH else "")
         return say(what, self.left_out, self.work, self.cut, notices.BY_OPERATOR if self.cause in _NO_TLS else advice)
 
@@ -602,7 +603,7 @@ class ProviderGarbage(Doubted):
     def text(self) -> str:
         where = status_words(self.status) + self.spent
         what = speak("The model's address answered with something that is no chat completion{where}.", where=where)
-        return say(what, self.left_out, self.work, self.cut, speak("If it stays so, the configured base URL may be wrong."))  # fmt: skip
+        return say(what, self.left_out, self.work, self.cut, speak("If this goes on, the configured base URL may be wrong."))  # fmt: skip
 
 
 @ends(ExitCode.NOT_AUTHORISED, ExitClass.PROVIDER, http=401, actions=WHY,

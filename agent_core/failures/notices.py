@@ -110,7 +110,7 @@ def times(count: int) -> str:
 
 def attempts_words(count: int) -> str:
     """Behind what was tried so often."""
-    return speak_many(" after {count} attempt", " after {count} attempts", count)
+    return speak_many(", even after {count} attempt", ", even after {count} attempts", count)
 
 
 def names(tools: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import re
 import unicodedata
 
 from agent_core.text.patterns import late
+from agent_core.text.tongue import speak
 
 _STEERING = late(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
@@ -78,6 +79,11 @@ def _stacked(found: re.Match[str]) -> str:
         run = run + 1 if unicodedata.combining(char) else 0
         out.append(char if run < 4 else f"\\u{ord(char):04x}")
     return "".join(out)
+
+
+def quoted(words: str) -> str:
+    """Somebody's words, in the quotation marks of the language of here."""
+    return speak("“{words}”", words=words)
 
 
 def middle(text: str, most: int) -> str:

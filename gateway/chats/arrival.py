@@ -90,7 +90,7 @@ def _origin(origin: ChatOrigin) -> ChatOrigin:
 
 WHY_FULL = sentence("the disk of the gateway is full")
 WHY_DAMAGED = sentence("the storage of the gateway is damaged")
-WHY_AWAY = sentence("its storage does not answer")
+WHY_AWAY = sentence("the storage of the gateway does not answer")
 AGAIN_SECONDS = 600.0
 """A chat is not told twice within this time, whatever comes and goes."""
 KNOWN_MOST = 10_000

@@ -315,8 +315,26 @@ def main() -> None:
     """Entry point of the ``outspoken`` command."""
     # Pydantic would look through all packages for plugins, which would see the configuration's secrets.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    _hold_standard_streams()
     put_up()
-    cli(prog_name="outspoken")
+    in_words(_all)
+
+
+def _hold_standard_streams() -> None:
+    """Whoever starts this with a stream closed (`>&-`) gives its number to the next file that is opened: uvloop ends the process over that."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def _all() -> None:
+    try:
+        cli(prog_name="outspoken")
+    finally:
+        sys.stdout.flush()  # what cannot be written is told here, and not by the interpreter at its end
 
 
 # ---------------------------------------------------------------------- doing

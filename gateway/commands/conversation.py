@@ -16,7 +16,7 @@ from agent_core.store.people.rows import PlaceRow
 from agent_core.store.sessions.rows import OwnersChange, SessionChange
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import TurnRow
-from agent_core.text.shown import plain, shortened
+from agent_core.text.shown import plain, quoted, shortened
 from agent_core.text.tongue import (
     ENGLISH,
     LANGUAGES,
@@ -261,7 +261,7 @@ class ConversationCommands:
         messages = await self._watching.messages_of(turn.turn)
         self._queues.forget_memory(request.key)
         said = " ".join(person_words(m.inbound) for m in messages) or await said_of(self._store, turn.turn)
-        what = f"“{shortened(said)}”" if said.strip() else speak("your last message")
+        what = quoted(shortened(said)) if said.strip() else speak("your last message")
         words = speak("Forgotten: {what} and what came of it. What tools have done is not undone.", what=what)
         return CommandReply(words, SessionChange(undo=turn.turn))
 

@@ -135,9 +135,14 @@ def refuse(
     return StrangerRefused(words, row)
 
 
+def typed_code(words: str) -> str:
+    """A code as it was copied or typed: in any case, with any dashes, and with the invisible marks that set it apart in text from right to left."""
+    return "".join(letter for letter in words.upper() if letter.isalnum())
+
+
 def by_code(people: Sequence[PersonRow], code: str, now: int) -> PersonRow | None:
     """Who was shown this code, if it is still valid."""
-    wanted = code.strip().upper()
+    wanted = typed_code(code)
     return next((p for p in people if p.code and p.code == wanted and p.code_until > now), None)
 
 

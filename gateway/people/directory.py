@@ -22,6 +22,7 @@ from agent_core.store.sessions.rows import PlaceChange
 from agent_core.store.store import Store
 from agent_core.text.shown import shortened
 from agent_core.turn.events import TurnOpened
+from gateway.people.access import typed_code
 from gateway.people.linking import (
     CODE_LIFE_MS,
     LISTED,
@@ -35,7 +36,6 @@ from gateway.people.linking import (
     joined,
     new_code,
     reach,
-    typed_code,
 )
 
 log = structlog.get_logger("people")

@@ -17,6 +17,7 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatOrigin
 from agent_core.records import dataclass
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
+from agent_core.text.shown import quoted
 from agent_core.text.tongue import command, sentence, speak, speak_many
 from gateway.people.access import code_of
 
@@ -84,10 +85,6 @@ def shown_code(code: str) -> str:
     return f"{code[:half]}-{code[half:]}"
 
 
-def typed_code(words: str) -> str:
-    return "".join(letter for letter in words.upper() if letter.isalnum())
-
-
 @dataclass(frozen=True, slots=True)
 class Tries:
     """When an account typed wrong codes."""
@@ -145,7 +142,7 @@ def age_words(ms: int) -> str:
 def one_of(conversation: Conversation, own: str, now: int) -> str:
     """A conversation in a line."""
     where = where_words(conversation.place, own)
-    return f"{where}, {age_words(now - conversation.at)}: “{conversation.words}”"
+    return f"{where}, {age_words(now - conversation.at)}: {quoted(conversation.words)}"
 
 
 def list_words(found: Sequence[Conversation], own: str, current: str, now: int) -> str:

@@ -154,6 +154,9 @@ def test_a_code_lets_in_while_it_lives() -> None:
     assert len(code) == 8
     row = PersonRow("a", "1", PersonState.PENDING, "Ada", code, 5_000)
     assert by_code([row], f" {code.lower()} ", 4_000) == row
+    assert by_code([row], f"\u2068{code[:4]}-{code[4:]}\u2069", 4_000) == row, (
+        "copied from text that is written from right to left"
+    )
     assert by_code([row], code, 5_000) is None
     assert by_code([row], "", 4_000) is None
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapters.contract.base import SessionKey
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
 from gateway.commands.registry import COMMANDS, help_words, menu
+from gateway.people.access import typed_code
 from gateway.people.linking import (
     CODE_CHARS,
     CODE_LIFE_MS,
@@ -26,7 +27,6 @@ from gateway.people.linking import (
     reach,
     redeemed_words,
     shown_code,
-    typed_code,
 )
 
 ACCOUNTS = st.sampled_from([("telegram/1", "1"), ("telegram/1", "2"), ("discord/2", "1"), ("slack/T", "U")])

@@ -102,15 +102,24 @@ def test_neither_does_a_conversation(home: dict[str, str]):
     assert not STEERS.search(got.stderr)
 
 
-def test_a_full_disk_is_said_in_words_and_with_an_exit_status(home: dict[str, str]):
+@pytest.mark.parametrize("command", [["ask", "list files"], ["config", "template"], ["--version"]])
+def test_a_full_disk_is_said_in_words_and_with_an_exit_status(home: dict[str, str], command: list[str]):
     with Path("/dev/full").open("w") as full:
         told = subprocess.run(
-            [sys.executable, "-m", "gateway", "ask", "list files"],
+            [sys.executable, "-m", "gateway", *command],
             env=home, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert told.returncode == 1
     assert "There is no room to write it all: No space left on device." in told.stderr
     assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed_ends_no_command(home: dict[str, str], closed: str):
+    checked = subprocess.run(
+        ["sh", "-c", f'"$0" -m gateway config check {closed}', sys.executable], env=home, check=False
+    )
+    assert checked.returncode == 0
 
 
 def on_a_terminal(command: list[str], env: dict[str, str], keys: list[tuple[str, bytes]], columns: int = 80) -> str:
