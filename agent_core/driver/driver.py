@@ -389,7 +389,7 @@ class TurnDriver:
             case Runnable():
                 key = f"{self.identity.turn}:{effect.call}"
                 put_down: Json = None
-                if not effect.again:
+                if not effect.again and self._world.tools.prepares(checked):
                     put_down = await self._world.tools.prepare(checked, self._work.context(effect.call))
                     effect = replace(effect, intention=put_down)
                 doing.append(effect)

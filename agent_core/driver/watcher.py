@@ -21,7 +21,7 @@ class TurnSeen:
 
     It knows the turn and not the driver, which knows it: what a turn leaves is gone with the last who holds it, and waits for no collector."""
 
-    __slots__ = ("_bells", "_clock", "_held", "over", "progress", "storage_away", "turn")
+    __slots__ = ("_bells", "_clock", "_held", "_latest", "over", "progress", "storage_away", "turn")
 
     def __init__(self, clock: Clock) -> None:
         self.turn = Turn()
@@ -30,6 +30,8 @@ class TurnSeen:
         """Nothing new will be seen here."""
         self._clock = clock
         self._held: View | None = None
+        self._latest: View | None = None
+        """What somebody saw last, as long as nothing is new."""
         self._bells: list[Bell] = []
         self.storage_away = False
         self.progress: dict[str, str] = {}
@@ -37,7 +39,9 @@ class TurnSeen:
 
     def current_view(self) -> View:
         """What is to be seen now; while something is being committed, what was to be seen before."""
-        shown = self._held if self._held is not None else view(self.turn, self._clock.now_ms())
+        shown = self._held
+        if shown is None:
+            shown = self._latest = view(self.turn, self._clock.now_ms())
         if self.storage_away and shown.open:
             with speaking(shown.language):
                 status = Bubble("status", BubbleKind.STATUS, speak(STORAGE_AWAY), final=False)
@@ -58,11 +62,11 @@ class TurnSeen:
     def hold(self) -> None:
         """Show what there is now until `release`, whatever happens to the turn."""
         if self._held is None:
-            self._held = view(self.turn, self._clock.now_ms())
+            self._held = self._latest or view(self.turn, self._clock.now_ms())
 
     def release(self) -> None:
         """Show the turn as it is again; `wake` tells who looks."""
-        self._held = None
+        self._held = self._latest = None
 
     def subscribe(self, bell: Bell) -> None:
         """Ring `bell` whenever there may be something new to see."""
@@ -80,11 +84,13 @@ class TurnSeen:
 
     def ring(self) -> None:
         """There is something new to see, also while something is being committed."""
+        self._latest = None
         for bell in self._bells:
             bell.ring()
 
     def wake_for_text(self) -> None:
         """There is more text to see, by the frame."""
+        self._latest = None
         if self._held is None:
             for bell in self._bells:
                 bell.ring_in_frame()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from math import inf
 from typing import Protocol
 from weakref import proxy
@@ -21,7 +21,7 @@ from agent_core.driver.watcher import Afar, NobodyAfar, TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock, Ids
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Store
 from agent_core.tools.asking import MOST_SECONDS, NOBODY, PersonAsked, ToolAnswer, ToolQuestion, steps_of
@@ -114,7 +114,7 @@ class Work:
     """The work of one turn."""
 
     # fmt: off
-    __slots__ = ("_boss", "_caller", "_coming", "_contexts", "_identity", "_intending", "_questions", "_seen", "_tasks", "_tick_at", "_timer", "_world")
+    __slots__ = ("_boss", "_caller", "_coming", "_contexts", "_identity", "_intending", "_questions", "_runnable", "_seen", "_tasks", "_tick_at", "_timer", "_world")
     # fmt: on
 
     def __init__(
@@ -133,6 +133,8 @@ class Work:
         self._timer: asyncio.TimerHandle | None = None
         """One for all of it, at whichever comes first."""
         self._questions = OpenQuestions()
+        self._runnable: dict[str, Runnable] = {}
+        """Calls that were checked and have yet to run."""
         self._intending: dict[str, asyncio.Future[None]] = {}
         """Calls that wait until what they have put down anew is committed."""
 
@@ -148,15 +150,19 @@ class Work:
     def checked(self, effect: RunTool) -> Checked:
         """Whether a call can run, by what the turn knows of its tool."""
         turn, tools = self._boss.turn, self._world.tools
-        facts = turn.settings.tool(effect.name)
-        if facts is not None:
-            return tools.check(effect.name, effect.arguments, self._caller.offered(turn), facts.effect)
-        later = {
-            spec.name for spec in tools.brought
-        }  # brought since the turn began: it would be judged without its class
-        return tools.check(
-            effect.name, effect.arguments, [one for one in self._caller.offered(turn) if one not in later]
-        )
+        facts, offered = turn.settings.tool(effect.name), self._caller.offered(turn)
+        if facts is None:  # what was brought since the turn began would be judged without its class
+            later = {spec.name for spec in tools.brought}
+            offered = tuple(one for one in offered if one not in later)
+        found = tools.check(effect.name, effect.arguments, offered, facts.effect if facts is not None else None)
+        if isinstance(found, Runnable):
+            self._runnable[effect.call] = found
+        return found
+
+    def _still(self, effect: RunTool) -> Checked:
+        """The same when the call begins: its program may have changed the tool, or taken it back, while its beginning was stored."""
+        known = self._runnable.pop(effect.call, None)
+        return known if known is not None and self._world.tools.stands(known) else self.checked(effect)
 
     def intended(self, call: str) -> None:
         """What a call has put down is committed."""
@@ -336,9 +342,9 @@ class Work:
             self._boss.put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
             await kept
 
-        checked = self.checked(effect)
+        checked = self._still(effect)
         context = self.context(effect.call, heartbeat)
-        context = replace(
+        context = changed(
             context,
             intention=effect.intention,
             again=effect.again,
@@ -348,7 +354,7 @@ class Work:
         )
         if isinstance(checked, Runnable):
             outcome = await world.tools.run(checked, context)
-        else:  # its program changed it, or took it back, while its beginning was stored
+        else:
             gone = checked if isinstance(checked, ToolChanged) else ToolChanged(effect.name, withdrawn=True)
             outcome = ToolOutcome(ToolStatus.FAILED, changed_words(gone))
         spec = checked.spec if isinstance(checked, Runnable) else None

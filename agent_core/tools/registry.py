@@ -14,7 +14,7 @@ import structlog
 
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.text.diffs import FileChange
 from agent_core.text.nearest import nearest
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
@@ -168,6 +168,15 @@ class ToolRegistry:
             )
         return self._validators[spec.name]
 
+    def stands(self, checked: Runnable) -> bool:
+        """The tool is there as it was when the call was checked."""
+        known = self._tools.get(checked.spec.name)
+        return known is not None and known.spec is checked.spec
+
+    def prepares(self, checked: Runnable) -> bool:
+        """Its tool puts something down before it runs."""
+        return _prepares(self._tools[checked.spec.name])
+
     async def prepare(self, checked: Runnable, context: ToolContext) -> Json:
         """What a call is about to do, to be committed before it runs. Never raises: what cannot be done is told by `run`."""
         tool = self._tools[checked.spec.name]
@@ -211,7 +220,7 @@ class ToolRegistry:
         async def ask(question: ToolQuestion) -> ToolAnswer:
             return await context.ask(without(question, self.hide))
 
-        outcome = cut(await self._ran(checked, replace(context, heartbeat=heartbeat, ask=ask)), self._result_chars)
+        outcome = cut(await self._ran(checked, changed(context, heartbeat=heartbeat, ask=ask)), self._result_chars)
         hidden = self.hide(outcome.text)
         return outcome if hidden == outcome.text else replace(outcome, text=hidden)
 

@@ -152,7 +152,7 @@ class Doorkeeper:
             log.warning("http.cut", why=cut.value, peer=peer, open=self.count, times=self._cuts[cut])
 
 
-class LeanHandler(web.RequestHandler):
+class LeanServing(web.RequestHandler):
     """aiohttp's side of a connection, whose requests, one at a time, are in no deque."""
 
     __slots__ = ()
@@ -207,8 +207,8 @@ class Door(asyncio.Protocol):
         else:
             self.inner = found
             if type(found) is web.RequestHandler:  # its server makes no other
-                found.__class__ = LeanHandler
-                cast("LeanHandler", found).begin()
+                found.__class__ = LeanServing
+                cast("LeanServing", found).begin()
             found.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,12 +13,14 @@ import pytest
 
 from agent_core.driver import work
 from agent_core.driver.closing import TurnIdentity
+from agent_core.driver.watcher import TurnSeen
 from agent_core.driver.work import Work, World
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.settings import ToolFacts
 from agent_core.tools.asking import ToolQuestion
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.registry import ToolRegistry
+from agent_core.tools.registry import Checked, Runnable, ToolRegistry
 from agent_core.turn.effects import AskApproval, CallModel, Effect, RunTool
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -47,6 +49,16 @@ class Tool:
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         return await self._does(context)
+
+
+@dataclass
+class Brought:
+    """Is brought by another program."""
+
+    spec: ToolSpec
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        return ToolOutcome(ToolStatus.OK, "done")
 
 
 class Turns:
@@ -289,3 +301,48 @@ async def test_watchers_look_again_from_time_to_time(monkeypatch: pytest.MonkeyP
     seen = len(looks)
     await asyncio.sleep(0.03)
     assert len(looks) == seen
+
+
+@pytest.mark.parametrize("comes_again", [True, False])
+async def test_a_call_is_checked_once_and_again_where_its_tool_is_another_when_it_begins(
+    comes_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check, checks = ToolRegistry.check, list[str]()
+
+    def counted(tools: ToolRegistry, name: str, *more: Any) -> Checked:
+        checks.append(name)
+        return check(tools, name, *more)
+
+    monkeypatch.setattr(ToolRegistry, "check", counted)
+    turn = Turns()
+    tools = cast("Any", turn.work)._world.tools
+    spec = ToolSpec("brought", "for tests", {"type": "object"}, EffectClass.PURE)
+    tools.bring([Brought(spec)])
+    assert turn.turn.opened is not None
+    facts = (*turn.turn.settings.tools, ToolFacts("brought", EffectClass.PURE))
+    turn.turn.opened = replace(turn.turn.opened, settings=replace(turn.turn.settings, tools=facts))
+    cast("Any", turn.work)._caller.offered = lambda _turn: ("brought",)  # pyright: ignore[reportUnknownLambdaType]
+    call = RunTool("c1", "brought", "{}")
+    assert isinstance(turn.work.checked(call), Runnable)
+    if not comes_again:
+        tools.bring([])
+    await turn.perform(call)
+    (event,) = turn.events
+    assert isinstance(event, ToolReturned)
+    assert event.status is (ToolStatus.OK if comes_again else ToolStatus.FAILED)
+    assert len(checks) == (1 if comes_again else 2)
+
+
+def test_what_was_seen_last_is_held_and_made_anew_once_more_is_there() -> None:
+    rig, seen = Rig(), TurnSeen(CLOCK)
+    seen.turn = rig.turn
+    before = seen.current_view()
+    seen.hold()
+    rig.text("something")
+    assert seen.current_view() is before
+    seen.release()
+    assert seen.current_view().bubbles != before.bubbles
+    rig.text(" more")
+    seen.wake_for_text()
+    seen.hold()
+    assert any("something more" in bubble.text for bubble in seen.current_view().bubbles)

@@ -14,8 +14,10 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from adapters.contract.base import Ticket
-from agent_core.driver.work import Work
+from agent_core.driver.modelcalls import ModelCaller
 from agent_core.failures.exits import ExitCode
+from agent_core.machine.turn import Turn
+from agent_core.model.client import Sink
 from agent_core.signals import Signal, TurnClosed
 from agent_core.store.store import Damaged
 from agent_core.store.turns.rows import TurnState
@@ -38,9 +40,9 @@ async def by_its_driver(rig: Rig, patched: pytest.MonkeyPatch) -> tuple[Ticket, 
 
 
 async def by_the_watchdog(rig: Rig, patched: pytest.MonkeyPatch) -> tuple[Ticket, ExitCode]:
-    async def loses_it(driver: Work, effect: CallModel) -> None: ...
+    async def loses_it(caller: ModelCaller, turn: Turn, effect: CallModel, sink: Sink) -> None: ...
 
-    patched.setattr(Work, "_call_model", loses_it)
+    patched.setattr(ModelCaller, "call", loses_it)
     return await rig.hub.accept(rig.inbound("hello")), ExitCode.INTERNAL_ERROR
 
 

@@ -15,14 +15,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.base import Ended
-from agent_core.driver.work import Work
+from agent_core.driver.modelcalls import ModelCaller
 from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
 from agent_core.jsonvalue import Json
 from agent_core.judging.overdue import longest_timer_seconds
+from agent_core.machine.turn import Turn
+from agent_core.model.client import Sink
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.turn.effects import CallModel
+from agent_core.turn.events import Event
 from agent_core.turn.state import Phase
 from agent_core.turn.view import BubbleKind
 from gateway.queues.queue import Running
@@ -102,16 +105,16 @@ async def test_a_stop_frees_the_queue_although_the_tool_does_not_hear_it(tmp_pat
 
 
 async def test_a_lost_event_ends_the_turn_with_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Work._call_model
+    whole = ModelCaller.call
     lost: list[int] = []
 
-    async def loses_the_first(driver: Work, effect: CallModel) -> None:
+    async def loses_the_first(caller: ModelCaller, turn: Turn, effect: CallModel, sink: Sink) -> Event | None:
         if lost:
-            await whole(driver, effect)
-        else:
-            lost.append(effect.number)
+            return await whole(caller, turn, effect, sink)
+        lost.append(effect.number)
+        return None
 
-    monkeypatch.setattr(Work, "_call_model", loses_the_first)
+    monkeypatch.setattr(ModelCaller, "call", loses_the_first)
     async with gateway(tmp_path, calls_once, settings=QUICK, **WATCH) as rig:
         ended = await rig.say("hello")
         assert ended.exit.code is ExitCode.INTERNAL_ERROR
