@@ -243,7 +243,7 @@ class Storm:
             while True:
                 for node in reversed(self.up):
                     again = Stream(node, one.name, one.words, one.key)
-                    with suppress(aiohttp.ClientError):
+                    with suppress(aiohttp.ClientError, AssertionError):  # it ends, or is taken for dead just now
                         await again.watch()
                         return again.text
                 await asyncio.sleep(0.2)
