@@ -30,6 +30,9 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         "knowledge": [
             ["tests.knowledge.run", "--scripts", str(half), "--seed", str(seed)] for seed in (1_000_000, 2_000_000)
         ],
+        "several gateways": [
+            ["tests.several.storm", "--seconds", str(round(600 * share)), "--chats", "2000", "--rate", "20"]
+        ],
         "power cuts": [["tests.power.run", "--cuts", str(round(10_000 * share))]],
         "fuzzing": [["tests.fuzz.run", "--seconds", str(round(240 * share))]],
         "kills": [

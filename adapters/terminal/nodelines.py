@@ -60,14 +60,20 @@ def unlike(nodes: Sequence[Table]) -> Iterator[tuple[str, str]]:
         if missing := every - accounts:
             what = f"Gateway {node} does not serve {_listed(missing)}, so it is given no chats while another one serves all."
             yield what, "Give each gateway the same tokens."
-    here = next((one for one in nodes if one.get("here")), {})
-    for one in nodes:
-        mine, theirs = here.get("settings"), one.get("settings")
-        if not isinstance(mine, dict) or not isinstance(theirs, dict) or one.get("version") != here.get("version"):
+    here = [one for one in nodes if one.get("here")]
+    for mine, theirs in ((mine, theirs) for mine in here for theirs in nodes):
+        if mine.get("version") != theirs.get("version"):
             continue  # a version of its own may have settings of its own
-        if other := _listed(f"[{section}]" for section in mine if theirs.get(section) != mine[section]):
-            what = f"Gateway {one.get('node')} has other settings than this one in {other}: what people are told depends on which runs their chat."
+        if other := _others(mine.get("settings"), theirs.get("settings")):
+            what = f"Gateway {theirs.get('node')} has other settings than this one in {other}: what people are told depends on which runs their chat."
             yield what, "Start it again with the same settings."
+
+
+def _others(mine: Json, theirs: Json) -> str:
+    """The sections in which two gateways were not set alike."""
+    if not isinstance(mine, dict) or not isinstance(theirs, dict):
+        return ""
+    return _listed(f"[{section}]" for section, said in mine.items() if theirs.get(section) != said)
 
 
 def _listed(names: Iterable[str]) -> str:

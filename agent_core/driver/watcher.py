@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -14,6 +14,14 @@ from agent_core.text.tongue import sentence, speak, speaking
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 
 STORAGE_AWAY = sentence("The gateway cannot store anything just now; what comes next is kept back until it can")
+
+
+def with_progress(shown: View, progress: Mapping[str, str]) -> View:
+    """Beside each call that runs, what its tool said last about how far it is. Pure."""
+    if not progress or not shown.open:
+        return shown
+    bubbles = (replace(b, text=f"{b.text} – {progress[b.call]}") if b.call in progress else b for b in shown.bubbles)
+    return replace(shown, bubbles=tuple(bubbles))
 
 
 class TurnSeen:
@@ -46,13 +54,7 @@ class TurnSeen:
             with speaking(shown.language):
                 status = Bubble("status", BubbleKind.STATUS, speak(STORAGE_AWAY), final=False)
             shown = replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
-        progress = self.progress
-        if not progress or not shown.open:
-            return shown
-        bubbles = (
-            replace(b, text=f"{b.text} – {progress[b.call]}") if b.call in progress else b for b in shown.bubbles
-        )
-        return replace(shown, bubbles=tuple(bubbles))
+        return with_progress(shown, self.progress)
 
     @property
     def committing(self) -> bool:
@@ -107,6 +109,10 @@ class Afar(Protocol):
         """There is more for them to see."""
         ...
 
+    def told(self, session: str, turn: str, call: str, words: str) -> None:
+        """A tool that runs says how far it is."""
+        ...
+
 
 class NobodyAfar:
     """There is no other node."""
@@ -115,6 +121,9 @@ class NobodyAfar:
         return False
 
     def stored(self, session: str) -> None:
+        pass
+
+    def told(self, session: str, turn: str, call: str, words: str) -> None:
         pass
 
 

@@ -336,6 +336,7 @@ class Work:
         def heartbeat(words: str) -> None:
             self._seen.progress[effect.call] = words
             self._seen.wake()
+            world.afar.told(self._identity.session, self._identity.turn, effect.call, words)
 
         async def intend(intention: Json) -> None:
             self._intending[effect.call] = kept = asyncio.get_running_loop().create_future()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -184,14 +185,14 @@ class FarMessage:
     def __init__(self, store: Store, inbox_id: int, afar: FarWatchers) -> None:
         self._store, self._message, self._afar = store, inbox_id, afar
         self._turn: FarTurn | None = None
-        self._seen = -1
+        self._seen: object = None
         """How far its turn was when we looked last."""
 
     async def look(self, now: int) -> Ended | Showing | Queued | None:
         """How it stands; None: nothing is known of it yet. Raises `StorageUnavailable`."""
         if self._turn is not None:
             await self._turn.look()
-            before, self._seen = self._seen, self._turn.last
+            before, self._seen = self._seen, self._turn.mark
             if before != self._seen and (shown := self._showing(now)) is not None:
                 return shown
         row = await self._store.inbox.one(self._message)
@@ -203,15 +204,16 @@ class FarMessage:
         if self._turn is None or self._turn.name != row.turn:
             self._turn = self._afar.turn(self._store, row.turn)
             await self._turn.look()
-            self._seen = self._turn.last
+            self._seen = self._turn.mark
         shown = self._showing(now) if row.state is InboxState.TAKEN else None  # else its turn is over
         return shown or await stored_end(self._store, self._message)
 
     def _showing(self, now: int) -> Showing | None:
-        turn = self._turn.turn if self._turn is not None else None
-        if self._turn is None or turn is None or turn.exit is not None:
+        far = self._turn
+        shown = far.shown(now) if far is not None else None
+        if far is None or far.turn is None or shown is None:
             return None
-        return Showing(self._turn.name, view(turn, now), turn.thoughts)
+        return Showing(far.name, shown, far.turn.thoughts)
 
     async def _queued(self, row: InboxRow) -> Queued | None:
         """Its place, if something comes before it."""
@@ -306,9 +308,9 @@ class FarSights:
     def _sights(self) -> list[TurnSight]:
         now = self._clock.now_ms()
         running = [
-            sight_of(one.name, one.turn, message, now)
+            replace(sight_of(one.name, one.turn, message, now), view=shown)
             for one, messages in self._open
-            if one.turn is not None and one.turn.exit is None
+            if one.turn is not None and (shown := one.shown(now)) is not None
             for message in messages
         ]
         return [*self._over, *running, *self._waiting]

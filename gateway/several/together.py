@@ -27,7 +27,7 @@ from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl, carry_out
 from gateway.several.files import FilesElsewhere, number_of
-from gateway.sharing.portion import PEOPLE, SESSION, WATCH, Portion
+from gateway.sharing.portion import PEOPLE, SESSION, TOOL, WATCH, Portion
 
 log = structlog.get_logger("gateway")
 
@@ -127,6 +127,9 @@ async def together(
             hub.queues.ring(rest)
         elif kind == WATCH:
             portion.afar.heard(rest)
+        elif kind == TOOL:
+            if session := portion.afar.heard_of_tool(rest):
+                hub.queues.ring(session)
         elif (act := portion.words.get(word)) is not None:
             act()
 

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
+import orjson
+
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 PEOPLE = "people"
 """Word: who may talk, or what goes on in a private chat, is stored otherwise."""
-SESSION, WATCH = "session", "watch"
-"""Words, with a session's id: there is more to see of it; somebody looks at it elsewhere."""
+SESSION, WATCH, TOOL = "session", "watch", "tool"
+"""Words, with a session's id: there is more to see of it; somebody looks at it elsewhere; a tool that runs in it says how far it is."""
+TOOL_SECONDS = 0.5
+"""So often a conversation's tools are heard elsewhere."""
+MOST_TOOL_CHARS = 300
 WATCH_SECONDS = 10.0
 """How often whoever looks says so."""
 HEED_SECONDS = 2.5 * WATCH_SECONDS
@@ -102,6 +107,8 @@ class FarWatchers:
         """Until when they count that look elsewhere, by the loop's clock."""
         self._said: dict[str, float] = {}
         """Until when others know that somebody looks here."""
+        self._silent: dict[str, float] = {}
+        """Until when nothing more is told of a session's tools."""
         self.turns: WeakValueDictionary[str, FarTurn] = WeakValueDictionary()
         """Those that are watched here, by their names."""
 
@@ -111,6 +118,21 @@ class FarWatchers:
     def stored(self, session: str) -> None:
         if self.watched(session):
             self._tell(f"{SESSION}:{session}")
+
+    def told(self, session: str, turn: str, call: str, words: str) -> None:
+        """Passed on as it is, and not stored: it stands in a line that is shown only while the tool runs."""
+        if self.watched(session) and self._silent.get(session, 0.0) <= asyncio.get_running_loop().time():
+            _note(self._silent, session, TOOL_SECONDS)
+            self._tell(f"{TOOL}:{orjson.dumps([session, turn, call, words[:MOST_TOOL_CHARS]]).decode()}")
+
+    def heard_of_tool(self, said: str) -> str:
+        """Note what a tool elsewhere says, if its turn is watched here; the session, else nothing."""
+        session, turn, call, words = orjson.loads(said)
+        found = self.turns.get(turn)
+        if found is None:
+            return ""
+        found.hear(call, words)
+        return str(session)
 
     def heard(self, session: str) -> None:
         """Somebody looks at it elsewhere."""

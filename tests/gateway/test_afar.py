@@ -10,16 +10,18 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
-from agent_core.journal.rows import fold
+from agent_core.journal.rows import decode, fold
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
+from agent_core.turn.events import ToolReturned
 from agent_core.turn.view import view
 from gateway.sharing.afar import FarTurn
 from gateway.sharing.portion import (
     ELSEWHERE_SECONDS,
     HEED_SECONDS,
     SESSION,
+    TOOL,
     WATCH,
     WATCH_SECONDS,
     Due,
@@ -154,3 +156,36 @@ async def test_who_looks_says_so_now_and_then_and_counts_for_a_while(monkeypatch
     assert words[2:] == [f"{SESSION}:s"]
     now[0] += HEED_SECONDS
     assert not here.watched("s")
+
+
+async def test_what_a_tool_says_is_heard_where_it_is_watched_and_shown_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = CountingTool("note", EffectClass.KEYED, tmp_path / "runs")
+    async with gateway(tmp_path, works_and_breaks, tools=[tool]) as rig:
+        end = await rig.say("go")
+        rows = await rig.store.turns.journal(end.turn)
+    now, words = [1_000.0], list[str]()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+    here, there = FarWatchers(words.append), FarWatchers(words.append)
+    here.told("s", end.turn, "c", "unheard")
+    assert not words, "nobody is told what nobody looks at"
+    here.heard("s")
+    returned = next(at for at, row in enumerate(rows) if row.kind == "ToolReturned")
+    event = decode(rows[returned].kind, rows[returned].body)
+    assert isinstance(event, ToolReturned)
+    call = event.call
+    for step in ("half of it", "too soon after that"):
+        here.told("s", end.turn, call, step)
+    (said,) = words
+    assert not there.heard_of_tool(said.removeprefix(f"{TOOL}:")), "it is watched by nobody there"
+    stored = Stored(rows, returned)
+    far = there.turn(cast("Store", stored), end.turn)
+    await far.look()
+    before = far.mark
+    assert there.heard_of_tool(said.removeprefix(f"{TOOL}:")) == "s"
+    assert far.mark != before
+    assert "half of it" in str(far.shown(0))
+    stored.upto += 1
+    await far.look()
+    assert "half of it" not in str(far.shown(0))

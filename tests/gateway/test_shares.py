@@ -144,7 +144,7 @@ def test_a_node_is_given_only_what_it_can_answer(steps: list[tuple[str, int, set
         account = account_of(name).removeprefix(ACCOUNT)
         if not name.startswith(ACCOUNT):
             assert owner in (whole or world.nodes)
-            assert whole or len(served[owner] or ()) == max(len(serves or ()) for serves in served.values())
+            assert whole or len(served[owner or 0] or ()) == max(len(serves or ()) for serves in served.values())
         elif owner in world.nodes:
             assert served[owner] is None or account in (served[owner] or ())
         else:

@@ -1,7 +1,8 @@
-"""Gateways that are killed, suspended, stopped, cut off and begun at random while people talk and programs watch; what came of it is judged from outside
-(`history`).
+"""Gateways that are killed, suspended, stopped, cut off, replaced by a newer version and by the one before it, and begun at random, and a database that is
+restarted, while people talk and programs watch; what came of it is judged from outside (`history`), and how long it took is told.
 
 python -m tests.several.storm --platforms telegram discord slack --seconds 60 --seed 1
+python -m tests.several.storm --seconds 600 --chats 2000 --rate 20     (the long form, of `make soak`)
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from pathlib import Path
 import aiohttp
 
 from tests.chats.discord_harness import DiscordHarness
-from tests.databases import end_server, new_database, postgres_url, share_server
 from tests.several.history import Chat, History, Watched, judged
 from tests.several.support import HARNESSES, Cluster, Node, Talks, cluster
+from tests.several.test_doors import told_by
+from tests.several.test_upgrades import planted
 from tests.several.test_watching import Stream
+from tests.storage.test_postgres_ways import Server, server
 from tests.wire import Wire, cable
 
 PAUSE = (1.0, 6.0)
@@ -35,7 +38,53 @@ LAST_SECONDS = 90.0
 KEYED = ("discord", "slack")
 """Platforms that tell by a key whether they have a message already, or can be asked."""
 SHARDS = 2
+AWAY_SECONDS = (0.0, 1.0, 3.0)
+"""So long the database is away when it is restarted."""
+TAKEN_SECONDS = {"SIGKILL": 3.0, "SIGSTOP": 8.0}
+"""So soon what a gateway had has to be the others', as docs/scale.md says."""
 SETTINGS = {"OUTSPOKEN_DISCORD__SHARDS": f"{SHARDS}", "OUTSPOKEN_SLACK__SOCKETS": "3"}
+
+
+@dataclass
+class Times:
+    """How long things took, as it is seen from outside."""
+
+    taken: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+    """What was done to a gateway, and how long until the others had what it had."""
+    answered: list[float] = field(default_factory=list[float])
+    _open: dict[tuple[int, int, str], float] = field(default_factory=dict[tuple[int, int, str], float])
+
+    def said(self, talks: Talks, which: int) -> None:
+        self._open[id(talks), which, talks.said[which][-1]] = time.monotonic()
+
+    async def count(self, every: Sequence[Talks]) -> None:
+        """Until cancelled."""
+        by_id = {id(one): one for one in every}
+        while True:
+            answers: dict[tuple[int, int], set[str]] = {}
+            for (talks, which, number), since in list(self._open.items()):
+                known = answers.setdefault((talks, which), set())
+                if not known:
+                    known |= {*by_id[talks].answers(which), ""}
+                if number in known:
+                    self.answered.append(time.monotonic() - since)
+                    del self._open[talks, which, number]
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.2)
+
+    def words(self) -> list[str]:
+        found = [f"answered: {_shares(self.answered)}"] if self.answered else []
+        for what, most in TAKEN_SECONDS.items():
+            if seconds := [one for name, one in self.taken if name == what]:
+                found.append(f"taken over after {what}: {_shares(seconds)} (at most {most:g} s is promised)")
+        return found
+
+
+def _shares(seconds: Sequence[float]) -> str:
+    """Pure."""
+    ordered = sorted(seconds)
+    at = {share: ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.9, 0.99)}
+    return f"{len(ordered)} times, " + ", ".join(f"p{share * 100:.0f} {one:.2f} s" for share, one in at.items())
 
 
 @dataclass
@@ -48,11 +97,18 @@ class Storm:
     chance: random.Random
     most: int
     wires: ExitStack
+    pause: float = 0.05
+    """Between two messages on one platform."""
+    server: Server | None = None
+    """That of the database, if it is ours alone, so that it may be restarted."""
+    newer: str = ""
+    """The prelude of a newer version, if there is one."""
     number: int = 0
     happened: list[str] = field(default_factory=list[str])
     away: list[Node] = field(default_factory=list[Node])
     """Those that are suspended, or cut off."""
     ways: dict[str, Wire] = field(default_factory=dict[str, Wire])
+    times: Times = field(default_factory=Times)
     streams: list[Stream] = field(default_factory=list[Stream])
     """Those that came to their end without being broken by the death of the gateway that was asked."""
 
@@ -71,6 +127,7 @@ class Storm:
                 await asyncio.sleep(1)
         until = time.monotonic() + seconds
         busy = asyncio.gather(*(self._talk(one, until) for one in self.talks), self._watch(until))
+        counting = asyncio.create_task(self.times.count(self.talks))
         while time.monotonic() < until:
             await asyncio.sleep(self.chance.uniform(*PAUSE))
             await self._befall()
@@ -80,27 +137,34 @@ class Storm:
         for one in self.talks:
             await one.all_answered(LAST_SECONDS)
         await asyncio.sleep(2)
+        counting.cancel()
 
     async def _begin(self) -> None:
         """Each has a way of its own to the database."""
         self.number += 1
         name = f"n{self.number}"
-        self.happened.append(f"{name} begins")
+        newer = self.newer if self.chance.random() < 0.5 else ""
+        self.happened.append(f"{name} begins{', newer' * bool(newer)}")
         url, self.ways[name] = self.wires.enter_context(cable(self.database))
-        await self.all_.begin(name, OUTSPOKEN_STORAGE__URL=url, **SETTINGS)
+        await self.all_.begin(name, newer, OUTSPOKEN_STORAGE__URL=url, **SETTINGS)
 
     async def _befall(self) -> None:
-        """Something happens to one of them; one stays, and there are never too many."""
+        """Something happens to one of them, or to the database; one stays, and there are never too many."""
+        if self.server is not None and self.chance.random() < 0.1:
+            await self._restart(self.server)
+            return
         if len(self.up) < 2 or (len(self.up) < self.most and self.chance.random() < 0.6):
             await self._begin()
             return
         node = self.chance.choice(self.up)
-        way = self.ways[node.name]
+        way, number = self.ways[node.name], await self._number(node)
         what = self.chance.choice(["SIGKILL", "SIGSTOP", "SIGTERM", "cut", "black hole"])
         self.happened.append(f"{node.name} {what}")
         match what:
             case "SIGKILL" | "SIGTERM":
                 node.signal(signal.Signals[what])
+                if what == "SIGKILL":
+                    await self._taken(number, what)
             case "cut":
                 way.cut()
             case _:
@@ -108,11 +172,41 @@ class Storm:
                 way.silent = what == "black hole"
                 if not way.silent:
                     node.signal(signal.SIGSTOP)
-                await asyncio.sleep(self.chance.choice(SILENT))
+                seconds = self.chance.choice(SILENT)
+                if seconds > TAKEN_SECONDS["SIGKILL"] and not way.silent:
+                    seconds = max(0.0, seconds - await self._taken(number, "SIGSTOP"))
+                await asyncio.sleep(seconds)
                 if not way.silent:
                     node.signal(signal.SIGCONT)
                 way.silent = False
                 self.away.remove(node)
+
+    async def _restart(self, server: Server) -> None:
+        how = self.chance.choice(["fast", "immediate"])
+        self.happened.append(f"the database is restarted ({how})")
+        await asyncio.to_thread(server.stop, how)
+        await asyncio.sleep(self.chance.choice(AWAY_SECONDS))
+        await asyncio.to_thread(server.start)
+
+    async def _number(self, node: Node) -> int | None:
+        """Under which it takes part now; None if it does not say."""
+        with suppress(aiohttp.ClientError, TimeoutError, AssertionError):
+            async with asyncio.timeout(2):
+                found = [one["node"] for one in (await told_by(node))["nodes"] if one["here"]]
+                return found[0] if found else None
+        return None
+
+    async def _taken(self, number: int | None, what: str) -> float:
+        """How long until nothing is that node's any more."""
+        began = time.monotonic()
+        if number is None:
+            return 0.0
+        while (await self.all_.ask(f"SELECT count(*) FROM slices WHERE owner = {number}")) != [(0,)]:
+            if time.monotonic() - began > LAST_SECONDS:
+                break
+            await asyncio.sleep(0.05)
+        self.times.taken.append((what, time.monotonic() - began))
+        return time.monotonic() - began
 
     async def _talk(self, talks: Talks, until: float) -> None:
         """Each says the next thing when they have their answer, and now and then before."""
@@ -123,7 +217,8 @@ class Storm:
             if open_ <= (1 if self.chance.random() < 0.1 else 0):
                 words = self.chance.choice(["say answer", "slow one two three answer", "say answer"])
                 talks.say(which, words)
-            await asyncio.sleep(0.05)
+                self.times.said(talks, which)
+            await asyncio.sleep(self.pause)
 
     async def _watch(self, until: float) -> None:
         """A program asks at any gateway, and watches the answer."""
@@ -148,7 +243,7 @@ class Storm:
             while True:
                 for node in reversed(self.up):
                     again = Stream(node, one.name, one.words, one.key)
-                    with suppress(aiohttp.ClientError):
+                    with suppress(aiohttp.ClientError, AssertionError):  # it ends, or is taken for dead just now
                         await again.watch()
                         return again.text
                 await asyncio.sleep(0.2)
@@ -176,13 +271,17 @@ async def storm(
     *,
     most: int = 3,
     chats: int = 20,
+    rate: float = 60.0,
+    server: Server | None = None,
 ) -> Sequence[str]:
-    """What went wrong; printed is what happened."""
+    """What went wrong; printed is what happened. `rate`: messages in a second, all platforms together."""
     first, *others = platforms
     with ExitStack() as wires:
         async with cluster(folder, first, database, *others) as all_:
-            talks = [Talks(one, chats) for one in (all_.harness, *all_.others)]
-            one = Storm(all_, database, talks, random.Random(seed), most, wires)
+            talks = [Talks(one, -(-chats // len(platforms))) for one in (all_.harness, *all_.others)]
+            newer = planted(folder / "newer") if server is not None else ""
+            pause = len(platforms) / rate
+            one = Storm(all_, database, talks, random.Random(seed), most, wires, pause, server, newer)
             lost: list[str] = []
             try:
                 await one.run(seconds)
@@ -193,13 +292,22 @@ async def storm(
                 f"{', '.join(platforms)}: {sum(len(chat.said) for chat in seen.chats)} messages, {len(seen.streams)} streams, "
                 f"{len(one.happened)} things happened: {', '.join(one.happened)}"
             )
+            print("\n".join(one.times.words()))
             all_.sound()
             return lost + judged(seen)
 
 
-async def _main(given: argparse.Namespace, folder: Path) -> int:
-    database = await new_database(given.server, template="migrated")
-    wrong = await storm(folder, database, given.platforms, given.seconds, given.seed, chats=given.chats)
+async def _main(given: argparse.Namespace, folder: Path, server: Server) -> int:
+    wrong = await storm(
+        folder,
+        server.url,
+        given.platforms,
+        given.seconds,
+        given.seed,
+        chats=given.chats,
+        rate=given.rate,
+        server=server,
+    )
     print("\n".join(wrong) or "all is well")
     return bool(wrong)
 
@@ -208,19 +316,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--platforms", nargs="+", default=[*HARNESSES], choices=[*HARNESSES])
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--chats", type=int, default=20)
+    parser.add_argument("--chats", type=int, default=60)
+    parser.add_argument("--rate", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
-    share_server()
-    try:
-        given.server = postgres_url()
-        with tempfile.TemporaryDirectory() as name:
-            folder: Path = given.folder or Path(name)
-            folder.mkdir(parents=True, exist_ok=True)
-            return asyncio.run(_main(given, folder))
-    finally:
-        end_server()
+    with server() as database, tempfile.TemporaryDirectory() as name:
+        folder: Path = given.folder or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        return asyncio.run(_main(given, folder, database))
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ class Cluster:
     others: Sequence[Harness] = ()
     """Platforms beside the first one, whose model all ask."""
 
-    async def begin(self, name: str, **more: str) -> Node:
-        """A gateway that serves."""
+    async def begin(self, name: str, prelude: str = "", **more: str) -> Node:
+        """A gateway that serves; `prelude` is run before, for what another version has otherwise."""
         kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
         home = self.folder / name
         home.mkdir(exist_ok=True)
@@ -68,7 +68,7 @@ class Cluster:
         others = {key: value for one in self.others for key, value in one.env().items()}
         env = {**kept, **QUICK, **others, **environment(self.harness), **own, **more}
         log, out = home / "log", home / f"out-{time.monotonic_ns()}"
-        node = Node(name, start(["run"], env, out=out, err=log), log)
+        node = Node(name, start(["run"], env, out=out, err=log, prelude=prelude), log)
         self.nodes[name] = node
         try:
             line = await asyncio.to_thread(first_line, node.inner, out, START_SECONDS)

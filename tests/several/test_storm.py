@@ -15,5 +15,5 @@ async def test_nothing_is_lost_and_nothing_is_said_twice_while_gateways_come_and
     postgres_server: str, tmp_path: Path
 ) -> None:
     database = await new_database(postgres_server, template="migrated")
-    wrong = await storm(tmp_path, database, ["telegram", "discord", "slack"], seconds=15, seed=7, most=3, chats=3)
+    wrong = await storm(tmp_path, database, ["telegram", "discord", "slack"], seconds=15, seed=7, most=3, chats=9)
     assert not wrong, "\n".join(wrong)

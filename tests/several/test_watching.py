@@ -114,6 +114,46 @@ async def test_a_page_elsewhere_sees_text_grow(two: tuple[Cluster, Node, Node]) 
     all_.sound()
 
 
+TOOL = """
+import time
+from agent_core.toolbox import Call, effect
+
+@effect(seconds=60)
+def works(call: Call, steps: int) -> str:
+    'Works.'
+    for number in range(steps):
+        call.progress(f"step {number} of {steps}")
+        time.sleep(0.3)
+    return "done"
+"""
+
+
+async def test_what_a_tool_says_of_how_far_it_is_is_seen_at_a_page_elsewhere(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    database = await new_database(postgres_server, template="migrated")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "steps.py").write_text(TOOL)
+    tools = {"OUTSPOKEN_TOOLS__PATH": str(tmp_path / "tools")}
+    async with cluster(tmp_path, "telegram", database) as all_:
+        await all_.begin("first", **tools)
+        second = await all_.begin("second", **tools)
+        await all_.even(2)
+        (name,) = await named(all_, 1, 1, "web/page")
+        page = Page(second, name)
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(page.watch())
+            await page.say(f"usetool works {json.dumps({'steps': 12})}")
+            async with asyncio.timeout(60):
+                while [one["state"] for one in page.seen.values()] != ["closed"]:
+                    await asyncio.sleep(0.05)
+            watching.cancel()
+        texts = ["\n".join(bubble.get("text", "") for bubble in one["bubbles"]) for one in page.told if one["bubbles"]]
+        assert len({text for text in texts if "step " in text}) >= 2, texts
+        assert "step " not in texts[-1], "it is taken back"
+        all_.sound()
+
+
 async def test_a_stream_pauses_while_the_database_is_restarted_and_goes_on(tmp_path: Path) -> None:
     with server() as database:
         url = f"postgresql://postgres@127.0.0.1:{database.port}/postgres"

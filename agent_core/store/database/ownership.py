@@ -294,6 +294,11 @@ LIVES = text(
     "AND classid = :class AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
 ).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger))
 """The lock on a node's number is held. Who has lost it may have it again, unless somebody has taken it for dead (`dead`): who takes what it had does."""
+SERVING = text(
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = :class AND objid::bigint > :gateway "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger), bindparam("gateway", GATEWAY, type_=BigInteger))
+"""How many have the number of a node, whatever tables there are: who has none yet does not hold rows of the schema."""
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
 _SHARED = text("SELECT pg_try_advisory_lock_shared(:key)").bindparams(bindparam("key", type_=BigInteger))
 _NUMBER = text("SELECT pg_try_advisory_lock(:key) FROM set_config('application_name', :name, false)").bindparams(

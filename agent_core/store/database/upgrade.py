@@ -8,7 +8,7 @@ database says itself which is the oldest revision that may use it (`min_version`
 Versions can so run beside each other while one follows the other, and one can go back.
 
 Laws: a database of a newer program is used only if it says that it may be, and its schema stays; somebody else's is never touched; an existing SQLite file is copied beside itself
-before it is changed; an upgrade is one transaction, and on PostgreSQL one node at a time does it. What the migrations make of nothing is what
+before it is changed; an upgrade is one transaction, and on PostgreSQL one node at a time does it, and takes nothing away under older ones that serve. What the migrations make of nothing is what
 stands in `tables` (tests/store/test_upgrade.py).
 """
 
@@ -20,9 +20,10 @@ import structlog
 from sqlalchemy import Connection
 
 from agent_core.store.database.lines import Line, SqliteLine
+from agent_core.store.database.ownership import SERVING
 from agent_core.store.database.place import Place, SqlitePlace
 from agent_core.store.database.trouble import opening
-from agent_core.store.errors import DatabaseTooNew, NotOurDatabase
+from agent_core.store.errors import AlreadyRunning, DatabaseTooNew, NotOurDatabase
 from migrations import MIN_REVISION, REVISIONS
 
 log = structlog.get_logger("storage")
@@ -123,8 +124,14 @@ def upgrade_to(conn: Connection, shown: str, revision: str = "head") -> None:
     if conn.dialect.name == "postgresql":
         conn.exec_driver_sql("SET LOCAL statement_timeout = 0")
         conn.exec_driver_sql(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})")
-        if known_revision(conn, shown) == NEWEST:
+        found = known_revision(conn, shown)
+        if found == NEWEST:
             return  # another node was quicker
+        if found is not None and found < MIN_REVISION and conn.execute(SERVING).scalar_one():
+            raise AlreadyRunning(
+                f"Gateways of an older version serve {shown}, and could not go on with the schema of this one. Stop all of them first, then start this one.",
+                None,
+            )
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__path__[0])).replace("%", "%%"))
     config.attributes["connection"] = conn
