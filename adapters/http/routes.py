@@ -80,7 +80,7 @@ class HttpRoute(Enum):
     STOP = ("POST", "/api/sessions/{session}/stop", Tag.PAGE, "Stop the turn that runs in it")
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
     PAGE_LIST = ("GET", "/api/conversations", Tag.PAGE, "The page's conversations, the latest first")
-    PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, or pin it")
+    PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, pin it, or put it aside")
     PAGE_SHOW = (
         "POST",
         "/api/conversations/{session}/shown",

@@ -290,6 +290,8 @@ class PageConversation(TypedDict):
     named: bool
     """Somebody gave it this title."""
     pinned: bool
+    archived: bool
+    """Put aside, until something happens in it."""
     state: SessionState
     turns: int
     created_at: int
@@ -314,6 +316,7 @@ class PageConversationChange(TypedDict):
     title: NotRequired[Annotated[str, StringConstraints(max_length=200)]]
     """Empty: how it begins."""
     pinned: NotRequired[bool]
+    archived: NotRequired[bool]
 
 
 class PageTurn(TypedDict):

@@ -1,11 +1,13 @@
 // The web chat. The server sends whole messages as they are now; this page makes the screen equal to the latest.
 
+import { quiet } from "./aloud.js";
 import { attaching } from "./attach.js";
 import { $, announce, button, node, reconcile, toast } from "./dom.js";
 import * as list from "./list.js";
 import * as menu from "./menu.js";
 import { NoKey, admit, ask, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
 import * as store from "./store.js";
+import { theme, wantTheme } from "./theme.js";
 import { lingers, merged, sayNews, text, turnNode, wordsOf } from "./turns.js";
 import { drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
 import { speaking } from "./voice.js";
@@ -405,6 +407,7 @@ function typed() {
 
 /** Shows another conversation. @param {string} name */
 function go(name) {
+  quiet();
   session = name;
   store.set("session", session);
   if (location.hash.slice(1) !== session) history.replaceState(null, "", `#${session}`);
@@ -527,6 +530,8 @@ $("new").addEventListener("click", begun);
 $("drawer").addEventListener("click", () => { drawer(!document.body.classList.contains("drawer")); if (document.body.classList.contains("drawer")) $("search").focus(); });
 $("shade").addEventListener("click", () => drawer(false));
 $("settingscancel").addEventListener("click", () => $("settings").close());
+$("prefer").addEventListener("click", () => { $("theme").value = theme(); $("preferences").showModal(); });
+$("theme").addEventListener("change", () => wantTheme($("theme").value));
 for (const name of ["hashchange", "popstate"]) {
   addEventListener(name, () => { const asked = location.hash.slice(1); if (NAME.test(asked) && asked !== session) go(asked); });
 }
@@ -547,13 +552,10 @@ setInterval(() => { showLink(); if (heldUntil() < Infinity) renderSoon(); }, 100
 
 const bell = $("bell");
 const narrow = matchMedia("(max-width: 800px)");
-/** On a phone the header has no room for it. */
-const placeBell = () => { if (narrow.matches) $("side").append(bell); else $("new").before(bell); };
-narrow.addEventListener("change", placeBell);
-placeBell();
 bell.hidden = !("Notification" in window && "serviceWorker" in navigator) || Notification.permission === "granted";
 bell.addEventListener("click", async () => {
   const answer = await Notification.requestPermission();
+  $("preferences").close(); // what is said beneath it is neither seen nor heard
   toast(say(answer === "granted" ? "notify.on" : "notify.off"));
   bell.hidden = answer !== "default";
 });
