@@ -8,7 +8,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 
 from adapters.contract.base import Ended, Showing
-from adapters.contract.sessions import METADATA_CHARS, TITLE, SessionAccess, SessionSight, SessionTurn, StillRunning
+from adapters.contract.sessions import (
+    METADATA_CHARS,
+    SUGGESTED,
+    TITLE,
+    SessionAccess,
+    SessionSight,
+    SessionTurn,
+    StillRunning,
+)
 from adapters.http.common import CALLER, HEADERS, Problem, spoken
 from adapters.http.enclosing import MOST_FILES
 from adapters.http.openapi.shapes import Done, PageConversation, PageList
@@ -200,7 +208,7 @@ def listed_conversation(sight: SessionSight) -> PageConversation:
     named = sight.metadata.get(TITLE, "")
     return PageConversation(
         id=sight.name,
-        title=named or sight.title,
+        title=named or sight.metadata.get(SUGGESTED) or sight.title,
         named=bool(named),
         pinned=bool(sight.metadata.get(PINNED)),
         archived=sight.metadata.get(ARCHIVED) == _stand(sight),

@@ -16,6 +16,8 @@ let shownId = "";
 /** Those are shown that were put aside. */
 let aside = false;
 const SOON_MS = 5000;
+const NAMED_MS = [2500, 9000];
+const UNNAMED_TURNS = 3;
 let soon = 0;
 /** @type {(id: string) => void} */
 let gone = () => {};
@@ -44,6 +46,13 @@ export function current(id) {
 export function title() {
   const one = listed.find((each) => each.id === shownId);
   return one ? titled(one) : "";
+}
+
+/** An answer has come. If that was one of the first, the model may be giving the conversation its title. */
+export function ended() {
+  load();
+  const one = listed.find((each) => each.id === shownId);
+  if (!one || (!one.named && one.turns <= UNNAMED_TURNS)) for (const pause of NAMED_MS) setTimeout(() => load(true), pause);
 }
 
 /** Asks the gateway for the list. @param {boolean} [unasked] Nobody waits for it. */

@@ -186,7 +186,7 @@ function receive(block) {
     if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
     drop(id);
   }
-  if (ended) list.load();
+  if (ended) list.ended();
   renderSoon();
 }
 

@@ -99,7 +99,7 @@ const WORDS = {
   "list.state.running": "at work",
   "list.state.waiting_for_approval": "needs your decision",
   "list.title": "Title",
-  "list.title.hint": "Leave it empty for the words that the conversation begins with",
+  "list.title.hint": "Leave it empty to have it named by itself",
   "menu.label": "Commands",
   "message": "Message",
   "message.label": "Your message",
