@@ -81,6 +81,8 @@ class HttpRoute(Enum):
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
     PAGE_LIST = ("GET", "/api/conversations", Tag.PAGE, "The page's conversations, the latest first")
     PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, pin it, or put it aside")
+    PAGE_INSTRUCTIONS = ("GET", "/api/instructions", Tag.PAGE, "What the person wants of every answer")
+    PAGE_INSTRUCT = ("POST", "/api/instructions", Tag.PAGE, "Change it, or take it back")
     PAGE_SHOW = (
         "POST",
         "/api/conversations/{session}/shown",

@@ -310,6 +310,13 @@ class PageList(TypedDict):
     """Not if there are more than are listed, or than were searched through."""
 
 
+class PageInstructions(TypedDict):
+    """What a person wants of every answer."""
+
+    text: Annotated[str, StringConstraints(max_length=4000)]
+    """Empty: nothing of their own."""
+
+
 class PageConversationChange(TypedDict):
     """What is to be other from now on."""
 

@@ -6,8 +6,8 @@ import { $, announce, button, node, reconcile, toast } from "./dom.js";
 import * as list from "./list.js";
 import * as menu from "./menu.js";
 import { NoKey, admit, ask, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
+import { preferring } from "./prefer.js";
 import * as store from "./store.js";
-import { theme, wantTheme } from "./theme.js";
 import { lingers, merged, sayNews, text, turnNode, wordsOf } from "./turns.js";
 import { drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
 import { speaking } from "./voice.js";
@@ -530,8 +530,6 @@ $("new").addEventListener("click", begun);
 $("drawer").addEventListener("click", () => { drawer(!document.body.classList.contains("drawer")); if (document.body.classList.contains("drawer")) $("search").focus(); });
 $("shade").addEventListener("click", () => drawer(false));
 $("settingscancel").addEventListener("click", () => $("settings").close());
-$("prefer").addEventListener("click", () => { $("theme").value = theme(); $("preferences").showModal(); });
-$("theme").addEventListener("change", () => wantTheme($("theme").value));
 for (const name of ["hashchange", "popstate"]) {
   addEventListener(name, () => { const asked = location.hash.slice(1); if (NAME.test(asked) && asked !== session) go(asked); });
 }
@@ -550,15 +548,8 @@ for (const name of ["online", "visibilitychange"]) {
 }
 setInterval(() => { showLink(); if (heldUntil() < Infinity) renderSoon(); }, 1000);
 
-const bell = $("bell");
 const narrow = matchMedia("(max-width: 800px)");
-bell.hidden = !("Notification" in window && "serviceWorker" in navigator) || Notification.permission === "granted";
-bell.addEventListener("click", async () => {
-  const answer = await Notification.requestPermission();
-  $("preferences").close(); // what is said beneath it is neither seen nor heard
-  toast(say(answer === "granted" ? "notify.on" : "notify.off"));
-  bell.hidden = answer !== "default";
-});
+preferring();
 if ("serviceWorker" in navigator) navigator.serviceWorker.register("/static/worker.js", { scope: "/" }).catch(() => {});
 
 begin();
