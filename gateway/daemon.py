@@ -210,9 +210,8 @@ async def serving(
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
-        hub.keep(warmed(client, store))
-        hub.keep(_titles(config.model, hub, store, clock, signals))
-        hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
+        for work in (warmed(client, store), _titles(config.model, hub, store, clock, signals), keeper.run()):
+            hub.keep(work)  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats, hub.portion))
         for one in (quotas, alerter, soundness, laws):
             await stack.enter_async_context(one.running())
