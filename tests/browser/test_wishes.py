@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.async_api import Browser, Page, expect
 
 from gateway.daemon import Serving
 from tests.browser.test_conversations import two
+from tests.browser.test_for_everybody import found_by_axe, tools
 from tests.browser.test_page import finished, opened, pytestmark, say, shot
 
-__all__ = ["pytestmark"]
+__all__ = ["pytestmark", "tools"]
 
 VOICES = """
 window.said = [];
@@ -117,3 +120,29 @@ async def test_a_conversation_is_put_aside_and_comes_back_by_what_is_said_in_it(
     await finished(page, 2)
     await expect(rows).to_have_count(2)
     await expect(page.locator("#archived")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "locale"), [(1280, "en"), (390, "ar")])
+async def test_what_a_person_wants_of_every_answer_is_said_in_the_settings(
+    browser: Browser, up: Serving, tools: Path, width: int, locale: str
+):
+    context = await browser.new_context(viewport={"width": width, "height": 844}, locale=locale)
+    page = await context.new_page()
+    await page.goto(up.url)
+    await expect(page.locator("#welcome")).to_be_visible()
+    if width < 800:
+        await page.click("#drawer")
+    await page.click("#prefer")
+    await page.fill("#instructions", "Be brief.")
+    assert await found_by_axe(page, tools) == []
+    await shot(page, f"instructions-{width}")
+    await page.click("#preferform [type=submit]")
+    await expect(page.locator("#preferences")).to_be_hidden()
+    await expect(page.locator("#toast")).to_be_visible()
+    await page.click("#prefer")
+    await expect(page.locator("#instructions")).to_have_value("Be brief.")
+    await page.route("**/api/instructions", lambda route: route.abort())
+    await page.fill("#instructions", "Be long.")
+    await page.click("#preferform [type=submit]")
+    await expect(page.locator("#preferwrong")).not_to_be_empty()
+    await expect(page.locator("#instructions")).to_have_value("Be long.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ async def test_a_title_is_paid_for_and_not_asked_for_where_there_is_no_room(
 
 def paid(database: Path) -> list[tuple[str, int, int]]:
     """Of each call what was held and what it used, in tokens."""
-    with sqlite3.connect(database) as db:
+    with closing(sqlite3.connect(database)) as db:
         return db.execute("SELECT call, held_tokens, used_tokens FROM reservations ORDER BY at").fetchall()
 
 
