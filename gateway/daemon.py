@@ -21,14 +21,16 @@ from aiohttp import web
 from adapters.contract.redacted import set_redactor
 from adapters.http.common import guarded
 from agent_core.bell import Bell
+from agent_core.beside import loaded
 from agent_core.driver.spending import Spender
+from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import NANOS, Amount
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
-from agent_core.signals import Committed, ModelCalled, Signals, TurnClosed
+from agent_core.signals import Committed, ModelCalled, Signal, Signals, TurnClosed
 from agent_core.store.database.ownership import Serves
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.errors import CannotOpenNow, StoppedWaiting
@@ -41,7 +43,7 @@ from gateway.chats.platforms import Platforms, chat_outbox, language_rules, plat
 from gateway.chats.scheduler import zone_in_force
 from gateway.chats.voice import ChatVoice
 from gateway.config.agents import agents_of
-from gateway.config.model import endpoints_of, rehearsal_endpoint
+from gateway.config.model import Model, endpoints_of, rehearsal_endpoint
 from gateway.config.operatorkey import operator_key_of, with_operator_key
 from gateway.config.paths import Paths
 from gateway.config.reading import CannotServe, redactor_of
@@ -100,6 +102,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("gateway")
 
+TITLES_WAIT = 100
+"""So many conversations may wait for their titles; the others are named after their next answers."""
 DELIVERY_SECONDS = 5.0
 """How long a shutdown waits for parts to go out; what is left goes out at the next start."""
 SYSTEM_PROMPT = (
@@ -206,14 +210,39 @@ async def serving(
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
-        hub.keep(warmed(client, store))
-        hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
+        for work in (warmed(client, store), _titles(config.model, hub, store, clock, signals), keeper.run()):
+            hub.keep(work)  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats, hub.portion))
         for one in (quotas, alerter, soundness, laws):
             await stack.enter_async_context(one.running())
         await _tells_others(url, config, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
+
+
+async def _titles(model: Model, hub: Hub, store: Store, clock: Clock, signals: Signals) -> None:
+    """Conversations of the page are named, by what answers there."""
+    if not model.titles or model.rehearsal:
+        return
+    ended: asyncio.Queue[TurnClosed] = asyncio.Queue(TITLES_WAIT)
+
+    def on(signal: Signal) -> None:
+        if (
+            isinstance(signal, TurnClosed)
+            and signal.surface == "web"
+            and signal.exit == ExitCode.ANSWERED
+            and not ended.full()
+        ):
+            ended.put_nowait(signal)
+
+    signals.listen(on, TurnClosed)
+    first = await ended.get()
+    await loaded("gateway.conversations.titles")
+    from gateway.conversations.titles import Titles
+
+    titles = Titles(hub, store, clock, signals.tell)
+    await titles.look(first)
+    await titles.run(ended)
 
 
 async def _together(

@@ -80,7 +80,9 @@ class HttpRoute(Enum):
     STOP = ("POST", "/api/sessions/{session}/stop", Tag.PAGE, "Stop the turn that runs in it")
     APPROVE = ("POST", "/api/sessions/{session}/approvals", Tag.PAGE, "Decide about a call that waits in it")
     PAGE_LIST = ("GET", "/api/conversations", Tag.PAGE, "The page's conversations, the latest first")
-    PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, or pin it")
+    PAGE_CHANGE = ("POST", "/api/conversations/{session}", Tag.PAGE, "Give one a title, pin it, or put it aside")
+    PAGE_INSTRUCTIONS = ("GET", "/api/instructions", Tag.PAGE, "What the person wants of every answer")
+    PAGE_INSTRUCT = ("POST", "/api/instructions", Tag.PAGE, "Change it, or take it back")
     PAGE_SHOW = (
         "POST",
         "/api/conversations/{session}/shown",

@@ -50,7 +50,7 @@ SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
 PAGE = PageFiles(
     "adapters.http.webpage",
     frozenset({
-        "index.html", "page.css", "page.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "store.js", "turns.js", "unsent.js", "voice.js", "words.js", "written.js",
+        "index.html", "page.css", "page.js", "aloud.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "prefer.js", "store.js", "theme.js", "turns.js", "unsent.js", "voice.js", "words.js", "written.js",
         "icon.svg", "app.webmanifest", "worker.js",
     }),
     {INDEX: spoken_page, "words.js": spoken_words},

@@ -40,7 +40,7 @@ from agent_core.ports import Clock
 from agent_core.records import NONE, dataclass
 from agent_core.rules.promising.done import done_question, read_done
 from agent_core.rules.replies import Finish, finish_of
-from agent_core.settings import CONNECT_SECONDS, patience
+from agent_core.settings import CONNECT_SECONDS, Route, patience
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.text.shown import something_to_see
 from agent_core.turn.effects import AskDone, CallModel
@@ -359,31 +359,9 @@ class ModelCaller:
 
     async def ask_done(self, turn: Turn, effect: AskDone) -> DoneSaid:
         """The model's word whether a reply is finished; none if it does not come in time, or if there is no room for the question."""
-        text: list[str] = []
-
-        def collect(events: Sequence[Event]) -> None:
-            text.extend(event.text for event in events if isinstance(event, TextArrived))
-
-        messages: list[Message] = [{"role": "user", "content": done_question(effect.text)}]
-        request = ModelRequest(
-            route=effect.route,
-            number=0,
-            messages=messages,
-            first_content_seconds=min(DONE_SECONDS, turn.settings.first_content_seconds),
-            stall_seconds=min(DONE_SECONDS, turn.settings.stall_seconds),
-            connect_seconds=min(DONE_SECONDS, self.connect_seconds),
-            parse_text_calls=False,
-        )
         self._questions += 1
-        ending: ReplyFinished | CallBroke | SpendRefused | None = None
-        try:
-            async with Limit(DONE_SECONDS):
-                ending = await self._paid(
-                    request, f"done{self._questions}", estimate_tokens(messages), Heard(self.clock, collect)
-                )
-        except TimeoutError:
-            pass  # no word in time
-        said = "".join(text).strip()
+        messages: list[Message] = [{"role": "user", "content": done_question(effect.text)}]
+        said, ending = await self.briefly(turn, f"done{self._questions}", messages, DONE_SECONDS, effect.route)
         finished = read_done(said) if isinstance(ending, ReplyFinished) else None
         told = ending if isinstance(ending, ReplyFinished | CallBroke) else None
         return DoneSaid(
@@ -393,6 +371,36 @@ class ModelCaller:
             input_tokens=told.input_tokens if told is not None else 0,
             output_tokens=told.output_tokens if told is not None else 0,
         )
+
+    async def briefly(
+        self, turn: Turn, name: str, messages: list[Message], seconds: float, route: Route | None = None
+    ) -> tuple[str, ReplyFinished | CallBroke | SpendRefused | None]:
+        """A question about a turn, and not of it: what was said, and how that ended; None if there was no word in time."""
+        text: list[str] = []
+
+        def collect(events: Sequence[Event]) -> None:
+            for event in events:
+                if isinstance(event, TextArrived):
+                    text.append(event.text)
+                elif isinstance(event, TextTakenBack):
+                    text.clear()
+
+        request = ModelRequest(
+            route=route or turn.route,
+            number=0,
+            messages=messages,
+            first_content_seconds=min(seconds, turn.settings.first_content_seconds),
+            stall_seconds=min(seconds, turn.settings.stall_seconds),
+            connect_seconds=min(seconds, self.connect_seconds),
+            parse_text_calls=False,
+        )
+        ending: ReplyFinished | CallBroke | SpendRefused | None = None
+        try:
+            async with Limit(seconds):
+                ending = await self._paid(request, name, estimate_tokens(messages), Heard(self.clock, collect))
+        except TimeoutError:
+            pass  # no word in time
+        return "".join(text).strip(), ending
 
     async def _summary(self, turn: Turn, given_up: Sequence[Group]) -> str:
         text: list[str] = []

@@ -215,6 +215,7 @@ COMMAND_NAMES = frozenset(
         "memory",
         "forget",
         "approvals",
+        "instructions",
         "help",
         "access",
         "start",

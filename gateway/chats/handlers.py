@@ -77,7 +77,9 @@ def handlers_of(
         "files": files_command(hub.quotas),
         "approvals": ApprovalCommands(hub.stopping.consents, hub.opener.recall).approvals,
         "tasks": TaskCommands(tasks, store, clock).tasks,
-        **MemoryCommands(store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers)).handlers(),
+        **MemoryCommands(
+            store, hub.quotas, hub.doors.standings, frozenset(config.tools.memory_writers), hub.opener.instructions
+        ).handlers(),
         "press": Buttons(conversation, telling, messages, hub.stopping, store).press,
     }
 

@@ -1,4 +1,4 @@
-"""``/memory`` and ``/forget``: what is remembered of a person, a group and for everybody, where it came from, and how a person removes it."""
+"""``/memory``, ``/forget`` and ``/instructions``: what is remembered of a person, a group and for everybody, where it came from, and how a person removes it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from agent_core.limits.quotas import QuotaKind
 from agent_core.remembered import ALL, MEMORY, MemoryScopes, Remembered
 from agent_core.store.store import Store
 from agent_core.text.shown import shortened
-from agent_core.text.tongue import sentence, speak, speak_many
+from agent_core.text.tongue import number, sentence, speak, speak_many
 from agent_core.tools.builtin.notes import STRANGE
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.commands.conversation import stored_prefs
 from gateway.limits.incoming import whose_share
 from gateway.limits.quotas import Quotas
 from gateway.limits.standing import Standings
-from gateway.limits.whose import asker_of, memories_of
+from gateway.limits.whose import asker_of, memories_of, memory_of
+from gateway.people.instructions import MOST_CHARS, OwnInstructions, may_have
 
 log = structlog.get_logger("quota")
 
 SHOWN = 15
 AT_ONCE = 100
+OFF = ("off", "none", "reset")
 HOW = sentence("{/forget NAME} removes one of these, {/forget all} removes all that is yours or this chat's.")
 NOT_GONE = sentence("What was said in conversations is still in them; {/new} begins one that knows nothing of it.")
 
@@ -33,7 +35,15 @@ NOT_GONE = sentence("What was said in conversations is still in them; {/new} beg
 class MemoryCommands:
     """Handlers for `gateway.commands.carrying.ChatCommands`."""
 
-    def __init__(self, store: Store, quotas: Quotas | None, standings: Standings, writers: frozenset[str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        quotas: Quotas | None,
+        standings: Standings,
+        writers: frozenset[str],
+        instructions: OwnInstructions,
+    ) -> None:
+        self._instructions = instructions
         self._store = store
         self._quotas = quotas
         self._standings = standings
@@ -41,7 +51,32 @@ class MemoryCommands:
 
     def handlers(self) -> Mapping[str, Handler]:
         """By the command's name."""
-        return {"memory": self._memory, "forget": self._forget}
+        return {"memory": self._memory, "forget": self._forget, "instructions": self._instruct}
+
+    async def _instruct(self, request: Request) -> CommandReply:
+        if not may_have(request.inbound):
+            return CommandReply(
+                speak("Your instructions are your own: say them in a private chat with me, or on the web page.")
+            )
+        scope, said = memory_of(request.inbound), request.words.strip()
+        if len(said) > MOST_CHARS:
+            return CommandReply(
+                say(
+                    speak("The text is longer than {count} characters.", count=number(MOST_CHARS)),
+                    speak("Nothing was changed."),
+                )
+            )
+        if said:
+            await self._instructions.write(scope, "", "" if said.lower() in OFF else said)
+        found = await self._instructions.read(scope)
+        if not found:
+            return CommandReply(
+                speak(
+                    "There are no instructions of yours. {/instructions Be brief.} gives me some, for all your conversations."
+                )
+            )
+        told, off = speak("I am told this in all your conversations:"), speak("{/instructions off} takes it back.")
+        return CommandReply(f"{told}\n{found}\n\n{off}")
 
     async def _scopes(self, request: Request) -> MemoryScopes:
         prefs = await stored_prefs(self._store, request)

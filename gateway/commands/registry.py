@@ -63,6 +63,10 @@ COMMANDS: tuple[CommandSpec, ...] = (
         "forget", sentence("“{/forget NAME}” removes what is remembered under a name, “{/forget all}” all of it")
     ),
     CommandSpec(
+        "instructions",
+        sentence("show or say what you want of every answer (“{/instructions Be brief.}”, “{/instructions off}”)"),
+    ),
+    CommandSpec(
         "approvals",
         sentence("what you have approved for longer than once (“{/approvals revoke NUMBER}” takes it back)"),
     ),

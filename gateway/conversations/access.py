@@ -18,6 +18,7 @@ from adapters.contract.sessions import (
     CHAINED,
     NAMED,
     PAGES,
+    SUGGESTED,
     TITLE,
     BusyElsewhere,
     Decision,
@@ -177,7 +178,7 @@ class GatewaySessions:
     async def describe(self, sight: SessionSight, metadata: Mapping[str, str]) -> SessionSight:
         if await self._there(sight, FarChange.DESCRIBE, {**metadata}) is not None:
             return replace(sight, metadata=metadata)
-        async with self._owned(sight) as queue:
+        async with self._owned(sight.key.text(), sight.session) as queue:
             row = await self.store.sessions.one(sight.session)
             prefs = replace(Prefs.decode(row.policy if row is not None else None), metadata=metadata)
             change = SessionChange(policy=prefs.encode())
@@ -185,11 +186,22 @@ class GatewaySessions:
             queue.prefs, queue.prefs_loaded = prefs, True
         return replace(sight, metadata=metadata)
 
+    async def suggest(self, row: SessionRow, title: str) -> None:
+        """A title for one that nobody has named meanwhile."""
+        async with self._owned(row.key, row.session) as queue:
+            now = await self.store.sessions.one(row.session)
+            prefs = Prefs.decode(now.policy if now is not None else None)
+            if now is None or TITLE in prefs.metadata:
+                return
+            prefs = replace(prefs, metadata={**prefs.metadata, SUGGESTED: title})
+            await self.store.sessions.change(row.session, queue.epoch, SessionChange(policy=prefs.encode()))
+            queue.prefs, queue.prefs_loaded = prefs, True
+
     async def reset(self, sight: SessionSight) -> SessionSight:
         key = sight.key
         if await self._there(sight, FarChange.RESET) is None:
             await self.stopping.stop(key)
-            async with self._owned(sight) as queue:
+            async with self._owned(sight.key.text(), sight.session) as queue:
                 await self.store.sessions.change(sight.session, queue.epoch, SessionChange(forget=True))
                 self.stopping.queues.forget_memory(key.text())
         row = await self.store.sessions.one(sight.session)
@@ -198,7 +210,7 @@ class GatewaySessions:
     async def show(self, sight: SessionSight, turn: str) -> bool:
         if (shown := await self._there(sight, FarChange.SHOW, turn)) is not None:
             return shown
-        async with self._owned(sight) as queue:
+        async with self._owned(sight.key.text(), sight.session) as queue:
             if not queue.quiet:
                 raise StillRunning
             places = await self.store.turns.places(sight.session)
@@ -225,7 +237,7 @@ class GatewaySessions:
     async def delete(self, sight: SessionSight) -> None:
         if await self._there(sight, FarChange.DELETE) is not None:
             return
-        async with self._owned(sight) as queue:
+        async with self._owned(sight.key.text(), sight.session) as queue:
             for message in [*queue.waiting]:  # before the running one: the next would begin when that ends
                 await self.stopping.stop_message(queue.ticket_of(message))
             await self.stopping.stop(sight.key)
@@ -253,13 +265,13 @@ class GatewaySessions:
                 raise BusyElsewhere
 
     @asynccontextmanager
-    async def _owned(self, sight: SessionSight) -> AsyncGenerator[SessionQueue]:
+    async def _owned(self, key: str, session: str) -> AsyncGenerator[SessionQueue]:
         """The conversation's queue, which is this process's while the block runs; no message is taken in meanwhile. Raises `BusyElsewhere`."""
-        queues, key = self.stopping.queues, sight.key.text()
+        queues = self.stopping.queues
         queue = queues.at(key)
         try:
             async with queue.accepting:
-                yield await self.accepting.owned(key, sight.session)
+                yield await self.accepting.owned(key, session)
         except (OwnedElsewhere, LeaseLost, Fenced) as error:
             raise BusyElsewhere from error
         finally:

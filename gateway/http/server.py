@@ -176,7 +176,13 @@ def _deciding(hub: Hub, store: Store, clock: Clock) -> Deciding:
 def _beside_the_page(hub: Hub, workers: Workers) -> Mapping[HttpRoute, Handler]:
     """What serves the list of conversations, and how code and formulas are drawn."""
     listed = sessions.page_served(partial(_page_sessions, hub))
-    return {**listed, HttpRoute.HIGHLIGHT: highlighted(workers), HttpRoute.FORMULAS: partial(_formulas, workers)}
+    wishes = sessions.wishes_served(hub.opener.instructions)
+    return {
+        **listed,
+        **wishes,
+        HttpRoute.HIGHLIGHT: highlighted(workers),
+        HttpRoute.FORMULAS: partial(_formulas, workers),
+    }
 
 
 async def _formulas(workers: Workers, request: web.Request) -> web.StreamResponse:

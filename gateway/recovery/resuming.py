@@ -95,7 +95,8 @@ class Resuming:
         if turn.opened is not None and turn.opened.own_history is None:
             await self._opener.load_memory(queue)
         agent = turn.opened.agent if turn.opened is not None else ""
-        driver = self._opener.driver(found.turn, found.session, found.epoch, messages, queue, agent)
+        wishes = await self._opener.instructions.told(messages[0].inbound)
+        driver = self._opener.driver(found.turn, found.session, found.epoch, messages, queue, agent, wishes)
         driver.resume(turn, len(rows), taken_over)
         queue.running = Running(driver, messages)
         if isinstance(driver.outlet, TurnOutlet):

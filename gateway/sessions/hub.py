@@ -32,6 +32,7 @@ from gateway.limits.budgets import BudgetBook
 from gateway.limits.quotas import Quotas
 from gateway.limits.rates import Doors
 from gateway.limits.whose import Offers, Rooms, workspace_of
+from gateway.people.instructions import OwnInstructions
 from gateway.people.keys import Nameable
 from gateway.queues.queue import Running
 from gateway.queues.queues import Queues
@@ -115,7 +116,7 @@ class Hub:
         self.opener = TurnOpener(
             settings, store, world, client, self.chain, Offers(tools, settings.memory_writers), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,
-            ConsentBook(store.memory, clock),
+            ConsentBook(store.memory, clock), OwnInstructions(store.memory, clock),
         )  # fmt: skip
         runner = Runner(
             self.queues, self.opener.open, rooms.left, self.aside, self.learning.refused, settings.bounds, clock, tell,

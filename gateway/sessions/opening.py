@@ -56,6 +56,7 @@ from gateway.limits.whose import (
     withheld_from,
     workspace_of,
 )
+from gateway.people.instructions import OwnInstructions
 from gateway.queues.inbox import NO_MODEL, NOT_OPENED
 from gateway.queues.languages import LanguageRules, language_for
 from gateway.queues.loglines import log_started
@@ -279,6 +280,7 @@ class TurnOpener:
     continues: Callable[[str, str], None]
     standings: Standings
     consents: ConsentBook
+    instructions: OwnInstructions
 
     async def open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
@@ -331,7 +333,7 @@ class TurnOpener:
         asked = first.model if isinstance(first, FromApi) else ""
         prefs = Prefs() if asked else await prefs_of(self.store, queue)
         standing = self.standings.of(first, prefs.agent)
-        driver = self.driver(turn, session, epoch, messages, queue, standing.name)
+        driver = self.driver(turn, session, epoch, messages, queue, standing.name, await self.instructions.told(first))
         wished = "" if asked and asked == standing.name else asked or prefs.model
         routes = standing.routes(await self.chain.routes(wished), wished)
         if not routes:
@@ -394,9 +396,17 @@ class TurnOpener:
         return workspace_of(inbound, self.settings.workspaces)
 
     def driver(
-        self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], queue: SessionQueue, agent: str
+        self,
+        turn: str,
+        session: str,
+        epoch: int,
+        messages: tuple[Waiting, ...],
+        queue: SessionQueue,
+        agent: str,
+        instructions: str,
     ) -> TurnDriver:
-        """The driver of a turn that this agent (empty: the gateway's own) answers these messages in; neither begun nor resumed yet."""
+        """The driver of a turn that this agent (empty: the gateway's own) answers these messages in; neither begun nor resumed yet. `instructions`:
+        what the person wants of it."""
         first = messages[0].inbound
         standing = self.standings.named(first, agent)
         workspace = self._workspace(first)
@@ -410,7 +420,11 @@ class TurnOpener:
         caller = ModelCaller(
             client=self.client,
             clock=clock,
-            system_prompt=system_prompt_of(standing.prompt(self.settings.system_prompt), date),
+            system_prompt="\n\n".join(
+                part
+                for part in (system_prompt_of(standing.prompt(self.settings.system_prompt), date), instructions)
+                if part
+            ),
             memory=queue.memory,
             offer=self.offers.to(first, standing),
             connect_seconds=self.settings.connect_seconds,

@@ -101,8 +101,10 @@ async def test_a_phone_never_scrolls_sideways_and_has_all_of_it(
         await expect(page.locator("#welcome h2")).to_be_in_viewport(ratio=1)
         assert len(set(await page.evaluate(WIDTHS))) == 1
         await page.tap("#drawer")
+        await page.tap("#prefer")
         await expect(page.locator("#bell")).to_be_in_viewport(ratio=1)
         assert await found_by_axe(page, tools) == []
+        await page.keyboard.press("Escape")
         await page.keyboard.press("Escape")
         await page.fill("#text", "/")
         await expect(page.locator("#menu")).to_be_visible()

@@ -68,6 +68,10 @@ class ScriptedModel:
     """What it was to say aloud."""
     mute: list[str] = field(default_factory=list[str])
     """What happens to the next such wishes instead: a status."""
+    uses: int = 10
+    """So many tokens of a prompt it counts."""
+    titles: list[str] = field(default_factory=list[str])
+    """What it calls the next conversations; ``down`` and ``stall`` are failures."""
     begins: asyncio.Event = field(default_factory=asyncio.Event)
     """No answer begins before it is set."""
 
@@ -88,11 +92,24 @@ class ScriptedModel:
         self.requests.append(messages)
         self.models.append(body["model"])
         await self.begins.wait()
+        if messages[-1]["role"] == "user" and text_of(messages[-1]["content"]).startswith("<conversation>"):
+            return await self._title(request)
         if self.failing:
             return web.json_response({"error": {"message": "out of order"}}, status=503)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await self._reply(messages, response)
+        return response
+
+    async def _title(self, request: web.Request) -> web.StreamResponse:
+        title = self.titles.pop(0) if self.titles else "down"
+        if title == "down":
+            return web.json_response({"error": {"message": "out of order"}}, status=503)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        if title == "stall":
+            await asyncio.sleep(60)
+        await self._say(response, title)
         return response
 
     @property
@@ -237,7 +254,7 @@ class ScriptedModel:
 
     async def _end(self, response: web.StreamResponse) -> None:
         await response.write(chunk({}, "stop"))
-        usage: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+        usage: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": self.uses, "completion_tokens": 5}}
         await response.write(b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n")
 
 

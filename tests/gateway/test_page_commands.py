@@ -48,6 +48,13 @@ class Tab:
             assert response.status == 202, await response.text()
             return await response.json()
 
+    async def changes(self, change: dict[str, Any]) -> dict[str, Any]:
+        """What its conversation is like in the list from now on."""
+        path = self._path.replace("/sessions/", "/conversations/")
+        async with self._http.post(path, json=change, headers=BROWSER) as response:
+            assert response.status == 200, await response.text()
+            return await response.json()
+
     async def sees(self, words: str, seconds: float = 30) -> dict[str, dict[str, Any]]:
         """All messages, as soon as one of them has these words somewhere."""
         seen: dict[str, dict[str, Any]] = {}

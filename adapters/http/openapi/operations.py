@@ -199,6 +199,8 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         ),
     ),
     R.PAGE_CHANGE: ApiOperation(_ok(at.PageConversation), ("404", "409", "413"), at.PageConversationChange),
+    R.PAGE_INSTRUCTIONS: ApiOperation(_ok(at.PageInstructions), ("400",)),
+    R.PAGE_INSTRUCT: ApiOperation(_ok(at.PageInstructions), ("400", "413"), at.PageInstructions),
     R.PAGE_SHOW: ApiOperation(_ok(at.Done), ("400", "404", "409", "413"), at.PageTurn),
     R.PAGE_BRANCH: ApiOperation(_ok(at.Done), ("400", "404", "409", "413"), at.PageBranch),
     R.PAGE_DELETE: ApiOperation(_ok(at.Done), ("404", "409")),

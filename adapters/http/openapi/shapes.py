@@ -290,6 +290,8 @@ class PageConversation(TypedDict):
     named: bool
     """Somebody gave it this title."""
     pinned: bool
+    archived: bool
+    """Put aside, until something happens in it."""
     state: SessionState
     turns: int
     created_at: int
@@ -308,12 +310,20 @@ class PageList(TypedDict):
     """Not if there are more than are listed, or than were searched through."""
 
 
+class PageInstructions(TypedDict):
+    """What a person wants of every answer."""
+
+    text: Annotated[str, StringConstraints(max_length=4000)]
+    """Empty: nothing of their own."""
+
+
 class PageConversationChange(TypedDict):
     """What is to be other from now on."""
 
     title: NotRequired[Annotated[str, StringConstraints(max_length=200)]]
     """Empty: how it begins."""
     pinned: NotRequired[bool]
+    archived: NotRequired[bool]
 
 
 class PageTurn(TypedDict):

@@ -10,6 +10,7 @@ from adapters.http.routes import Handler, HttpRoute, later
 
 if TYPE_CHECKING:
     from adapters.contract.sessions import SessionAccess
+    from adapters.http.sessions.instructions import KeptInstructions
 
 ROUTES = (
     HttpRoute.CREATE_CONVERSATION, HttpRoute.GET_CONVERSATION, HttpRoute.UPDATE_CONVERSATION, HttpRoute.DELETE_CONVERSATION, HttpRoute.LIST_ITEMS,
@@ -39,6 +40,20 @@ def page_served(access: Callable[[], SessionAccess]) -> Mapping[HttpRoute, Handl
         return PageConversations(access()).routes()
 
     return later(handlers, OF_PAGE, "adapters.http.sessions.pagelist")
+
+
+OF_PERSON = (HttpRoute.PAGE_INSTRUCTIONS, HttpRoute.PAGE_INSTRUCT)
+
+
+def wishes_served(kept: KeptInstructions) -> Mapping[HttpRoute, Handler]:
+    """What serves what the page's person wants of every answer."""
+
+    def handlers() -> Mapping[HttpRoute, Handler]:
+        from adapters.http.sessions.instructions import PageWishes
+
+        return PageWishes(kept).routes()
+
+    return later(handlers, OF_PERSON, "adapters.http.sessions.instructions")
 
 
 def served(access: Callable[[], SessionAccess], *, thinking: bool) -> Mapping[HttpRoute, Handler]:

@@ -8,7 +8,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 
 from adapters.contract.base import Ended, Showing
-from adapters.contract.sessions import METADATA_CHARS, TITLE, SessionAccess, SessionSight, SessionTurn, StillRunning
+from adapters.contract.sessions import (
+    METADATA_CHARS,
+    SUGGESTED,
+    TITLE,
+    SessionAccess,
+    SessionSight,
+    SessionTurn,
+    StillRunning,
+)
 from adapters.http.common import CALLER, HEADERS, Problem, spoken
 from adapters.http.enclosing import MOST_FILES
 from adapters.http.openapi.shapes import Done, PageConversation, PageList
@@ -28,7 +36,7 @@ SEARCH_CHARS = 200
 SEARCH_SECONDS = 2.0
 """So long texts are looked through; the latest conversations come first."""
 FOUND_CHARS = 120
-PINNED = "pinned"
+PINNED, ARCHIVED = "pinned", "archived"
 ON_ITS_WAY = Problem(
     409, sentence("An answer is on its way. Stop it first, or wait for its end."), code="conversation_busy"
 )
@@ -114,7 +122,7 @@ class PageConversations:
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
         sight, body = await self._sight(request), await body_of(request)
-        title, pinned = body.get("title"), body.get("pinned")
+        title, pinned, archived = body.get("title"), body.get("pinned"), body.get("archived")
         if title is not None and (not isinstance(title, str) or len(title) > TITLE_CHARS):
             raise NotServed(
                 Problem(
@@ -123,11 +131,15 @@ class PageConversations:
             )
         if pinned is not None and not isinstance(pinned, bool):
             raise NotServed(Problem(400, "pinned must be true or false.", param="pinned", code="invalid_value"))
+        if archived is not None and not isinstance(archived, bool):
+            raise NotServed(Problem(400, "archived must be true or false.", param="archived", code="invalid_value"))
         metadata = dict(sight.metadata)
         if title is not None:
             metadata[TITLE] = " ".join(title.split())[:METADATA_CHARS]
         if pinned is not None:
             metadata[PINNED] = "yes" if pinned else ""
+        if archived is not None:
+            metadata[ARCHIVED] = _stand(sight) if archived else ""
         kept = {name: value for name, value in metadata.items() if value}
         return answer(listed_conversation(await self.access.describe(sight, kept)))
 
@@ -196,15 +208,21 @@ def listed_conversation(sight: SessionSight) -> PageConversation:
     named = sight.metadata.get(TITLE, "")
     return PageConversation(
         id=sight.name,
-        title=named or sight.title,
+        title=named or sight.metadata.get(SUGGESTED) or sight.title,
         named=bool(named),
         pinned=bool(sight.metadata.get(PINNED)),
+        archived=sight.metadata.get(ARCHIVED) == _stand(sight),
         state=sight.state,
         turns=sight.turns,
         created_at=sight.created_at,
         last_at=sight.last_at,
         found="",
     )
+
+
+def _stand(sight: SessionSight) -> str:
+    """How far a conversation has come: whatever happens in an archived one brings it back. Pure."""
+    return f"{sight.turns} {sight.last_at}"
 
 
 def stands_in(words: list[str], text: str) -> bool:

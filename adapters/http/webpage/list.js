@@ -5,7 +5,7 @@ import { NoKey, ask, call, problem } from "./net.js";
 import * as store from "./store.js";
 import { say } from "./words.js";
 
-/** @typedef {{id: string, title: string, named: boolean, pinned: boolean, state: string, turns: number, created_at: number, last_at: number, found: string}} Listed */
+/** @typedef {{id: string, title: string, named: boolean, pinned: boolean, archived: boolean, state: string, turns: number, created_at: number, last_at: number, found: string}} Listed */
 
 /** @type {Listed[]} */
 let listed = [];
@@ -13,7 +13,11 @@ let whole = true;
 let trouble = "";
 let looks = 0;
 let shownId = "";
+/** Those are shown that were put aside. */
+let aside = false;
 const SOON_MS = 5000;
+const NAMED_MS = [2500, 9000];
+const UNNAMED_TURNS = 3;
 let soon = 0;
 /** @type {(id: string) => void} */
 let gone = () => {};
@@ -28,6 +32,7 @@ const short = (title) => (title.length > 60 ? `${title.slice(0, 59)}…` : title
 export function begin(whenGone) {
   gone = whenGone;
   let pause = 0;
+  $("archived").addEventListener("click", () => { aside = !aside; $("search").value = ""; load(); });
   $("search").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(() => load(), 250); });
   addEventListener("focus", () => load());
 }
@@ -41,6 +46,13 @@ export function current(id) {
 export function title() {
   const one = listed.find((each) => each.id === shownId);
   return one ? titled(one) : "";
+}
+
+/** An answer has come. If that was one of the first, the model may be giving the conversation its title. */
+export function ended() {
+  load();
+  const one = listed.find((each) => each.id === shownId);
+  if (!one || (!one.named && one.turns <= UNNAMED_TURNS)) for (const pause of NAMED_MS) setTimeout(() => load(true), pause);
 }
 
 /** Asks the gateway for the list. @param {boolean} [unasked] Nobody waits for it. */
@@ -66,13 +78,18 @@ export async function load(unasked = false) {
 function show(search = $("search").value.trim()) {
   const now = Date.now();
   let before = "";
-  reconcile($("list"), listed.flatMap((one) => {
+  if (!search) aside &&= listed.some((one) => one.archived);
+  const some = search ? listed : listed.filter((one) => one.archived === aside);
+  $("archived").hidden = Boolean(search) || !listed.some((one) => one.archived);
+  $("archived").setAttribute("aria-pressed", String(aside));
+  $("archived").textContent = say(aside ? "archived.hide" : "archived.show");
+  reconcile($("list"), some.flatMap((one) => {
     const day = one.pinned || search ? "" : when(one.last_at, now);
     const heading = day && day !== before ? [{ key: `when ${day}`, state: "", make: () => node("li", "when", day) }] : [];
     before = day;
     return [...heading, { key: one.id, state: JSON.stringify([one, one.id === shownId]), make: () => row(one) }];
   }));
-  $("listwords").textContent = trouble || (listed.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
+  $("listwords").textContent = trouble || (some.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
   const name = title();
   document.title = name ? `${name} – outspoken` : "outspoken";
   if (!soon && listed.some((one) => one.state !== "idle" && one.id !== shownId)) soon = setTimeout(lookAgain, SOON_MS);
@@ -98,7 +115,7 @@ function row(one) {
   const link = /** @type {HTMLAnchorElement} */ (node("a", "", node("span", "title", titled(one))));
   link.href = `#${one.id}`;
   link.dir = "auto";
-  const marks = [one.pinned ? say("list.pinned") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
+  const marks = [one.pinned ? say("list.pinned") : "", one.archived && !aside ? say("archived") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
   if (marks.length) link.append(node("small", one.state === "idle" ? "" : "busy", marks.join(" · ")));
   if (one.found) link.append(node("small", "", one.found));
   if (one.id === shownId) link.setAttribute("aria-current", "page");
@@ -116,6 +133,7 @@ function settings(one) {
   name.placeholder = one.title;
   $("settingsof").textContent = say("list.of");
   $("pin").textContent = say(one.pinned ? "unpin" : "pin");
+  $("archive").textContent = say(one.archived ? "unarchive" : "archive");
   $("sure").hidden = true;
   $("delete").hidden = false;
   $("settingswrong").textContent = "";
@@ -134,6 +152,10 @@ function settings(one) {
   const change = (change) => ask(`/api/conversations/${one.id}`, { method: "POST", body: JSON.stringify(change) });
   $("settingsform").onsubmit = (/** @type {Event} */ event) => { event.preventDefault(); doing(() => change({ title: name.value.trim() })); };
   $("pin").onclick = () => doing(() => change({ pinned: !one.pinned }));
+  $("archive").onclick = () => doing(async () => {
+    await change({ archived: !one.archived });
+    if (!one.archived) toast(say("archive.done", { title: short(titled(one)) }));
+  });
   $("asmarkdown").onclick = () => doing(() => download(one, "markdown"));
   $("asjson").onclick = () => doing(() => download(one, "json"));
   $("delete").onclick = () => { $("sure").hidden = false; $("delete").hidden = true; announce(say("delete.words")); $("really").focus(); };

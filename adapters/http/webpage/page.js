@@ -1,10 +1,12 @@
 // The web chat. The server sends whole messages as they are now; this page makes the screen equal to the latest.
 
+import { quiet } from "./aloud.js";
 import { attaching } from "./attach.js";
 import { $, announce, button, node, reconcile, toast } from "./dom.js";
 import * as list from "./list.js";
 import * as menu from "./menu.js";
 import { NoKey, admit, ask, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
+import { preferring } from "./prefer.js";
 import * as store from "./store.js";
 import { lingers, merged, sayNews, text, turnNode, wordsOf } from "./turns.js";
 import { drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
@@ -184,7 +186,7 @@ function receive(block) {
     if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
     drop(id);
   }
-  if (ended) list.load();
+  if (ended) list.ended();
   renderSoon();
 }
 
@@ -405,6 +407,7 @@ function typed() {
 
 /** Shows another conversation. @param {string} name */
 function go(name) {
+  quiet();
   session = name;
   store.set("session", session);
   if (location.hash.slice(1) !== session) history.replaceState(null, "", `#${session}`);
@@ -545,18 +548,8 @@ for (const name of ["online", "visibilitychange"]) {
 }
 setInterval(() => { showLink(); if (heldUntil() < Infinity) renderSoon(); }, 1000);
 
-const bell = $("bell");
 const narrow = matchMedia("(max-width: 800px)");
-/** On a phone the header has no room for it. */
-const placeBell = () => { if (narrow.matches) $("side").append(bell); else $("new").before(bell); };
-narrow.addEventListener("change", placeBell);
-placeBell();
-bell.hidden = !("Notification" in window && "serviceWorker" in navigator) || Notification.permission === "granted";
-bell.addEventListener("click", async () => {
-  const answer = await Notification.requestPermission();
-  toast(say(answer === "granted" ? "notify.on" : "notify.off"));
-  bell.hidden = answer !== "default";
-});
+preferring();
 if ("serviceWorker" in navigator) navigator.serviceWorker.register("/static/worker.js", { scope: "/" }).catch(() => {});
 
 begin();

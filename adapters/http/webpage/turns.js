@@ -1,5 +1,6 @@
 // A turn on the screen: what was said, what is done about it, what came of it.
 
+import { readButton } from "./aloud.js";
 import { announce, button, copy, node, reconcile } from "./dom.js";
 import { fileNode } from "./files.js";
 import { ask } from "./net.js";
@@ -229,7 +230,7 @@ function footNode(turn, answer, doing) {
     const from = /** @type {HTMLElement} */ (event.currentTarget);
     const shown = from.closest(".turn")?.querySelector(".answer, .partial, .interim");
     copy(answer, from, shown ?? undefined);
-  }));
+  }), readButton(turn.key) ?? "");
   if (turn.turn && !turn.undone) {
     if (turn.person.trim()) foot.append(button(say("again"), () => doing.redo(turn.turn, ""), say("again.hint")));
     foot.append(button(say("branch"), () => doing.branch(turn.turn), say("branch.hint")), versionsNode(turn, doing) ?? "");

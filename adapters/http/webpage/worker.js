@@ -1,7 +1,7 @@
 // Keeps the page's own files, so that it opens without a connection. Nothing that was said is ever kept here.
 
-const SHELF = "shell-4";
-const SHELL = ["/", ...["page.css", "page.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "store.js", "turns.js", "unsent.js", "voice.js", "words.js", "written.js", "icon.svg", "app.webmanifest"].map((name) => `/static/${name}`)];
+const SHELF = "shell-5";
+const SHELL = ["/", ...["page.css", "page.js", "aloud.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "prefer.js", "store.js", "theme.js", "turns.js", "unsent.js", "voice.js", "words.js", "written.js", "icon.svg", "app.webmanifest"].map((name) => `/static/${name}`)];
 const PATIENCE_MS = 4000;
 const worker = /** @type {any} */ (self);
 

@@ -1,0 +1,79 @@
+"""What a person wants of every answer: told in their conversations, to nobody else's, and gone with them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.people.instructions import BEGIN, MOST_CHARS
+from tests.chats.model import ScriptedModel, scripted_model
+from tests.gateway.test_page_commands import BROWSER, Tab
+from tests.laws.look import breaches
+from tests.serving import served
+
+MINE = "Answer in verse.\nNever say “maybe”."
+OTHER = {"X-Outspoken-Browser": "browser-number-two"}
+
+
+async def told(model: ScriptedModel, http: aiohttp.ClientSession, url: str, word: str) -> str:
+    """What the model is told first where this is said, in a conversation of its own."""
+    path = f"{url}/api/sessions/c-conversation-{word}"
+    async with http.post(f"{path}/messages", json={"id": f"message-{word}", "text": f"say {word}"}) as response:
+        assert response.status == 202
+    async with asyncio.timeout(30), http.get(f"{path}/events") as response:
+        async for line in response.content:
+            if f'"text":"{word}"'.encode() in line:
+                return str(model.requests[-1][0]["content"])
+    raise AssertionError(word)
+
+
+async def wished(http: aiohttp.ClientSession, url: str, text: str | None = None, status: int = 200) -> Any:
+    path = f"{url}/api/instructions"
+    asked = http.get(path) if text is None else http.post(path, json={"text": text})
+    async with asked as response:
+        assert response.status == status, await response.text()
+        return await response.json()
+
+
+async def test_a_persons_instructions_are_told_in_all_their_conversations_and_in_nobody_elses(tmp_path: Path):
+    async with scripted_model() as model, aiohttp.ClientSession(headers=BROWSER) as mine:
+        env = {"OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1", "OPENAI_BASE_URL": model.url}
+        async with served(tmp_path, env) as up, aiohttp.ClientSession(headers=OTHER) as theirs:
+            assert await wished(mine, up.url) == {"text": ""}
+            assert BEGIN not in await told(model, mine, up.url, "one")
+            assert await wished(mine, up.url, f"  {MINE}\n") == {"text": MINE}
+            assert (await told(model, mine, up.url, "two")).endswith(f"{BEGIN}\n\n{MINE}")
+            assert await wished(theirs, up.url) == {"text": ""}
+            assert BEGIN not in await told(model, theirs, up.url, "three")
+        async with served(tmp_path, env) as up:
+            assert MINE in await told(model, mine, up.url, "four")
+            assert await wished(mine, up.url, "") == {"text": ""}
+            assert BEGIN not in await told(model, mine, up.url, "five")
+    assert await breaches(tmp_path / "outspoken.db") == []
+
+
+async def test_they_are_shown_changed_and_taken_back_by_a_command(tmp_path: Path):
+    async with served(tmp_path) as up, aiohttp.ClientSession(headers=BROWSER) as http:
+        tab = Tab(http, up.url)
+        await tab.says("/instructions")
+        await tab.sees("There are no instructions of yours")
+        await tab.says(f"/instructions {MINE}")
+        await tab.sees("in all your conversations")
+        assert await wished(http, up.url) == {"text": MINE}
+        await tab.says("/instructions off")
+        await tab.sees("message-0003")
+        assert await wished(http, up.url) == {"text": ""}
+
+
+@pytest.mark.parametrize("text", ["x" * (MOST_CHARS + 1), None, 7])
+async def test_what_cannot_be_kept_is_refused_in_words(tmp_path: Path, text: Any):
+    async with served(tmp_path) as up, aiohttp.ClientSession(headers=BROWSER) as http:
+        async with http.post(f"{up.url}/api/instructions", json={"text": text}) as response:
+            assert response.status == 400
+            assert "text" in (await response.json())["error"]["message"]
+        async with http.get(f"{up.url}/api/instructions", headers={"X-Outspoken-Browser": "?"}) as response:
+            assert response.status == 400
