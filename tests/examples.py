@@ -1,4 +1,4 @@
-"""How many examples a law is tried with, where more than usual find more: the laws of whole turns and texts."""
+"""How many examples a law is tried with, where more than usual find more: the laws of whole turns and texts. No other number stands anywhere."""
 
 from __future__ import annotations
 

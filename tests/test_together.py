@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from tests.together import LEAST
 
 ROOT = Path(__file__).parents[1]
+OWN_NUMBER = re.compile(r"settings\(.*max_examples=")
 SOME = """
 import os, pytest, threading, time
 @pytest.mark.parametrize("n", range(20))
@@ -130,3 +132,13 @@ def test_on_a_machine_that_is_busy_few_run_beside_each_other(tmp_path: Path, com
     assert status == 0, said
     most = max(int(line.split()[1]) for line in said.splitlines() if line.startswith("beside "))
     assert (most > LEAST) == room
+
+
+def test_no_property_has_a_number_of_examples_of_its_own() -> None:
+    """It would cost more than others each time, and be tried with no more in the soak."""
+    told = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("*.py")
+        if OWN_NUMBER.search(path.read_text("utf-8"))
+    }
+    assert told == {"tests/examples.py"}

@@ -184,7 +184,7 @@ async def test_json_of_any_depth_gets_an_answer_on_every_route_that_reads_some(t
                     assert 200 <= status < 500, (depth, path, status)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.sampled_from(ROUTES), st.sampled_from([*USED, *proofs()]), st.binary(max_size=30)),

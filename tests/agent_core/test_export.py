@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
@@ -31,6 +31,7 @@ from agent_core.turn.events import (
     TurnEnded,
 )
 from agent_core.turn.state import Phase
+from tests import examples
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig, opened
 from tests.examples import MANY
@@ -41,7 +42,7 @@ keys = st.binary(min_size=16, max_size=16)
 HEAD = Head("t1", "1.0", "answered")
 
 
-@settings(max_examples=100, deadline=None)
+@examples.MANY
 @given(journals(BASE))
 def test_an_export_comes_back_as_it_was(writer: Writer):
     rows = writer.rows()
@@ -94,7 +95,7 @@ SECRETS = (
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@examples.MANY
 @given(journals(BASE), keys)
 def test_a_redacted_export_holds_nobodys_words(writer: Writer, key: bytes):
     made, _ = redacted(writer.rows(), key)

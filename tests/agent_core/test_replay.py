@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
@@ -38,6 +38,7 @@ from agent_core.turn.events import (
     TurnLeft,
     WaitEnded,
 )
+from tests import examples
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.examples import MANY
@@ -271,7 +272,7 @@ def test_a_longer_turn_does_not_end_at_the_recorded_deadline():
 # ---------------------------------------------------------------------- words
 
 
-@settings(max_examples=100, deadline=None)
+@examples.MANY
 @given(journals(BASE))
 def test_the_timeline_has_every_row_and_no_words_of_anybody(writer: Writer):
     found = replay(writer.rows())

@@ -10,7 +10,7 @@ from typing import get_args
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
@@ -34,6 +34,7 @@ from agent_core.turn.invariants import broken_laws
 from agent_core.turn.questions import ANSWERS, Question
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Phase
+from tests import examples
 from tests.agent_core.journals import Writer, journals
 from tests.agent_core.test_folds import BASE, state
 from tests.agent_core.test_journal import EXAMPLES
@@ -134,14 +135,14 @@ def test_every_event_is_taken_or_refused_in_every_phase_as_the_tables_say(phase:
         check(turn_in(phase), event)
 
 
-@settings(max_examples=200, deadline=None)
+@examples.MANY
 @given(journals(BASE, ended=False), st.sampled_from(EXAMPLES))
 def test_so_it_is_wherever_a_turn_has_come_to(writer: Writer, event: Event) -> None:
     call = next((one.call for one in writer.turn.round.unfinished), "c")
     check(writer.turn, replace(event, call=call) if isinstance(event, OfCall) else event)
 
 
-@settings(max_examples=200, deadline=None)
+@examples.MANY
 @given(st.data())
 def test_a_turn_goes_only_the_ways_that_are_drawn(data: st.DataObject) -> None:
     with ways() as found:

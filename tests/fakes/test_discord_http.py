@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator
 
 import aiohttp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import examples
 from tests.fakes.common import Clock, Json, JsonObject
 from tests.fakes.discord import (
     LIKE_THE_SERVER,
@@ -248,7 +249,7 @@ async def test_a_limit_for_everything_together() -> None:
 # --- small parts ---
 
 
-@settings(max_examples=40)
+@examples.MANY
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))
 def test_a_field_of_whatever_type_is_read_or_refused(value: Json) -> None:
     form = Form({"field": value})

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import AdapterSight
@@ -38,6 +38,7 @@ from gateway.limits.alerts import (
 )
 from gateway.observe.alerting import MIB, Alerter, Announcements, Sights, conditions, of_one
 from gateway.storage.storewatch import StoreWatch
+from tests import examples
 from tests.chats.harness import running, texts
 from tests.chats.telegram_harness import telegram_harness
 
@@ -253,7 +254,7 @@ def test_each_trouble_is_a_condition_and_health_is_none() -> None:
     assert found(adapters=noted) == [("adapter:telegram/1:note", "telegram: The webhook was taken away.")]
 
 
-@settings(max_examples=50)
+@examples.MANY
 @given(st.integers(0, 2000))
 def test_a_budget_of_everybody_is_told_from_its_warning_share_on_and_when_it_is_full(spent: int) -> None:
     pots = [pot for pot in BUDGETS.pots(Payer("", ""), "", 0) if pot.limit.tokens]

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import Piece
@@ -17,6 +17,7 @@ from adapters.telegram.pieces import pieces as telegram
 from adapters.text.styled import Styled
 from agent_core.workers.pool import Workers
 from gateway.delivery.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Forming, FormParts
+from tests import examples
 
 FORMS = [telegram, discord, slack]
 ORDINARY = (
@@ -92,7 +93,7 @@ async def test_without_any_worker_the_text_still_comes_whole():
     assert letters(text_of(found)) == letters(text_of(telegram(LONG, growing=False, plain=True)))
 
 
-@settings(max_examples=60)
+@examples.MANY
 @given(st.text(max_size=600), st.sampled_from([telegram, slack]))
 def test_the_plain_form_holds_every_letter(text: str, form: FormParts):
     assert letters(text_of(form(text, growing=False, plain=True))) == letters(text)

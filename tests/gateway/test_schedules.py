@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress
@@ -28,6 +28,7 @@ from gateway.schedule.schedules import (
     synced,
 )
 from gateway.schedule.times import Cron, Every, IfMissed, Once, Rule, next_after
+from tests import examples
 from tests.gateway.test_times import FIRST, crons
 
 RULES: st.SearchStrategy[Rule] = st.one_of(
@@ -54,7 +55,7 @@ def settle(
     st.sampled_from((0, 60, 7200)),
     st.lists(st.integers(-3 * HOUR_MS, 8 * HOUR_MS), min_size=1, max_size=8),
 )
-@settings(deadline=None, max_examples=80)
+@examples.MANY
 def test_every_occurrence_is_claimed_once_and_none_before_its_time(
     rule: Rule, missed: IfMissed, late: int, steps: list[int]
 ) -> None:
@@ -91,7 +92,7 @@ def plan(name: str = "a") -> Plan:
 
 
 @given(RULES, RULES, st.integers(0, 5 * HOUR_MS), st.integers(0, 5 * HOUR_MS))
-@settings(deadline=None, max_examples=60)
+@examples.MANY
 def test_another_rule_begins_when_the_old_one_is_settled_and_claims_nothing_twice(
     old: Rule, new: Rule, first: int, second: int
 ) -> None:
@@ -130,7 +131,7 @@ def test_a_claim_moves_the_row_and_is_read_back_by_its_command() -> None:
 
 
 @given(RULES, st.integers(0, 5 * HOUR_MS), st.integers(0, 5 * HOUR_MS), st.sampled_from(IfMissed))
-@settings(deadline=None, max_examples=60)
+@examples.MANY
 def test_what_was_due_before_a_backup_was_put_back_says_that_it_may_come_twice_and_nothing_else_does(
     rule: Rule, restored: int, later: int, missed: IfMissed
 ) -> None:

@@ -27,6 +27,7 @@ from gateway.schedule.times import (
     next_after,
     zone_named,
 )
+from tests import examples
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo")
 FIRST, LAST = 1_700_000_000_000, 1_900_000_000_000
@@ -77,7 +78,7 @@ def test_it_does_not_matter_from_where_one_looks(rule: Rule, early: int, later: 
 
 
 @given(rules, moments, st.integers(0, 500_000_000))
-@settings(deadline=None, max_examples=60)
+@examples.MANY
 def test_the_latest_and_the_count_are_those_of_going_through_all(rule: Rule, start: int, later: int) -> None:
     first = next_after(rule, start)
     if first is None:

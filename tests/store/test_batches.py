@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, select
 
@@ -28,6 +28,7 @@ from agent_core.store.memory.ops import DeleteMemory, PutMemory
 from agent_core.store.sessions.ops import Claim
 from agent_core.store.turns.ops import Append, Close, Start
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow, OpeningTurn
+from tests import examples
 
 
 def _dead(_conn: Connection, nodes: Collection[int]) -> frozenset[int]:
@@ -147,7 +148,7 @@ def told(outcomes: Sequence[tuple[object, StoreError | None]]) -> list[object]:
     return [(result, type(refusal), str(refusal)) for result, refusal in outcomes]
 
 
-@settings(max_examples=60, deadline=None)
+@examples.MANY
 @given(MANY, st.data())
 def test_how_operations_are_grouped_changes_neither_answers_nor_tables(
     ops: list[Op[object]], data: st.DataObject
@@ -161,7 +162,7 @@ def test_how_operations_are_grouped_changes_neither_answers_nor_tables(
         assert content(together) == content(apart)
 
 
-@settings(max_examples=60, deadline=None)
+@examples.MANY
 @given(MANY)
 def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list[Op[object]]) -> None:
     with database() as conn, database() as trial:
@@ -177,7 +178,7 @@ def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list
         assert again == [(answer, None) for answer in answers]
 
 
-@settings(max_examples=50, deadline=None)
+@examples.MANY
 @given(MANY, OPS)
 def test_a_refused_operation_leaves_no_trace(ops: list[Op[object]], last: Op[object]) -> None:
     with database() as conn:

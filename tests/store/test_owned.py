@@ -8,7 +8,7 @@ from contextlib import closing
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import update
 
@@ -20,13 +20,14 @@ from agent_core.store.batch.transaction import NotAllNew, carry_out
 from agent_core.store.database.lines import SqliteLine
 from agent_core.store.errors import Fenced, StorageUnavailable
 from agent_core.store.turns.rows import IntendedCall
+from tests import examples
 from tests.store.support import message, opened, row, started, turn_of
 from tests.store.test_batches import MANY, WHO, content, database, raw, told
 
 HAPPENS = st.sampled_from(["committed", "committed", "committed", "rolled back", "written beside"])
 
 
-@settings(max_examples=120, deadline=None)
+@examples.MANY
 @given(MANY, st.data())
 def test_with_what_is_kept_all_is_answered_and_stored_as_without(ops: list[Op[object]], data: st.DataObject) -> None:
     kept, most = Owned(), data.draw(st.sampled_from([1, 2, 100]))

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.model.stream.repeats import PERIOD_CHARS, WINDOW_CHARS, Repeats
@@ -123,7 +123,6 @@ def test_where_a_text_was_cut_does_not_matter(unit: str, times: int, cuts: list[
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=300, max_size=600, unique=True))
-@settings(max_examples=20)
 def test_what_never_comes_twice_is_never_a_repetition(numbers: list[int]) -> None:
     repeats = Repeats()
     for number in numbers:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_core.tools.files.trees import below, empty_tree, opened, remove_tree
+from tests import examples
 from tests.deepfolders import DEEP, dig
 
 LONG = "n" * 250
@@ -115,7 +116,7 @@ def test_a_link_is_no_folder_to_open(top: Path) -> None:
 PARTS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples.MANY, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(folders=st.lists(PARTS, max_size=12), files=st.lists(PARTS, max_size=12))
 def test_a_walk_finds_what_was_made(
     tmp_path_factory: pytest.TempPathFactory, folders: list[list[str]], files: list[list[str]]
