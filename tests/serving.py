@@ -20,7 +20,6 @@ QUICK = {
     "OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "0.05",
     "OUTSPOKEN_MODEL__RETRY_MAX_SECONDS": "0.2",
     "OUTSPOKEN_MODEL__MAX_STEPS": "8",
-    "OUTSPOKEN_MODEL__TITLES": "false",
 }
 """Short limits, so that failures do not take long; and no call of a model that the test does not mean."""
 

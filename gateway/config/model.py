@@ -161,9 +161,9 @@ class Model(Section):
     """Models that are tried in turn when this one cannot go on: names, or tables with name and, where they differ, base_url,
     api_key_env or api_key_file, context_tokens, max_output_tokens, temperature, extra_body, extra_headers. From the environment:
     JSON, or names separated by commas."""
-    titles: bool = True
-    """Conversations of the web page are given titles: after the first answer the model that gave it is asked for one, in a short call that is
-    counted as its others. Never with the rehearsal model."""
+    titles: bool = False
+    """Conversations of the web page are given titles: after the first answer the model that gave it is asked for one, in a short call more that is
+    counted as its others. Never with the rehearsal model. Without it, a conversation is called by its first words."""
     pictures: bool = True
     """The model sees pictures that people send; else they are only put into the workspace."""
     pdf: bool = False

@@ -342,7 +342,9 @@ def test_showing_masks_secrets_and_keeps_the_rest(write: Write) -> None:
 
 
 def test_an_unknown_key_is_refused_with_the_nearest_one_and_its_line(write: Write) -> None:
-    file = write('[model]\nname = "x"\nstall_second = 3\nport = 1\n\n[modle]\nx = 1\n\n[log]\nzzz = 1\n\n[skills]\npath = "x"\n')
+    file = write(
+        '[model]\nname = "x"\nstall_second = 3\nport = 1\n\n[modle]\nx = 1\n\n[log]\nzzz = 1\n\n[skills]\npath = "x"\n'
+    )
     assert problems(file) == [
         f"{file}:3: there is no key stall_second in [model]. Did you mean stall_seconds?",
         f"{file}:4: there is no key port in [model]. It belongs to [server].",

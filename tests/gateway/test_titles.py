@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,17 @@ from tests.gateway.test_page_commands import BROWSER, Tab
 from tests.laws.look import breaches
 from tests.serving import served
 
-ON = {"OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1", "OUTSPOKEN_MODEL__TITLES": "true"}
+MODEL = {"OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1"}
+ON = {**MODEL, "OUTSPOKEN_MODEL__TITLES": "true"}
 
 
 @asynccontextmanager
-async def opened(folder: Path, **more: str) -> AsyncGenerator[tuple[ScriptedModel, Tab, Callable[[], Any]]]:
+async def opened(
+    folder: Path, wanted: Mapping[str, str] = ON, **more: str
+) -> AsyncGenerator[tuple[ScriptedModel, Tab, Callable[[], Any]]]:
     async with (
         scripted_model() as model,
-        served(folder, {**ON, "OPENAI_BASE_URL": model.url, **more}) as up,
+        served(folder, {**wanted, "OPENAI_BASE_URL": model.url, **more}) as up,
         aiohttp.ClientSession(headers=BROWSER) as http,
     ):
 
@@ -130,8 +133,8 @@ def paid(database: Path) -> list[tuple[str, int, int]]:
         return db.execute("SELECT call, held_tokens, used_tokens FROM reservations ORDER BY at").fetchall()
 
 
-async def test_nobody_is_asked_where_titles_are_not_wanted(tmp_path: Path):
-    async with opened(tmp_path, OUTSPOKEN_MODEL__TITLES="false") as (model, tab, listed):
+async def test_nobody_is_asked_for_a_title_unless_the_operator_wants_it(tmp_path: Path):
+    async with opened(tmp_path, MODEL) as (model, tab, listed):
         await tab.says("say pears")
         await tab.sees('"closed"')
         await tab.says("say plums")
