@@ -16,16 +16,19 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow
+from agent_core.store.slices.rows import slice_of
 from agent_core.store.store import Fenced, OwnedElsewhere, Store
 from gateway.chats.where import NoSuchChat, Where
-from gateway.console.words import Elsewhere, audit_words, mark_of, name_of, state_json, will_do
+from gateway.console.words import Elsewhere, audit_words, mark_of, name_of, run_at, state_json, will_do
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
+from gateway.sharing.nodes import address_of
+from gateway.sharing.portion import Portion
 
 log = structlog.get_logger("console")
 
 CHANGED = "It has changed since you looked at it, so nothing was done. Look again."
-ELSEWHERE = "Its conversation belongs to another node of this gateway. Open that node's console."
+ELSEWHERE = "Its conversation has just gone to another gateway. Look again: it is said then where to act."
 
 
 class CannotAct(Exception):
@@ -60,8 +63,9 @@ class Preview:
 class Acting:
     """Looks ahead, and does it. `who` is how somebody came in."""
 
-    def __init__(self, store: Store, outbox: Outbox, where: Where, clock: Clock, ids: Ids) -> None:
+    def __init__(self, store: Store, outbox: Outbox, where: Where, portion: Portion, clock: Clock, ids: Ids) -> None:
         self._store = store
+        self._portion = portion
         self._outbox = outbox
         self._where = where
         self._clock = clock
@@ -70,6 +74,7 @@ class Acting:
     async def preview(self, name: PartName, hand: Hand, to: str) -> Preview:
         """What an act would do, exactly. Changes nothing. Raises `CannotAct`."""
         found = await self._found(name)
+        await self._must_be_here(found.row.surface)
         part = self._outbox.part_of(found)
         target = await self._may(part, hand, to)
         address = ChatAddress.of(found.row.surface)
@@ -85,6 +90,7 @@ class Acting:
     async def act(self, who: str, name: PartName, hand: Hand, to: str, mark: str) -> str:
         """Do what was previewed under this mark; what was done, in a sentence. Raises `CannotAct`, `StorageUnavailable`."""
         found = await self._found(name)
+        await self._must_be_here(found.row.surface)
         target = await self._may(self._outbox.part_of(found), hand, to)
         owner = await self._owner(found)
         said: list[str] = []
@@ -125,6 +131,14 @@ class Acting:
         if found is None:
             raise CannotAct(404, "There is no such part any more.")
         return found
+
+    async def _must_be_here(self, surface: str) -> None:
+        """Raises `CannotAct` with where to act, if another gateway has the chat: its task alone knows what is under way."""
+        if self._portion.mine(surface):
+            return
+        owner = self._portion.owners.get(slice_of(surface))
+        there = await address_of(self._store, owner) if owner is not None else ""
+        raise CannotAct(409, run_at(owner, there))
 
     async def _owner(self, found: Delivery) -> Owner:
         try:

@@ -41,6 +41,6 @@ def console(
         servers,
     )
     access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
-    acting = Acting(store, chats.outbox, chats.where, clock, ids)
+    acting = Acting(store, chats.outbox, chats.where, hub.portion, clock, ids)
     reading = TextReading(store, SessionSights(store, hub.queues, clock), names, clock, ids)
     return Console(Board(sources), ConsoleTurns(store, hub, clock, redactor, names), acting, reading, access, clock)

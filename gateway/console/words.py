@@ -187,3 +187,11 @@ def state_json(row: DeliveryRow, elsewhere: Sequence[DeliveryRow] = ()) -> str:
     if elsewhere:
         state["sent_instead"] = [name_of(one) for one in elsewhere]
     return orjson.dumps(state).decode()
+
+
+def run_at(node: int | None, address: str) -> str:
+    """Where to act on what another gateway runs."""
+    if node is None:
+        return "No gateway runs this chat just now. Look again in some seconds."
+    console = f", at {address}/console" if address else ""
+    return f"Gateway {node} runs this chat, and alone knows what is under way there. Act in its console{console}."

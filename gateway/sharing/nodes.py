@@ -24,6 +24,12 @@ async def nodes_seen(store: Store, portion: Portion, now: int) -> list[Json]:
     return nodes_json(await store.slices.nodes(), portion.owners, store.node, now)
 
 
+async def address_of(store: Store, node: int) -> str:
+    """Where a gateway is reached; empty if it has not told. Raises `StorageUnavailable`."""
+    told = await store.slices.told([node])
+    return str(_told(told.get(node, "")).get("address") or "")
+
+
 def nodes_known(portion: Portion, here: int, now: int) -> list[Json]:
     """The same as of the last look, while the storage is away."""
     found = [NodeSight(one.node, one.address, one.version, one.started_at) for one in portion.peers]

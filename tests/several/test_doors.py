@@ -309,3 +309,31 @@ async def test_the_console_at_any_of_them_shows_what_all_do(two: tuple[Cluster, 
     assert [(one["node"], one["here"], one["running_turns"]) for one in seen["nodes"]] == [(1, False, 1), (2, True, 0)]
     asking.cancel()
     all_.sound()
+
+
+async def test_the_console_says_where_to_act_on_what_another_gateway_runs(two: tuple[Cluster, Node, Node]) -> None:
+    all_, first, second = two
+    harness = all_.harness
+    await harness.ready()
+    headers = {"Authorization": f"Bearer {OPERATOR}"}
+    held = {name for (name,) in await all_.ask("SELECT slice FROM slices WHERE owner = 1")}
+    while True:
+        ada = harness.person("Ada")
+        place = harness.private(ada)
+        harness.say(place, ada, "say answer")
+        await answer(harness, place, "answer")
+        async with asyncio.timeout(20):
+            while not (rows := await all_.ask("SELECT surface, origin, bubble, part FROM deliveries ORDER BY surface")):
+                await asyncio.sleep(0.1)
+        if found := [row for row in rows if slice_of(row[0]) in held]:
+            break
+    surface, origin, bubble, part = found[0]
+    named_part = {"surface": surface, "origin": origin, "bubble": bubble, "part": part}
+    body = {"name": named_part, "act": "drop", "to": ""}
+    async with aiohttp.ClientSession(headers=headers) as http:
+        for node in (first, second):
+            async with http.post(f"{node.url}/console/api/outbox/preview", json=body) as response:
+                words = await response.text()
+            said = f"Gateway 1 runs this chat, and alone knows what is under way there. Act in its console, at {first.url}/console."
+            assert (said in words) is (node is second), words
+    all_.sound()
