@@ -102,6 +102,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("gateway")
 
+TEMPORARY_SECONDS = 3600.0
 TITLES_WAIT = 100
 """So many conversations may wait for their titles; the others are named after their next answers."""
 DELIVERY_SECONDS = 5.0
@@ -210,7 +211,7 @@ async def serving(
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
-        for work in (warmed(client, store), _titles(config.model, hub, store, clock, signals), keeper.run()):
+        for work in (warmed(client, store), _of_page(config.model, hub, store, clock, signals), keeper.run()):
             hub.keep(work)  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats, hub.portion))
         for one in (quotas, alerter, soundness, laws):
@@ -218,6 +219,23 @@ async def serving(
         await _tells_others(url, config, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
+
+
+async def _of_page(model: Model, hub: Hub, store: Store, clock: Clock, signals: Signals) -> None:
+    """What is done about the page's conversations beside their turns."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_titles(model, hub, store, clock, signals), name="titles")
+        group.create_task(_temporary(hub, clock), name="temporary")
+
+
+async def _temporary(hub: Hub, clock: Clock) -> None:
+    """Temporary conversations that nobody left in order are deleted."""
+    while True:
+        await asyncio.sleep(TEMPORARY_SECONDS)
+        await loaded("gateway.conversations.temporary")
+        from gateway.conversations.temporary import forget_temporary
+
+        await forget_temporary(hub, clock.now_ms())
 
 
 async def _titles(model: Model, hub: Hub, store: Store, clock: Clock, signals: Signals) -> None:

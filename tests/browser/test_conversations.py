@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from gateway.daemon import Serving
@@ -150,3 +151,51 @@ async def test_on_a_phone_the_list_is_behind_a_button(browser: Browser, up: Serv
     await page.keyboard.press("Escape")
     await expect(page.locator("#side")).to_be_hidden()
     await expect(page.locator("#drawer")).to_be_focused()
+
+
+@pytest.mark.parametrize(("width", "locale"), [(1280, "en"), (390, "ar")])
+async def test_a_temporary_one_is_gone_when_it_is_left_or_the_page_is_closed(
+    browser: Browser, up: Serving, width: int, locale: str
+):
+    context = await browser.new_context(viewport={"width": width, "height": 844}, locale=locale)
+    page = await context.new_page()
+    await page.goto(up.url)
+    await expect(page.locator("#welcome")).to_be_visible()
+    await page.fill("#text", "hello")
+    await page.check("#temporary")
+    await expect(page.locator("#text")).to_have_value("hello")
+    assert re.search(r"#c-t-[0-9a-f]{24}$", page.url)
+    await shot(page, f"temporary-begins-{width}")
+    await page.locator("#text").press("Enter")
+    await finished(page)
+    await expect(page.locator("#passing")).to_be_visible()
+    await shot(page, f"temporary-{width}")
+    await expect(page.locator("#list a")).to_have_count(0)
+    left = page.url
+    await page.click("#new")
+    await expect(page.locator("#passing")).to_be_hidden()
+    await expect(page.locator("#toast")).to_be_visible()
+    assert await there(page, left) == 404
+    await page.check("#temporary")
+    await say(page, "hello again")
+    await finished(page)
+    left = page.url
+    await page.reload()
+    await expect(page.locator("#welcome")).to_be_visible()
+    assert "#c-t-" not in page.url
+    for _ in range(100):
+        if await there(page, left) == 404:
+            break
+        await page.wait_for_timeout(100)
+    assert await there(page, left) == 404
+    kept = await page.evaluate("JSON.stringify(localStorage)")
+    assert "c-t-" not in kept
+
+
+async def there(page: Page, address: str) -> int:
+    """What the gateway says of a conversation that somebody wants to have written out."""
+    name = address.rpartition("#")[2]
+    return await page.evaluate(
+        """async (name) => (await fetch(`/api/conversations/${name}/export`, { headers: { "X-Outspoken-Browser": JSON.parse(localStorage["outspoken.browser"]) } })).status""",
+        name,
+    )

@@ -19,6 +19,10 @@ import { fill, say } from "./words.js";
 const SILENCE_MS = 25_000;
 const NAME = /^[A-Za-z0-9_-]{8,64}$/;
 const newName = () => `c-${store.fresh()}`;
+/** A conversation that is in no list, and deleted when it is left. @param {string} name */
+const temporary = (name) => name.startsWith("c-t-");
+/** Keeps something of this conversation in the browser. @param {string} what @param {any} value */
+const note = (what, value) => { if (!temporary(session)) store.set(`${what}.${session}`, value); };
 
 let session = "";
 /** @type {Map<string, Turn>} */
@@ -298,7 +302,7 @@ const doing = {
   branch: async (turn) => {
     const name = newName();
     try {
-      await ask(`/api/conversations/${session}/branches`, { method: "POST", body: JSON.stringify({ turn, name, title: say("branch.title", { title: list.title() }).slice(0, 200) }) });
+      await ask(`/api/conversations/${session}/branches`, { method: "POST", body: JSON.stringify({ turn, name, title: say("branch.title", { title: list.title() || say("temporary") }).slice(0, 200) }) });
       store.set(`model.${name}`, $("model").value || null);
       history.pushState(null, "", `#${name}`);
       go(name);
@@ -362,6 +366,8 @@ function render() {
   const running = ordered.some(([, turn]) => turn.state !== "closed");
   $("earlier").hidden = !more;
   $("welcome").hidden = ordered.length + mine.length > 0;
+  $("temporary").checked = temporary(session);
+  $("passing").hidden = !temporary(session) || empty();
   $("stop").hidden = !running;
   $("send").hidden = running && !$("text").value.trim() && !files.any();
   if (follows) toEnd(); else $("jump").hidden = false;
@@ -401,15 +407,28 @@ function typed() {
   if (!$("text").value) editing = "";
   $("editing").hidden = !editing;
   menu.typed();
-  store.set(`draft.${session}`, $("text").value || null);
-  store.set(`editing.${session}`, editing || null);
+  note("draft", $("text").value || null);
+  note("editing", editing || null);
+}
+
+/** A temporary conversation ends. @param {boolean} [closing] With the page. */
+async function leave(closing = false) {
+  if (!temporary(session)) return;
+  const left = session, said = turns.size > 0;
+  for (const one of unsent()) if (one.session === left) drop(one.id);
+  try {
+    const response = await call(`/api/conversations/${left}`, { method: "DELETE", keepalive: closing });
+    if (!response.ok && response.status !== 404) throw new Error(await problem(response));
+    if (said) toast(say("temporary.gone"));
+  } catch { toast(say("temporary.later")); }
 }
 
 /** Shows another conversation. @param {string} name */
 function go(name) {
   quiet();
+  if (session !== name) leave();
   session = name;
-  store.set("session", session);
+  if (!temporary(session)) store.set("session", session);
   if (location.hash.slice(1) !== session) history.replaceState(null, "", `#${session}`);
   turns = new Map();
   asked.clear();
@@ -439,7 +458,7 @@ function begin() {
   drawer(false);
   const asked = location.hash.slice(1);
   const last = store.get("session", "");
-  const first = NAME.test(asked) ? asked : NAME.test(last) ? last : newName();
+  const first = NAME.test(asked) && !temporary(asked) ? asked : NAME.test(last) ? last : newName();
   session = first;
   moveOld();
   for (const one of unsent()) if (one.accepted && !one.refused && one.session !== session) drop(one.id);
@@ -455,7 +474,7 @@ function choose(name) {
   const found = [.../** @type {HTMLSelectElement} */ ($("model")).options].find((one) => one.textContent === name);
   if (!found) return;
   $("model").value = found.value;
-  store.set(`model.${session}`, found.value || null);
+  note("model", found.value || null);
 }
 
 function begun() {
@@ -511,7 +530,21 @@ $("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   }
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("composer").requestSubmit(); }
 });
-$("model").addEventListener("change", () => store.set(`model.${session}`, $("model").value || null));
+$("model").addEventListener("change", () => note("model", $("model").value || null));
+$("temporary").addEventListener("change", () => {
+  const [words, model] = [$("text").value, $("model").value];
+  if (!temporary(session)) note("draft", null);
+  history.replaceState(null, "", `#${$("temporary").checked ? `c-t-${store.fresh().slice(0, 24)}` : newName()}`);
+  go(location.hash.slice(1));
+  $("text").value = words;
+  $("model").value = model;
+  note("model", model || null);
+  typed();
+  announce(say(temporary(session) ? "temporary.words" : "new.title"));
+  $("temporary").focus();
+});
+addEventListener("pagehide", () => { leave(true); });
+addEventListener("pageshow", (event) => { if (event.persisted && temporary(session)) begun(); });
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") { event.preventDefault(); begun(); }
   if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "k") { event.preventDefault(); if (narrow.matches) drawer(true); $("search").focus(); }

@@ -1,0 +1,31 @@
+"""Temporary conversations of the page: the page has each deleted when it is left; what a page could not tell of (a phone that went out) goes here, after a day."""
+
+from __future__ import annotations
+
+import structlog
+
+from adapters.contract.sessions import PAGES, TEMPORARY, BusyElsewhere, SessionState, StillRunning
+from agent_core.store.store import StoreError
+from gateway.conversations.access import OF_PAGE, access_of
+from gateway.sessions.hub import Hub
+
+log = structlog.get_logger("gateway")
+
+KEPT_MS = 24 * 3600 * 1000
+AT_ONCE = 200
+
+
+async def forget_temporary(hub: Hub, now_ms: int) -> int:
+    """Deletes those in which nothing has happened for so long; how many."""
+    access, gone = access_of(hub.accepting, hub.stopping, hub.forgetting, OF_PAGE), 0
+    try:
+        begins = f"{OF_PAGE.platform}/{PAGES}/{TEMPORARY}"
+        rows = await access.store.sessions.named([begins], "", AT_ONCE, None, newest_first=False)
+        old = [row for row in rows if max(row.created_at, row.last_at) < now_ms - KEPT_MS and hub.portion.mine(row.key)]
+        for sight in await access.sights.of(old):
+            if sight.state is SessionState.IDLE:
+                await access.delete(sight)
+                gone += 1
+    except (StoreError, BusyElsewhere, StillRunning) as error:
+        log.warning("temporary.not_deleted", error=str(error) or type(error).__name__)
+    return gone

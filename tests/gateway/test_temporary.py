@@ -1,0 +1,62 @@
+"""A temporary conversation: in no list, without a trace in anybody's memory, and gone when it is left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import aiohttp
+
+from agent_core.ports import SystemClock
+from gateway.conversations.temporary import KEPT_MS, forget_temporary
+from tests.chats.model import scripted_model
+from tests.gateway.test_page_commands import BROWSER, Tab
+from tests.laws.look import breaches
+from tests.serving import served
+
+NAME = "c-t-0123456789abcdef"
+
+
+async def listed(http: aiohttp.ClientSession, url: str) -> list[str]:
+    async with http.get(f"{url}/api/conversations") as response:
+        return [one["id"] for one in (await response.json())["conversations"]]
+
+
+async def test_it_is_in_no_list_remembers_for_itself_alone_and_goes_with_all_of_it(tmp_path: Path):
+    env = {"OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1", "OUTSPOKEN_MODEL__TITLES": "true"}
+    async with scripted_model() as model:
+        env["OPENAI_BASE_URL"] = model.url
+        async with served(tmp_path, env) as up, aiohttp.ClientSession(headers=BROWSER) as http:
+            tab, other = Tab(http, up.url, NAME), Tab(http, up.url)
+            await tab.says(f"usetool remember {json.dumps({'name': 'dog', 'text': 'Rex'})}")
+            await tab.sees('"closed"')
+            await tab.says("/memory")
+            await tab.sees("Rex")
+            await other.says("/memory")
+            await other.sees("Nothing is remembered here")
+            await other.says("say hello")
+            await other.sees('"closed"')
+            assert await listed(http, up.url) == ["c-conversation"]
+            async with http.delete(f"{up.url}/api/conversations/{NAME}") as response:
+                assert response.status == 200
+            async with http.delete(f"{up.url}/api/conversations/{NAME}") as response:
+                assert response.status == 404
+            await tab.says("/memory", key="after-it-was-left")
+            await tab.sees("Nothing is remembered here")
+            assert not any("Rex" in str(one[0]["content"]) for one in model.requests)
+    assert await breaches(tmp_path / "outspoken.db") == []
+
+
+async def test_one_that_nobody_left_in_order_goes_a_day_later(tmp_path: Path):
+    async with served(tmp_path) as up, aiohttp.ClientSession(headers=BROWSER) as http:
+        tab, other = Tab(http, up.url, NAME), Tab(http, up.url)
+        for one in (tab, other):
+            await one.says("hello")
+            await one.sees('"closed"')
+        now = SystemClock().now_ms()
+        assert await forget_temporary(up.hub, now) == 0
+        assert await forget_temporary(up.hub, now + KEPT_MS + 120_000) == 1
+        assert await listed(http, up.url) == ["c-conversation"]
+        async with http.get(f"{up.url}/api/conversations/{NAME}/export") as response:
+            assert response.status == 404
+    assert await breaches(tmp_path / "outspoken.db") == []
