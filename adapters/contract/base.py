@@ -29,6 +29,9 @@ from agent_core.turn.events import Verdict
 from agent_core.turn.state import NO_THOUGHTS, CallItem, ThoughtText
 from agent_core.turn.view import View
 
+TEMPORARY = "c-t-"
+"""How the names of the page's temporary conversations begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
@@ -43,6 +46,11 @@ class SessionKey:
     def text(self) -> str:
         """The key as one text; different keys never give the same."""
         return _text(self.platform, self.account, self.chat, self.thread, self.person)
+
+    @property
+    def temporary(self) -> bool:
+        """It is one of the page that is in no list, leaves nothing behind, and goes when it is left."""
+        return self.chat.startswith(TEMPORARY) and (self.platform, self.account) == ("web", "page")
 
     @staticmethod
     def of(text: str) -> SessionKey:

@@ -29,15 +29,8 @@ TITLE = "title"
 """In what is attached to a conversation of the page: how its person named it."""
 SUGGESTED = "suggested"
 """The same: what the model called it; it counts where nobody named it."""
-TEMPORARY = "c-t-"
-"""How the names of the page's conversations begin that are in no list, and go when they are left."""
 METADATA_PAIRS, METADATA_NAME_CHARS, METADATA_CHARS = 16, 64, 512
 """As much a client may attach to a conversation."""
-
-
-def temporary(key: SessionKey) -> bool:
-    """It is to leave nothing behind. Pure."""
-    return key.account == PAGES and key.chat.startswith(TEMPORARY)
 
 
 class SessionState(StrEnum):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import structlog
 
-from adapters.contract.sessions import PAGES, TEMPORARY, BusyElsewhere, SessionState, StillRunning
+from adapters.contract.base import TEMPORARY
+from adapters.contract.sessions import PAGES, BusyElsewhere, SessionState, StillRunning
 from agent_core.store.store import StoreError
 from gateway.conversations.access import OF_PAGE, access_of
 from gateway.sessions.hub import Hub

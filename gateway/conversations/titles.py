@@ -12,7 +12,7 @@ import re
 import structlog
 
 from adapters.contract.base import SessionKey
-from adapters.contract.sessions import PAGES, SUGGESTED, TITLE, BusyElsewhere, temporary
+from adapters.contract.sessions import PAGES, SUGGESTED, TITLE, BusyElsewhere
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.modelcalls import ModelCaller, OfferedTools
 from agent_core.judging.compaction import SessionMemory
@@ -121,7 +121,7 @@ def _wants(key: SessionKey, policy: str | None) -> bool:
     metadata = Prefs.decode(policy).metadata
     return (
         (key.platform, key.account) == ("web", PAGES)
-        and not temporary(key)
+        and not key.temporary
         and not (TITLE in metadata or SUGGESTED in metadata)
     )
 

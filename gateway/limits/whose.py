@@ -20,7 +20,6 @@ import structlog
 
 from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey, once
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
-from adapters.contract.sessions import temporary
 from agent_core import storedjson
 from agent_core.driver.modelcalls import OfferedTools, client_tools, own_tools
 from agent_core.remembered import EVERYBODY, MemoryScopes
@@ -102,7 +101,7 @@ def memories_of(inbound: Inbound, writers: frozenset[str]) -> MemoryScopes:
     if isinstance(inbound, FromChat) and inbound.chat.kind is ChatKind.GROUP:
         chat = replace(inbound.session, thread="", person="").text()
     everybody = EVERYBODY if writers else ""
-    own = _own(inbound) if temporary(inbound.session) else memory_of(inbound)  # what it leaves goes with it
+    own = _own(inbound) if inbound.session.temporary else memory_of(inbound)  # what it leaves goes with it
     return MemoryScopes(own, chat, everybody, edits=asker_of(inbound) in writers)
 
 

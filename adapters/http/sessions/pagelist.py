@@ -16,7 +16,6 @@ from adapters.contract.sessions import (
     SessionSight,
     SessionTurn,
     StillRunning,
-    temporary,
 )
 from adapters.http.common import CALLER, HEADERS, Problem, spoken
 from adapters.http.enclosing import MOST_FILES
@@ -81,7 +80,7 @@ class PageConversations:
                 Problem(400, f"search has at most {SEARCH_CHARS} characters.", param="search", code="invalid_value")
             )
         seen = await self.access.latest(realm, MOST_LISTED + 1) if realm else []
-        whole, sights = len(seen) <= MOST_LISTED, [one for one in seen[:MOST_LISTED] if not temporary(one.key)]
+        whole, sights = len(seen) <= MOST_LISTED, [one for one in seen[:MOST_LISTED] if not one.key.temporary]
         also = request.query.get("also", "")
         if also and not request[CALLER].realm and not also.startswith(OWN) and also not in {one.name for one in sights}:
             before = await self.access.find("", also)
