@@ -22,7 +22,6 @@ from gateway.chats.where import NoSuchChat, Where
 from gateway.console.words import Elsewhere, audit_words, mark_of, name_of, run_at, state_json, will_do
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
-from gateway.sharing.nodes import address_of
 from gateway.sharing.portion import Portion
 
 log = structlog.get_logger("console")
@@ -136,6 +135,8 @@ class Acting:
         """Raises `CannotAct` with where to act, if another gateway has the chat: its task alone knows what is under way."""
         if self._portion.mine(surface):
             return
+        from gateway.sharing.nodes import address_of  # of several gateways alone
+
         owner = self._portion.owners.get(slice_of(surface))
         there = await address_of(self._store, owner) if owner is not None else ""
         raise CannotAct(409, run_at(owner, there))

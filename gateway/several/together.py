@@ -123,13 +123,10 @@ async def together(
             dividing.bell.ring()
         elif kind == CONTROL:
             far.heard(rest)
-        elif kind == SESSION:
-            hub.queues.ring(rest)
+        elif kind in (SESSION, TOOL):
+            hub.queues.ring(rest if kind == SESSION else portion.afar.heard_of_tool(rest))
         elif kind == WATCH:
             portion.afar.heard(rest)
-        elif kind == TOOL:
-            if session := portion.afar.heard_of_tool(rest):
-                hub.queues.ring(session)
         elif (act := portion.words.get(word)) is not None:
             act()
 
