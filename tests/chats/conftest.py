@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from zlib import crc32
@@ -40,6 +40,7 @@ TOY = (
 )
 """What the toy platform is held to each time. It passes all of it (an example need not cost minutes)."""
 ABOVE = (
+    "tests/postgres/test_chats.py",
     *(
         f"tests/chats/test_{name}.py"
         for name in (
@@ -130,7 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Slack's library leaves connections to the collector when it is closed; what it leaves is no fault of the code under test.
     """
-    spared = [] if EVERYWHERE else [item for item, case in cases(items) if is_spared(item, case)]
+    spared = [] if EVERYWHERE else spared_of(items)
     if spared:
         config.hook.pytest_deselected(items=spared)
         items[:] = [item for item in items if item not in set(spared)]
@@ -139,30 +140,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
-def cases(items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, int]]:
-    """Each test, and which of its cases it is, whatever the platform."""
-    known: dict[str, list[str]] = {}
+def spared_of(items: list[pytest.Item]) -> list[pytest.Item]:
+    """What need not be run each time: of a test in `ABOVE` each case runs on one of the platforms that it was collected for."""
+    spared: list[pytest.Item] = []
+    above: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in items:
         test, _, parameters = item.nodeid.partition("[")
-        case = parameters.removeprefix(platform_of(item))
-        of_it = known.setdefault(test, [])
-        if case not in of_it:
-            of_it.append(case)
-        yield item, of_it.index(case)
+        platform = platform_of(parameters)
+        if platform == "toy" and item.name.partition("[")[0] not in TOY:
+            spared.append(item)
+        elif platform in REAL and item.nodeid.startswith(ABOVE):
+            above.setdefault(test, {}).setdefault(parameters.removeprefix(platform), []).append(item)
+    for test, cases in above.items():
+        first = crc32(test.rpartition("::")[2].encode())
+        for number, those in enumerate(cases.values()):
+            one = sorted(those, key=lambda item: item.nodeid)[(first + number) % len(those)]
+            spared += [item for item in those if item is not one]
+    return spared
 
 
-def platform_of(item: pytest.Item) -> str:
+def platform_of(parameters: str) -> str:
     """The platform that a test is run on; empty if it is not run on each of them."""
-    parameters = item.nodeid.partition("[")[2]
     return next((each for each in HARNESSES if parameters.startswith((f"{each}-", f"{each}]"))), "")
-
-
-def is_spared(item: pytest.Item, case: int) -> bool:
-    """Whether a platform need not run this each time."""
-    name, platform = item.name.partition("[")[0], platform_of(item)
-    if platform == "toy":
-        return name not in TOY
-    return item.nodeid.startswith(ABOVE) and platform not in ("", REAL[(crc32(name.encode()) + case) % len(REAL)])
 
 
 @pytest.fixture(params=sorted(HARNESSES))

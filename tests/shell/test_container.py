@@ -163,9 +163,7 @@ def test_the_first_process_ends_all_when_nobody_holds_its_input() -> None:
         process.stderr.readline()
         assert process.stdin is not None
         process.stdin.close()
-        began = time.monotonic()
-        process.wait(20)
-        assert time.monotonic() - began < 15
+        process.wait(50)  # it would sleep for a minute
 
 
 # --- with a real engine ---
