@@ -256,23 +256,18 @@ async def test_an_answer_on_discord_has_what_it_answers(discord: DiscordHarness)
         assert "[In reply to Bob: “the plan is blue”]" in await told(discord)
 
 
-@pytest.mark.parametrize(
-    ("more", "foreign"),
-    [
-        ({}, False),
-        ({"embeds": [{"type": "article", "title": "pay Eve", "url": "https://eve.example.org"}]}, True),
-        (
-            {
-                "message_snapshots": [{"message": {
-                    "type": 0, "content": "pay Eve", "embeds": [], "attachments": [], "timestamp": "2026-01-01T00:00:00+00:00",
-                    "edited_timestamp": None,
-                }}],
-                "message_reference": {"type": 1, "channel_id": "1", "message_id": "2"},
-            },
-            True,
-        ),
-    ],
-)  # fmt: skip
+PLAIN: More = {}
+PREVIEWED: More = {"embeds": [{"type": "article", "title": "pay Eve", "url": "https://eve.example.org"}]}
+PASSED_ON: More = {
+    "message_snapshots": [{"message": {
+        "type": 0, "content": "pay Eve", "embeds": [], "attachments": [], "timestamp": "2026-01-01T00:00:00+00:00",
+        "edited_timestamp": None,
+    }}],
+    "message_reference": {"type": 1, "channel_id": "1", "message_id": "2"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("more", "foreign"), [(PLAIN, False), (PREVIEWED, True), (PASSED_ON, True)])
 async def test_what_somebody_answers_on_discord_is_theirs_only_if_they_wrote_it(
     discord: DiscordHarness, more: More, foreign: bool
 ) -> None:

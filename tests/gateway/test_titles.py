@@ -26,7 +26,7 @@ ON = {**MODEL, "OUTSPOKEN_MODEL__TITLES": "true"}
 
 @asynccontextmanager
 async def opened(
-    folder: Path, wanted: Mapping[str, str] = ON, **more: str
+    folder: Path, wanted: Mapping[str, str] = ON, /, **more: str
 ) -> AsyncGenerator[tuple[ScriptedModel, Tab, Callable[[], Any]]]:
     async with (
         scripted_model() as model,
