@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import os
 import ssl
 import time
 import urllib.request
@@ -165,7 +166,8 @@ def no_reply(error: Exception, host: str) -> NoReply:
         case aiohttp.InvalidURL():
             return NoReply(ProbeTrouble.ADDRESS, host, "the address cannot be used")
         case OSError():
-            reason = (error.strerror or type(error).__name__).lower()
+            known = os.strerror(error.errno) if error.errno else ""  # asyncio's own words show a pair of Python's
+            reason = (known or error.strerror or type(error).__name__).lower()
             return NoReply(ProbeTrouble.CONNECTION, host, f"no connection to {host} ({reason})")
         case _:
             return NoReply(ProbeTrouble.CONNECTION, host, f"the connection to {host} broke ({type(error).__name__})")

@@ -129,7 +129,7 @@ def judged_hello(told: Json | NoReply, page: str) -> Finding:
         return _socket_mode_off(page)
     number = frame.get("num_connections")
     if frame.get("type") != "hello":
-        fix = "Try again; if it stays, look whether a proxy changes websockets ([slack] proxy)."
+        fix = "Try again; if it fails again, check whether a proxy changes websockets ([slack] proxy)."
         return problem("slack.socket", "Slack's socket does not greet as it should.", fix)
     if isinstance(number, int) and number > 1:
         what = f"The app has {number - 1} other open socket{'s' if number > 2 else ''}: each gets a part of the events."
@@ -144,7 +144,7 @@ def _socket_mode_off(page: str) -> Finding:
 
 
 def _refused(error: str, page: str) -> Finding:
-    fix = "The app's page shows what is the matter; if it stays, reinstall the app and run: outspoken setup slack."
+    fix = "The app's page shows what is wrong; if that does not help, reinstall the app and run: outspoken setup slack."
     return problem("slack.socket", f"Slack opens no socket ({error[:80]}).", fix, page)
 
 

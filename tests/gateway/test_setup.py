@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 import pytest
+from aiohttp import web
 
 from adapters.discord.platform import Discord
 from adapters.slack.manifest import manifest
@@ -24,6 +25,7 @@ from tests.fakes.discord import DiscordFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.telegram import TelegramFake
 from tests.gateway.first_run import KEY, ROOT, SmallModel, outspoken, section_of, small_model
+from tests.listening import listening
 from tests.ports import free_port
 
 WRONG = "7000000001:AAWrongTokenForTestsOnly_0123456789abcd"
@@ -196,6 +198,7 @@ async def test_a_model_is_chosen_from_its_endpoints_list(tmp_path: Path, model: 
     assert ran.status == 0, ran.out
     assert "begins with http" in ran.out
     assert "It has: small, other" in ran.out
+    assert "does not say which models" not in ran.out
     assert "other calls tools" in ran.out
     config = load(tmp_path / "outspoken.toml", {}).config
     assert (config.model.base_url, config.model.name) == (model.url, "other")
@@ -221,6 +224,25 @@ async def test_nothing_is_asked_that_a_failure_has_answered_and_what_was_typed_s
     assert "Name of the model [nonsuch]" in ran.out
     config = load(tmp_path / "outspoken.toml", {}).config
     assert (config.model.base_url, config.model.name) == (model.url, "small")
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [(502, "has (HTTP 502)."), (200, "has: what answers is no API of models, so the address may be wrong")],
+)
+async def test_who_lists_no_models_is_said_to_list_none_before_a_name_is_asked_for(
+    tmp_path: Path, status: int, why: str
+) -> None:
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(text="<html><h1>Sign in</h1></html>", status=status, content_type="text/html")
+
+    app = web.Application()
+    app.router.add_route("*", "/{any:.*}", page)
+    async with listening(app) as url:
+        ran = await outspoken(tmp_path, "setup", "model", stdin=f"{url.removeprefix('http://')}\n{url}/v1\n\nm\n")
+    assert "as in http://127.0.0.1:11434/v1." in ran.out
+    assert f"It does not say which models it {why}" in ran.out
+    assert "server_error" not in ran.out
 
 
 async def test_what_was_given_and_is_no_good_is_not_tried_again_and_again(tmp_path: Path, model: SmallModel) -> None:

@@ -441,7 +441,7 @@ async def _looked(check: Check, seconds: float) -> Seen:
             fix = f"Give it more time: outspoken doctor --seconds {check.limit_seconds:.0f}"
             return Seen((warning(check.name, what, fix),))
         what = f"This check did not end within {check.limit_seconds:.0f} s."
-        return Seen((problem(check.name, what, "Try again; if it stays, look at the network and at the disk."),))
+        return Seen((problem(check.name, what, "Try again; if it fails again, look at the network and the disk."),))
     except Exception as error:  # noqa: BLE001 - a mistake in one check must not hide what the others found
         what = f"This check failed by a mistake of its own ({type(error).__name__})."
         return Seen((problem(check.name, what, "Please report it, with the output of outspoken --version."),))

@@ -272,5 +272,6 @@ def judged_break(broke: CallBroke, label: str, model: str, names: Sequence[str])
             fix = "If it refuses tools or streaming, take another model; [model] extra_body may hold a field that it does not know."
             return problem("model.answers", f"{label} refuses the call.{detail}", fix)
         case _:
-            fix = "Try again; if it stays, look at that server's log. [model] fallbacks names models for such times."
-            return problem("model.answers", f"The call to {label} broke off ({broke.cause.value}).{detail}", fix)
+            fix = "Try again; if it fails again, look at that server's log. [model] fallbacks names models for such times."
+            why = cause_words(broke.cause, seconds=broke.waited_seconds, status=broke.status)
+            return problem("model.answers", f"The call to {label} failed: {why}.{detail}", fix)

@@ -37,6 +37,7 @@ def model(asker: Asker, config: Config) -> SetupResult | None:
     """Ask, try, and give what is to be written. Raises `GivenUp`."""
     from gateway.config.reading import redactor_of
     from gateway.operate.doctor import model as doctor_model
+    from gateway.operate.doctor.model import CALL_SECONDS
 
     asker.say(INTRODUCTION)
     now = config.model
@@ -47,7 +48,7 @@ def model(asker: Asker, config: Config) -> SetupResult | None:
         early = steps.ask()
         if early is not None:
             return steps.learnt(early)
-        asker.say("Trying it …")
+        asker.say(f"Trying it, for {CALL_SECONDS:.0f} s at most …")
         endpoint = _endpoint(steps.url, steps.key, steps.name)
         return steps.learnt(asker.look(doctor_model.check(endpoint, redactor_of(config))))
 
@@ -67,7 +68,7 @@ class _Steps:
 
     def ask(self) -> ModelSeen | None:
         """Ask for what is not known to be good; what was found if it is no use to ask on. Raises `GivenUp`."""
-        from gateway.operate.doctor.model import ModelSeen
+        from gateway.operate.doctor.model import ModelSeen, judged_list
 
         if URL not in self.good:
             self._ask_url()
@@ -76,15 +77,16 @@ class _Steps:
                 return ModelSeen(tuple(seen.findings))
         if KEY not in self.good:
             present = SecretStr(self.key) if self.key else None
-            self.key = self.asker.secret(*KEY, "Key (empty: none)", present, needed=False)
-        seen = self._list(self.url)
+            self.key = self.asker.secret(*KEY, "Key" if present else "Key (empty: none)", present, needed=False)
+        replies = self._replies(self.url)
+        seen = judged_list(_endpoint(self.url, self.key, ""), replies)
         if seen.findings:
             return ModelSeen(tuple(seen.findings))
         given = self.asker.value(*NAME)
         if given or not self.asker.asks:
             self.name = given or self.name
         else:
-            self._ask_name(seen.names)
+            self._ask_name(seen.names, replies)
         return None
 
     def learnt(self, seen: ModelSeen) -> ModelSeen:
@@ -114,7 +116,7 @@ class _Steps:
                 words = error.errors(include_url=False, include_input=False)[0]["msg"]
             if given or not self.asker.asks:
                 raise GivenUp(f"the address {words}; nothing was written.")
-            self.asker.say(f"The address {words}.")
+            self.asker.say(f"The address {words}, as in http://127.0.0.1:11434/v1.")
         if before and self.url != before:  # a key and a name belong to their endpoint
             self.key, self.name = "", ""
 
@@ -138,7 +140,11 @@ class _Steps:
         endpoint = _endpoint(url, self.key, "")
         return self.asker.look(listed(endpoint, Probe(endpoint.label, proxy=environment_proxy(endpoint.base_url))))
 
-    def _ask_name(self, there: Sequence[str]) -> None:
+    def _ask_name(self, there: Sequence[str], replies: Sequence[ServerReply | NoReply]) -> None:
+        if not there:
+            self.asker.say(
+                f"It does not say which models it has{_unlisted(replies)}. Type the name as its documentation has it."
+            )
         if there:
             more = f" and {len(there) - SHOWN_MODELS} more" if len(there) > SHOWN_MODELS else ""
             self.asker.say(f"It has: {', '.join(there[:SHOWN_MODELS])}{more}")
@@ -153,6 +159,16 @@ def _missing(replies: Sequence[ServerReply | NoReply]) -> bool:
 def _no_list(reply: ServerReply) -> bool:
     """A page for people, for example."""
     return reply.status == 200 and not isinstance(reply.table.get("data"), list)
+
+
+def _unlisted(replies: Sequence[ServerReply | NoReply]) -> str:
+    """Why there is no list, as far as that tells whether the address is right."""
+    for reply in replies:
+        if isinstance(reply, ServerReply) and reply.status != 200:
+            return f" (HTTP {reply.status})"
+        if isinstance(reply, ServerReply) and _no_list(reply):
+            return ": what answers is no API of models, so the address may be wrong (it often ends in /v1)"
+    return ""
 
 
 def _endpoint(url: str, key: str, name: str) -> Endpoint:
