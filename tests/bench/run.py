@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import tempfile
+import time
 from datetime import date
 from pathlib import Path
 
@@ -65,8 +66,10 @@ async def measure(only: set[str], seconds: float, *, first: bool = True) -> list
         if cases:
             async with servers(folder, seconds) as bench:
                 for case in cases:
+                    began = time.monotonic()
                     figures += await case(bench)
-                    print(f"  {case.__name__} done", file=sys.stderr, flush=True)
+                    took = time.monotonic() - began
+                    print(f"  {case.__name__} done in {took:.0f} s", file=sys.stderr, flush=True)
         if not first:
             return figures
         if not only or "chats" in only:
