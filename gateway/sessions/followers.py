@@ -219,7 +219,7 @@ class WholeSessionFollower:
         """What background tasks of it ask, by their turns."""
         self._first = True
         self._far: FarSights | None = None
-        self._due, self._rung = Due(), False
+        self._due, self._woken = Due(), False
 
     async def __aenter__(self) -> WholeSessionFollower:
         self._queue.watchers.append(self._bell)
@@ -273,10 +273,10 @@ class WholeSessionFollower:
             )
         until = watching.clock.monotonic() + timeout_seconds
         while True:
-            if self._rung or self._due.now():
+            if self._woken or self._due.now():
                 with suppress(StorageUnavailable):  # it is seen when that is back
-                    rung, self._rung = self._rung, False
-                    sights = await self._far.look(rung=rung)
+                    woken, self._woken = self._woken, False
+                    sights = await self._far.look(woken=woken)
                     self._queue.branches = self._far.branches
                     watching.queues.expect(self._far.session, self._bell)
                     watching.portion.afar.look_at(self._far.session)
@@ -285,7 +285,7 @@ class WholeSessionFollower:
             left = until - watching.clock.monotonic()
             if left <= 0 or watching.portion.mine(self._queue.key):
                 return None
-            self._rung = await self._bell.wait(min(left, self._due.seconds))
+            self._woken = await self._bell.wait(min(left, self._due.seconds))
 
     def _sights(self) -> list[TurnSight]:
         queue = self._queue

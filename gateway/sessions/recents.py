@@ -268,9 +268,9 @@ class FarSights:
         self.session = ""
         self.branches = branches_of(())
 
-    async def look(self, *, rung: bool) -> list[TurnSight]:
-        """All there is to see. `rung`: somebody has said that there is more; as nearly always it is text of what runs. Raises `StorageUnavailable`."""
-        if rung and self._open and all([await self._goes_on(one) for one, _ in self._open]):
+    async def look(self, *, woken: bool) -> list[TurnSight]:
+        """All there is to see. `woken`: somebody has said that there is more; as nearly always it is text of what runs. Raises `StorageUnavailable`."""
+        if woken and self._open and all([await self._goes_on(one) for one, _ in self._open]):
             return self._sights()
         found = await self._store.sessions.by_key(self._key)
         if found is None:

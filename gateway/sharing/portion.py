@@ -76,26 +76,26 @@ class Far(Protocol):
 class Due:
     """When somebody who watches what is run elsewhere has to look: at once when there was a word, else a while after the last time."""
 
-    __slots__ = ("_at", "_rung")
+    __slots__ = ("_at", "_woken")
 
     def __init__(self) -> None:
-        self._at, self._rung = 0.0, True
+        self._at, self._woken = 0.0, True
 
     def ring(self) -> None:
         """There is more to see, somebody says."""
-        self._rung = True
+        self._woken = True
 
     def now(self) -> bool:
         """Whether it is time; if so, it is over."""
         if self.seconds > 0:
             return False
-        self._rung, self._at = False, asyncio.get_running_loop().time() + ELSEWHERE_SECONDS
+        self._woken, self._at = False, asyncio.get_running_loop().time() + ELSEWHERE_SECONDS
         return True
 
     @property
     def seconds(self) -> float:
         """How long there is to wait for it."""
-        return 0.0 if self._rung else max(0.0, self._at - asyncio.get_running_loop().time())
+        return 0.0 if self._woken else max(0.0, self._at - asyncio.get_running_loop().time())
 
 
 class FarWatchers:
