@@ -32,8 +32,8 @@ async def test_remind_me_sets_one_which_is_listed_comes_once_and_is_taken_back(p
     chat = platform.private(ada)
     async with running(platform, **REHEARSAL):
         platform.say(chat, ada, "remind me in 3 seconds to drink tea")
-        told = await answer(platform, chat, "Stored. Reminder 1")
-        assert "drink tea" in told.text
+        told = await answer(platform, chat, "drink tea")  # its end: the toy's people see an answer grow
+        assert "Stored. Reminder 1" in told.text
         assert ("(Europe/Berlin)" if platform.name == "slack" else "(UTC)") in told.text  # Slack says where a person is
         await answer(platform, chat, "⏰ Reminder: drink tea")
         platform.say(chat, ada, "schedule every day 9:00: count to 3")
