@@ -125,6 +125,7 @@ class Storm:
             if isinstance(one, DiscordHarness):  # what is said before a bot was there for the first time is nobody's
                 await one.fake.until(lambda fake=one.fake: len(fake.gateway.live) == SHARDS, 40)
                 await asyncio.sleep(1)
+        await asyncio.gather(*(self._greet(one) for one in self.talks))
         until = time.monotonic() + seconds
         busy = asyncio.gather(*(self._talk(one, until) for one in self.talks), self._watch(until))
         counting = asyncio.create_task(self.times.count(self.talks))
@@ -138,6 +139,13 @@ class Storm:
             await one.all_answered(LAST_SECONDS)
         await asyncio.sleep(2)
         counting.cancel()
+
+    async def _greet(self, talks: Talks) -> None:
+        """Everybody is known before anything happens: Discord tells a bot of no private chat that began while the bot was away."""
+        for which in range(len(talks.people)):
+            talks.say(which)
+            await asyncio.sleep(self.pause)
+        await talks.all_answered(LAST_SECONDS)
 
     async def _begin(self) -> None:
         """Each has a way of its own to the database."""
