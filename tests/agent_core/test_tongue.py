@@ -63,6 +63,24 @@ def test_each_catalogue_has_every_sentence_and_no_other(language: str) -> None:
     assert [one.id for one in here if one.fuzzy and one.id] == []
 
 
+def test_no_sentence_hides_in_an_f_string() -> None:
+    """Babel does not look into them: what is said only there would be in no catalogue."""
+    known = {words for one in SOURCE for words in sources(one)}
+    hidden = [
+        (path.relative_to(ROOT).as_posix(), call.lineno)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for string in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(string, ast.JoinedStr)
+        for call in ast.walk(string)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in SPEAKING
+        for first in call.args[:1]
+        if isinstance(first, ast.Constant) and first.value not in known
+    ]
+    assert hidden == []
+
+
+SPEAKING = frozenset({"speak", "speak_many", "sentence", "clause"})
 OTHER_ADDRESS = {
     "fr": r"\b(toi|tes|(?<!je )réponds|choisis|écris|ouvre-|essaie|attends|envoie|mets)\b",
     "es": r"\b(usted|ustedes|escriba|envíe|responda|espere|pruebe|elija|inténtelo)\b",
