@@ -23,6 +23,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeVar
 
 import structlog
@@ -118,11 +119,13 @@ class WayIn:
         *,
         key: Callable[[T], str],
         cursor: tuple[str, str] | None = None,
+        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         """Come back when what came is in a table: as a message, as refused, as raw; or when it was rightly left alone.
 
         `read` makes something of it, without waiting; `act` stores that, and says whether it was a person's doing; `key` is the key under
-        which `act` stores it, empty if it has none. `raw` gives what is kept otherwise. Raises `NotAccepted`: then nothing may be confirmed.
+        which `act` stores it, empty if it has none. `raw` gives what is kept otherwise. `turn` is held while it acts: what waits for that is not late.
+        Raises `NotAccepted`: then nothing may be confirmed.
         """
         problem: Exception | None = None
         for attempt in range(1, INTAKE.attempts + 1):
@@ -132,7 +135,7 @@ class WayIn:
                 problem = error
                 break  # it would be read in the same way again
             try:
-                async with asyncio.timeout(ACT_SECONDS):
+                async with turn(), asyncio.timeout(ACT_SECONDS):
                     theirs = await act(said)
                 if theirs:
                     self._last = self._clock.monotonic()

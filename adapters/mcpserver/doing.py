@@ -269,7 +269,7 @@ async def _list(asked: ReadArguments, way: GatewayWay) -> ToolReply:
     query = {"limit": str(asked.numbers["limit"])} | ({"after": asked.text("after")} if asked.text("after") else {})
     page = await way.caller().call("GET", f"/v1/outspoken/sessions?{urlencode(query)}")
     sessions: list[Json] = [_session(one) for one in tables(page.get("data"))]
-    lines = [f"{one['session']}: {one['title']} ({one['state']}, {one['turns']} turns)" for one in tables(sessions)]
+    lines = [f"{one['session']}: {one['title']} ({one['state']}, turns: {one['turns']})" for one in tables(sessions)]
     structured: dict[str, Json] = {"sessions": sessions, "more": page.get("has_more") is True}
     return _told("\n".join(lines) or "There is no conversation.", structured)
 

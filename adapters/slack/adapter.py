@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from aiohttp import web
 
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatIntake, ChatMessage, Doing
 from adapters.contract.files import FileHosts, FileSource
-from adapters.contract.intake import WayIn, in_words, key_of, raw_of
+from adapters.contract.intake import ACT_SECONDS, WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.settings import revealed
 from adapters.contract.supervision import (
@@ -290,23 +290,25 @@ class SlackAdapter:
         `owed`: it is what the others of its channel wait for."""
         direct = self._settings.direct
 
-        async def act(read: Read) -> bool:
-            event = table(table(body).get("event"))
-            if late is not None:
-                return await self._act(read, late=True)
-            if not await self._missed.before(event):
-                raise _Later
-            async with self._taking.turn(self._age(event)):
-                if not owed and self._owed.before(event):
-                    raise _Behind
-                return await self._act(read, late=False)
-
         await self._way.take(
             lambda: raw_of(key_of_body(body), body, lambda: whence(body, self._me, self.account, direct)),
             lambda: read_body(body, self._me, self.account, direct, late=late or ""),
-            act,
+            lambda read: self._act(read, late=late is not None),
             key=lambda read: key_of(read.message) if isinstance(read, PersonDid) else "",
+            turn=nullcontext if late is not None else lambda: self._turn(table(table(body).get("event")), owed=owed),
         )
+
+    @asynccontextmanager
+    async def _turn(self, event: Table, *, owed: bool) -> AsyncGenerator[None]:
+        """What came by itself is taken in the order of what was said. Raises `NotAccepted` if something else comes first."""
+        async with asyncio.timeout(ACT_SECONDS):
+            is_next = await self._missed.before(event)
+        if not is_next:
+            raise _Later
+        async with self._taking.turn(self._age(event)):
+            if not owed and self._owed.before(event):
+                raise _Behind
+            yield
 
     async def again(self, body: bytes) -> None:
         """See `adapters.contract.supervision.Supervised`."""

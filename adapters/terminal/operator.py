@@ -336,7 +336,9 @@ def _tool_server(one: Table) -> str:
     """A server of tools in a line."""
     offered = sum(1 for tool in tables(one.get("tools")) if tool.get("name"))
     words = f" – {one.get('words')}" if one.get("words") else ""
-    return f"Server of tools {one.get('server')}: {one.get('state')}, {offered} tools, {one.get('calls')} calls{words}"
+    return (
+        f"Server of tools {one.get('server')}: {one.get('state')}, tools: {offered}, calls: {one.get('calls')}{words}"
+    )
 
 
 def webhook_lines(found: Sequence[Table]) -> list[str]:

@@ -41,6 +41,7 @@ from agent_core.store.keeping.keeping import KEEP
 from agent_core.store.reads import Reads
 from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
+from agent_core.text.counts import counted
 from agent_core.text.durations import duration
 from agent_core.text.tongue import known_sentence, speak, speaking
 from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived, TurnOpened
@@ -408,7 +409,7 @@ class Explainer:
         pending = await self._reads.inbox.pending(session)
         lines = [_turn_line(turn, self._now()) for turn in turns]
         if pending:
-            words = f"{len(pending)} messages wait; the first, number {pending[0].id}, since {duration((self._now() - pending[0].received_at) // 1000)}."
+            words = f"{counted(len(pending), 'message')} waiting; the first, number {pending[0].id}, since {duration((self._now() - pending[0].received_at) // 1000)}."
             lines.append(Sentence(self._now(), words, frame=True))
         if row.quarantined:
             lines.append(
@@ -456,7 +457,7 @@ class Explainer:
         about = f"{row.code.replace('_', ' ')} of {row.model or 'any model'} at {row.endpoint or 'any endpoint'}"
         about += f", tool {row.tool}" if row.tool else ""
         helped = f"What helped most: {row.remedy.replace('_', ' ')}." if row.remedy else "No remedy has helped."
-        count = f"{row.turns} turns of {row.conversations} conversations"
+        count = f"{counted(row.turns, 'turn')} of {counted(row.conversations, 'conversation')}"
         lines = [
             Sentence(row.opened_at, f"The incident was opened: {about}.", frame=True),
             Sentence(row.last_at, f"It was last met then; {count} so far. {helped}", frame=True),

@@ -13,6 +13,7 @@ from pathlib import Path
 from adapters.checks.findings import Finding, Severity, ok, problem, warning
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
+from agent_core.text.counts import counted
 from agent_core.tools.base import ToolContext, ToolOutcome
 from agent_core.tools.mcp.calling import NotReached
 from agent_core.tools.mcp.server import McpServer
@@ -120,7 +121,10 @@ def judged(status: Sequence[Json]) -> list[Finding]:
             found.append(problem("mcp", f"The server {name} cannot be used: {one['words']}.", fix))
             continue
         found.append(
-            ok("mcp", f"The server {name} ({one['about'] or 'it does not say what it is'}) has {len(tools)} tools.")
+            ok(
+                "mcp",
+                f"The server {name} ({one['about'] or 'it does not say what it is'}) has {counted(len(tools), 'tool')}.",
+            )
         )
         if one["login"]:
             found.append(ok("mcp", f"The server {name}: {one['login']}."))

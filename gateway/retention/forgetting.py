@@ -83,10 +83,10 @@ class ForgettingResult:
     def lines(self, copies: Sequence[str]) -> list[str]:
         """In words."""
         lines = [
-            f"Forgotten: {self.turns} turns, {self.messages} messages, {self.conversations} conversations, {self.folders} folders and files.",
+            f"Forgotten. Turns: {self.turns}, messages: {self.messages}, conversations: {self.conversations}, files and folders: {self.folders}.",
         ]
         if self.shared:
-            lines.append(f"In {self.shared} conversations with others, what those said and were answered is kept.")
+            lines.append(f"Conversations with others: {self.shared}. What those said and were answered there is kept.")
         lines.append(
             "Kept without a word of theirs: numbers of turns and budgets, what was done by hand, whether they may talk."
         )

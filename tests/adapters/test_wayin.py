@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
@@ -74,6 +77,22 @@ async def test_what_was_stored_is_taken_once_and_not_kept_as_it_came() -> None:
     table = Table([])
     await take(table)
     assert (table.acts, table.kept) == (1, [])
+
+
+async def test_what_waits_for_its_turn_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "ACT_SECONDS", 0.05)
+    table, held = Table([]), list[str]()
+
+    @asynccontextmanager
+    async def turn() -> AsyncGenerator[None]:
+        await asyncio.sleep(0.15)
+        held.append("taken")
+        yield
+        held.append(f"given after {table.acts}")
+
+    way = WayIn("bot", cast("Any", table), FakeClock())
+    await way.take(lambda: raw_of("m1", {}, Whence), lambda: "m1", table.act, key=lambda key: key, turn=turn)
+    assert (table.acts, table.kept, held) == (1, [], ["taken", "given after 1"])
 
 
 async def test_what_cannot_be_read_is_kept_with_its_position_and_not_tried_again() -> None:

@@ -79,7 +79,7 @@ async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness)
         whom = f"{known.group(1)}/{(eve if group == 'people' else bob).id}"
         status, words = await outspoken(telegram.folder, group, "forget", whom, "--yes", port=port)
         assert status == 0, words
-        assert re.search(r"Forgotten: 1 turns", words), words
+        assert re.search(r"Forgotten\. Turns: 1,", words), words
     assert not any(b"thanks" in one.read_bytes() for one in telegram.folder.rglob("outspoken.db*"))
     async with process(telegram, **closed):
         telegram.say(chat, eve, "say hello?")
