@@ -48,7 +48,7 @@ PROMPT = (
 )
 BEGINS, ENDS = "<conversation>", "</conversation>"
 _BEFORE, _AROUND = (
-    re.compile(r"^[#*>\-\s]*(?:title|titel|titre|título|titulo)?\s*[:：]\s*", re.IGNORECASE),
+    re.compile(r"^(?:title|titel|titre|título|titulo)?\s*[:：]\s*", re.IGNORECASE),
     " \t\"'`*_#«»“”„‘’「」『』《》.。",
 )
 
@@ -137,9 +137,8 @@ def title_request(turn: Turn, now: int) -> list[Message]:
 def title_of(said: str) -> str:
     """The title in what the model said; empty if there is none. Pure."""
     line = next((one for one in said.splitlines() if one.strip(_AROUND)), "")
-    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in _BEFORE.sub("", line)).split()).strip(
-        _AROUND
-    )
+    bare = _BEFORE.sub("", line.lstrip("#*>- \t"))
+    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in bare).split()).strip(_AROUND)
     if not plain or len(said.strip()) > RAMBLES_CHARS:
         return ""
     return plain if len(plain) <= TITLE_CHARS else f"{plain[: TITLE_CHARS - 1].rstrip()}…"

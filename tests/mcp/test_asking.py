@@ -91,7 +91,7 @@ async def test_what_a_server_has_to_read_is_listed_and_read(tmp_path: Path):
         assert "menu://today" in listed
         assert "dish://{name}" in listed
         linked = (await rig.call("desk__menu")).text
-        assert "read_resource: menu://today" in linked
+        assert "to be read by the read_resource of this server: menu://today" in linked
         assert "soup, bread" in (await rig.call("desk__read_resource", {"uri": "menu://today"})).text
         assert "rice with herbs" in (await rig.call("desk__read_resource", {"uri": "dish://rice"})).text
         wrong = await rig.call("desk__read_resource", {"uri": "menu://nowhere"})
