@@ -92,6 +92,11 @@ def any_of(words: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def platform_names() -> frozenset[str]:
+    """The names of all that can be used."""
+    return frozenset(one.name for one in found().platforms)
+
+
 def _ours() -> Iterator[tuple[str, Callable[[], object]]]:
     for file in sorted(Path(__file__).parent.glob("*/platform.py")):
         name = file.parent.name

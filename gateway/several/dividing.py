@@ -16,7 +16,7 @@ from agent_core.bell import Bell
 from agent_core.store.slices.rows import HOUSE, Division, chat_slices
 from agent_core.store.store import LeaseLost, StorageUnavailable, Store
 from gateway.sharing.portion import Portion
-from gateway.sharing.shares import CHATS, divided
+from gateway.sharing.shares import CHATS, answering, divided
 
 log = structlog.get_logger("gateway")
 
@@ -90,7 +90,7 @@ class Dividing:
         async with self._one:
             seen = await self._store.slices.division()
             self._see(seen)
-            if divided(self._store.node, seen, leaving=self._leaving, busy=self._kept()):
+            if divided(self._store.node, seen, leaving=self._leaving, busy=self._kept(seen)):
                 await self._divide()
 
     async def _divide(self) -> None:
@@ -98,7 +98,7 @@ class Dividing:
         me, seen = self._store.node, await self._store.slices.division()
         async with self._portion.changing_hands:
             held = self._portion.held
-            planned = divided(me, seen, leaving=self._leaving, busy=self._kept())
+            planned = divided(me, seen, leaving=self._leaving, busy=self._kept(seen))
             going = frozenset(name for name, to in planned.items() if name in held and to != me)
             if going:
                 self._given(going)
@@ -115,9 +115,11 @@ class Dividing:
         if going:
             self._tell()
 
-    def _kept(self) -> Collection[str]:
-        """What is not given away."""
-        return () if self._everything else self._busy(self._leaving)
+    def _kept(self, seen: Division) -> Collection[str]:
+        """What is not given away: what waits goes where it can be answered."""
+        if self._everything:
+            return ()
+        return self._busy(self._leaving or self._store.node not in answering(seen.taking_part))
 
     def _decided(self, there: Division, going: frozenset[str]) -> dict[str, int]:
         """What is given is what was let go of, and nothing else."""

@@ -9,6 +9,7 @@ from functools import partial
 
 import structlog
 
+from adapters.platforms import platform_names
 from agent_core.bell import Bell
 from agent_core.beside import beside
 from agent_core.ports import Ids
@@ -152,7 +153,7 @@ async def together(
 
     number = await asyncio.to_thread(number_of, hub.workspaces)
     keeper.elsewhere = FilesElsewhere(hub.workspaces, number, store, chats.commands).say
-    portion.serves = frozenset(one.adapter.name for one in chats.supervisors)
+    portion.serves, portion.platforms = frozenset(one.adapter.name for one in chats.supervisors), platform_names()
     connections = [name for one in chats.supervisors for name in one.slices]
     dividing = Dividing(
         portion, store, address, connections, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)

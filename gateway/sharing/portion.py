@@ -16,7 +16,7 @@ from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
-from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, account_in, account_slice, single, slice_of
+from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, account_in, single, slice_of
 from agent_core.turn.events import Verdict
 
 if TYPE_CHECKING:
@@ -174,6 +174,8 @@ class Portion:
         """Those that whoever had them has just given us, and said how far they are; until somebody heeds it."""
         self.serves: frozenset[str] = frozenset()
         """The accounts that we have."""
+        self.platforms: frozenset[str] = frozenset()
+        """The names of all platforms that there are: a conversation of any other kind is answered by whoever has its slice."""
         self.peers: tuple[PeerNode, ...] = ()
         """The gateways that are there, this one among them."""
         self.owners: Mapping[str, int | None] = {}
@@ -210,8 +212,8 @@ class Portion:
         return self.whole or single(key) or (slice_of(key) in self.held and not self._unanswerable(account_in(key)))
 
     def _unanswerable(self, account: str) -> bool:
-        """It is another gateway's, or was one's: whoever has it answers."""
-        return account not in self.serves and account_slice(account) in self.owners
+        """It is a platform's, and not ours: whoever has it answers, also if nobody has told us of that yet."""
+        return account not in self.serves and account.partition("/")[0] in self.platforms
 
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""

@@ -103,6 +103,11 @@ async def test_alone_everything_is_ours_and_one_of_several_has_its_slices() -> N
     one.change({slice_of("telegram/1/2//")})
     assert one.mine("telegram/1/2//")
     assert one.mine("telegram/1/2/7/8")
+    one.platforms = frozenset({"telegram"})
+    assert not one.mine("telegram/1/2//"), "it has no such account, whoever may have it"
+    assert one.mine("api/once/x//")
+    one.serves = frozenset({"telegram/1"})
+    assert one.mine("telegram/1/2//")
     assert alone.slices is None
     assert set(one.slices or ()) <= set(chat_slices())
 
