@@ -18,7 +18,7 @@ from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, get_origin
 
-__all__ = ["NONE", "changed", "dataclass", "taken"]
+__all__ = ["LATER", "NONE", "changed", "dataclass", "later", "taken"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -37,6 +37,15 @@ T = TypeVar("T")
 _THEIRS: Any = dataclasses.dataclass
 _MISSING: Any = dataclasses.MISSING
 _FIELDS, _PARAMS, _MATCHED = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
+
+
+LATER = "later"
+V = TypeVar("V", bound=int | str)
+
+
+def later(value: V) -> V:
+    """The default of a field that stored rows got later than their others: what such hold as were stored before."""
+    return dataclasses.field(default=value, metadata={LATER: value})
 
 
 def changed(one: T, **changes: object) -> T:

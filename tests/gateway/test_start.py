@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -9,6 +10,8 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from tests.serving import served
 
 ROOT = Path(__file__).parents[2]
 BUDGET: dict[str, Any] = tomllib.loads((Path(__file__).parent / "start.toml").read_text("utf-8"))
@@ -57,6 +60,17 @@ SourceFileLoader.exec_module = weighed
         print(json.dumps([weights, {one.traceback[0].filename: one.size for one in lines}, children.split()]))""",
 )
 """The same, weighed: what each module's import left, without what it imported, and what the lines of each file have made until then."""
+ASK = """
+import json, sys
+
+sys.argv = ["outspoken", "status"]
+from gateway.cli.command import main
+
+try:
+    main()
+finally:
+    print(json.dumps(sorted(sys.modules)))
+"""
 HANDS = (
     "agent_core.documents", "agent_core.model.speech", "agent_core.remembered", "agent_core.rules.consents", "agent_core.rules.taint",
     "agent_core.store.memory", "agent_core.tools", "agent_core.workers", "gateway.commands.memories", "gateway.commands.timed",
@@ -74,12 +88,12 @@ def loaded(folder: Path) -> set[str]:
     return {name for name in modules if name.partition(".")[0] not in TESTS_OWN}
 
 
-def served_once(folder: Path, script: str) -> str:
+def served_once(folder: Path, script: str, port: int = 0) -> str:
     """What the script prints last."""
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("OUTSPOKEN_", "OPENAI_"))},
         "OUTSPOKEN_HOME": str(folder),
-        "OUTSPOKEN_SERVER__PORT": "0",
+        "OUTSPOKEN_SERVER__PORT": str(port),
         "OUTSPOKEN_LOG__FORMAT": "json",
         "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
         "OPENAI_API_KEY": "none",
@@ -108,6 +122,15 @@ def test_a_start_loads_what_its_budget_names_and_nothing_else(tmp_path: Path) ->
         allowed: int = BUDGET["modules"][kind]
         assert number <= allowed, f"{kind}: load them where they are first needed, or say in start.toml why not"
         assert number > allowed - SLACK, f"{kind}: fewer than ever: write it down, so that it stays"
+
+
+async def test_a_command_that_asks_a_running_gateway_loads_nothing_of_its_store(tmp_path: Path) -> None:
+    """A third of what such a command took was to load what reads tables, of which it reads none."""
+    async with served(tmp_path) as up:
+        told = await asyncio.to_thread(served_once, tmp_path, ASK, int(up.url.rpartition(":")[2]))
+    found = counts(set(json.loads(told)))
+    assert {"aiohttp", "pydantic"} <= set(found)
+    assert not {"alembic", "openai", "sqlalchemy"} & set(found)
 
 
 def test_tools_that_nobody_has_configured_weigh_little_and_begin_nothing(tmp_path: Path) -> None:

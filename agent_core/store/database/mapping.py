@@ -9,7 +9,7 @@ Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be hand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from types import NoneType
@@ -36,24 +36,15 @@ from sqlalchemy import (
 from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
-from agent_core.records import changed, dataclass, taken
+from agent_core.records import LATER, changed, dataclass, taken
 from agent_core.store.database.direct import do
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
 R = TypeVar("R")
-T = TypeVar("T", bound=int | str)
 Int = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits on both engines; SQLite counts up by itself only in a column of the very type INTEGER."""
-
-
-LATER = "later"
-
-
-def later(value: T) -> T:
-    """The default of a column that a migration adds: what rows hold that were stored before."""
-    return field(default=value, metadata={LATER: value})
 
 
 @dataclass(slots=True)

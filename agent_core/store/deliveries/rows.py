@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from agent_core.records import dataclass
-from agent_core.store.database.mapping import later
+from agent_core.records import dataclass, later
 
 
 class DeliveryState(StrEnum):

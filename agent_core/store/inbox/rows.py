@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 from enum import StrEnum
 
-from agent_core.records import dataclass
+from agent_core.records import dataclass, later
 from agent_core.store.budgets.rows import Charge
-from agent_core.store.database.mapping import later
 from agent_core.store.schedules.rows import Claimed
 from agent_core.store.sessions.rows import OwnersChange
 from agent_core.store.slices.rows import tenure_now

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.records import dataclass
-from agent_core.store.database.mapping import later
+from agent_core.records import dataclass, later
 
 LISTS = "todo"
 """The kind of the to-do lists, whose scopes are a memory's scope and the name of a workspace."""

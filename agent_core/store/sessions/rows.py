@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.records import dataclass
-from agent_core.store.database.mapping import later
+from agent_core.records import dataclass, later
 
 ONCE = "api/once/"
 """How the key of a session begins that is for a single request. Nobody else can name it, so it need not be found by its key."""
