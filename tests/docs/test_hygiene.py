@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,11 @@ def test_a_release_comes_of_a_tag_is_built_from_the_locks_and_says_where_it_come
     signed = next(number for number, name in enumerate(used) if name.startswith("actions/attest-build-provenance@"))
     assert signed < next(number for number, name in enumerate(used) if name.startswith("pypa/gh-action-pypi-publish@"))
     assert "secrets." not in (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+
+
+def test_each_python_that_the_program_says_it_runs_on_is_in_the_matrix() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
+    named = [one.rpartition(" ")[2] for one in told if one.startswith("Programming Language :: Python :: 3.")]
+    job = form(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["test"]
+    assert job["strategy"]["matrix"]["python-version"] == named
+    assert {"run": "make test"} in job["steps"]
