@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import aiohttp
@@ -11,7 +13,7 @@ from yarl import URL
 from adapters.contract.chat import CommandDoc
 from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
-from adapters.discord.port import SCOPE, TOO_MANY
+from adapters.discord.port import LIMITED, TOO_MANY, Limited, body_seconds
 from adapters.discord.section import DiscordSection
 from agent_core.records import dataclass
 from agent_core.text.tongue import sentence, speak, speaking, spelled, translated
@@ -228,7 +230,7 @@ def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None], sh
     if settings.api_base:
         Route.BASE = settings.api_base
     options = options_of(settings)
-    options["http_trace"] = scopes()
+    options["http_trace"] = limits()
     if settings.shards:
         options |= {"shard_id": shard, "shard_count": settings.shards}
     client = BotClient(ears, up, **options)
@@ -254,15 +256,21 @@ def _always_at(gateway: URL, connect: Callable[..., Awaitable[Any]]) -> Any:
     return connected
 
 
-def scopes() -> aiohttp.TraceConfig:
-    """Notes whose limit a refusal was about, which the library does not hand on."""
+def limits() -> aiohttp.TraceConfig:
+    """Notes what a 429 says and the library does not hand on."""
 
-    async def ended(_: object, __: object, told: aiohttp.TraceRequestEndParams) -> None:
-        if told.response.status == TOO_MANY:
-            SCOPE.set(told.response.headers.get("X-RateLimit-Scope", ""))
+    async def ended(_: object, call: SimpleNamespace, told: aiohttp.TraceRequestEndParams) -> None:
+        call.limited = told.response.status == TOO_MANY
+        if call.limited:
+            LIMITED.set(Limited(told.response.headers.get("X-RateLimit-Scope", "")))
+
+    async def read(_: object, call: SimpleNamespace, told: aiohttp.TraceResponseChunkReceivedParams) -> None:
+        if call.limited:
+            LIMITED.set(replace(LIMITED.get(), seconds=body_seconds(told.chunk)))
 
     trace = aiohttp.TraceConfig()
     trace.on_request_end.append(ended)
+    trace.on_response_chunk_received.append(read)
     return trace
 
 

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import aiohttp
+import orjson
 
 from adapters import refusing
 from adapters.contract.chat import (
@@ -44,6 +45,7 @@ from adapters.contract.pacing import Rate
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.text.markup import DISCORD, escaped_within
 from agent_core.patience import Limit
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     import discord
@@ -188,12 +190,12 @@ class DiscordPort(ChatPort):
         """The answer to a call; raises `CallFailed`."""
         from adapters.discord.library import discord
 
-        SCOPE.set("")
+        LIMITED.set(NOT_LIMITED)
         try:
             async with Limit(CALL_SECONDS):
                 return await call
         except (discord.DiscordException, aiohttp.ClientError, OSError, *refusing.MISREAD) as error:
-            raise failure(error, SCOPE.get()) from error
+            raise failure(error, LIMITED.get()) from error
 
 
 def _text(content: Content) -> str:
@@ -236,29 +238,44 @@ _CODES = {
     400001: Cause.FILE,  # the guild takes no files for now
 }
 _TOO_LONG = "or fewer in length"
+LONGEST_SECONDS = 999_999.0
+"""A longer wait is none that anybody means."""
 CLOUDFLARE_SECONDS = 60.0
 """For a 429 that says no time: the shield before Discord, or another that stands between."""
 TOO_MANY = 429
-SCOPE: ContextVar[str] = ContextVar("discord scope", default="")
-"""Whose limit the last refusal of this task's call was about: the header `X-RateLimit-Scope`
-(https://discord.com/developers/docs/topics/rate-limits#header-format)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """What a 429 says of itself and the library does not hand on (https://discord.com/developers/docs/topics/rate-limits)."""
+
+    scope: str = ""
+    """Whose limit it is: the header `X-RateLimit-Scope`."""
+    seconds: float = 0.0
+    """How long to wait by its body; 0: that does not say. The library reads it only beside a header `Via`, which a proxy may take away."""
+
+
+NOT_LIMITED = Limited()
+LIMITED: ContextVar[Limited] = ContextVar("discord limited", default=NOT_LIMITED)
+"""Of the last refusal of this task's call."""
 
 
 NAME = "Discord"
 
 
-def failure(error: Exception, scope: str = "") -> CallFailed:
-    """What is known of a call that raised `error`. `scope`: see `SCOPE`."""
+def failure(error: Exception, limited: Limited = NOT_LIMITED) -> CallFailed:
+    """What is known of a call that raised `error`."""
     from adapters.discord.library import discord
 
     match error:
         case discord.RateLimited():
-            return _too_fast(error.retry_after, whole_bot=scope == "global")
+            return _too_fast(error.retry_after, whole_bot=limited.scope == "global")
         case discord.LoginFailure():
             return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
         case discord.HTTPException():
-            if error.status == TOO_MANY:  # the library reads no time where the header `Via` is missing
-                return _too_fast(_told_seconds(error.response), whole_bot=scope == "global" if scope else None)
+            if error.status == TOO_MANY:
+                seconds = limited.seconds or _told_seconds(error.response)
+                return _too_fast(seconds, whole_bot=limited.scope == "global" if limited.scope else None)
             return _answered(error.status, error.code, error.text, page=_is_page(error.response))
         case aiohttp.ClientConnectorError():
             return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
@@ -278,6 +295,18 @@ def _misread(answer: object) -> CallFailed:
 def _too_fast(seconds: float, *, whole_bot: bool | None) -> CallFailed:
     words = refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}")
     return CallFailed(Fate.TOO_FAST, words, retry_after=seconds, whole_bot=whole_bot)
+
+
+def body_seconds(body: bytes) -> float:
+    """How long to wait by the body of a 429; 0 if it does not say."""
+    try:
+        said: object = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return 0.0
+    seconds = cast("dict[str, object]", said).get("retry_after") if isinstance(said, dict) else None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return 0.0
+    return float(seconds) if 0 < seconds <= LONGEST_SECONDS else 0.0
 
 
 def _told_seconds(answer: Any) -> float:

@@ -11,7 +11,10 @@ from typing import Any, cast
 
 import aiohttp
 import httpx
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from slack_sdk.errors import SlackApiError, SlackRequestError
 from telegram import error as e
 
@@ -22,6 +25,12 @@ from adapters.slack import errors as on_slack
 from adapters.telegram import errors as on_telegram
 
 JSON = "application/json"
+JSONS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+ODD_WAITS = st.sampled_from([None, True, "3", -1, 0, 1e9, [3]]).map(lambda odd: {"retry_after": odd})
 UNREACHABLE = aiohttp.ClientConnectorError(cast("Any", SimpleNamespace(host="h", port=1, ssl=True)), OSError("no"))
 
 
@@ -159,10 +168,25 @@ def test_on_discord(error: Exception, fate: Fate, cause: Cause) -> None:
 
 @pytest.mark.parametrize(("scope", "whole"), [("global", True), ("user", False), ("shared", False)])
 def test_discord_says_whose_limit_it_was(scope: str, whole: bool) -> None:
-    found = on_discord.failure(discord.RateLimited(3.5), scope)
+    found = on_discord.failure(discord.RateLimited(3.5), on_discord.Limited(scope))
     assert (found.fate, found.retry_after, found.whole_bot) == (Fate.TOO_FAST, 3.5, whole)
-    late = on_discord.failure(discord.HTTPException(answer(429, after="2.5"), "slow"), scope)
+    late = on_discord.failure(discord.HTTPException(answer(429, after="2.5"), "slow"), on_discord.Limited(scope))
     assert (late.fate, late.retry_after, late.whole_bot) == (Fate.TOO_FAST, 2.5, whole)
+
+
+@given(st.floats(0.001, 90_000), st.sampled_from(["", "1", "60"]))
+def test_a_429_of_discord_is_waited_for_as_long_as_its_body_says_whatever_stands_beside_it(
+    seconds: float, after: str
+) -> None:
+    body = orjson.dumps({"message": "slow", "retry_after": seconds, "global": False})
+    limited = on_discord.Limited(seconds=on_discord.body_seconds(body))
+    late = on_discord.failure(discord.HTTPException(answer(429, after=after), "slow"), limited)
+    assert (late.fate, late.retry_after) == (Fate.TOO_FAST, seconds)
+
+
+@given(st.binary(max_size=60) | (JSONS | ODD_WAITS).map(orjson.dumps))
+def test_a_body_that_names_no_wait_names_none(body: bytes) -> None:
+    assert on_discord.body_seconds(body) == 0
 
 
 @pytest.mark.parametrize("after", ["", "soon", "1e9", "-3"])
