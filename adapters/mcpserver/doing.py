@@ -174,6 +174,8 @@ async def _listen(asked: ReadArguments, way: GatewayWay, key: str, hearing: _Hea
                     await heard("The turn has begun.")
                 elif data and data != "keep-alive":
                     await heard(data)
+            case "waits":
+                await heard(data)
             case "lost":
                 await heard(CUT_OFF)
             case "again":

@@ -18,8 +18,9 @@ def approvals_lines(found: Sequence[Table]) -> list[str]:
     """All of them: what is asked in a line, and below it where, by whom and how long."""
     lines: list[str] = []
     for one in found:
-        asked = middle(plain(str(one.get("question")).partition("\n")[0]), LONGEST_LINE)
-        lines += [f"{one.get('id')}  {asked}", f"    {_about(one)}"]
+        head, *rest = str(one.get("question")).split("\n")
+        asked = " ".join((head, " · ".join(filter(None, rest)))).rstrip()
+        lines += [f"{one.get('id')}  {middle(plain(asked), LONGEST_LINE)}", f"    {_about(one)}"]
     return lines or [NOTHING]
 
 

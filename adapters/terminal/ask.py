@@ -21,6 +21,7 @@ from typing import TextIO
 import aiohttp
 import orjson
 
+from adapters.checks.probe import Question, health
 from adapters.contract.callers import AT_TERMINAL
 from adapters.terminal.screen import draw, width
 from adapters.text.clusters import cut
@@ -36,6 +37,8 @@ BACK_SECONDS = 300.0
 """How long it is waited for."""
 SILENCE_SECONDS = 60.0
 """The gateway sends a sign of life every 10 s; so long without one means that it is gone."""
+SLOW_SECONDS = 1.5
+"""So long an answer may take to begin before it is said what is waited for."""
 UNFINISHED = 15
 """Exit status if the gateway was lost before the end."""
 
@@ -47,6 +50,14 @@ LOST = sentence(
 NOT_BACK = sentence(
     "The gateway at {url} did not come back within {minutes} minutes. Your message is stored: when the gateway runs again, it "
     "goes on with it, and the answer stands in this conversation."
+)
+
+NOT_STORED_YET = sentence(
+    "The gateway cannot store anything just now, so your message is not taken yet; waiting for it, a minute at most "
+    "(Ctrl-C: wait no longer)."
+)
+NOT_ANSWERED_YET = sentence(
+    "The gateway has not answered yet; waiting for it, a minute at most (Ctrl-C: wait no longer)."
 )
 
 _KNOWN = frozenset(code.value for code in ExitCode)
@@ -146,7 +157,7 @@ async def ask(
         match kind:
             case "comment":
                 shown.show(data)
-            case "lost":
+            case "waits" | "lost":
                 shown.clear()
                 err.write(f"{data}\n")
                 err.flush()
@@ -199,8 +210,8 @@ async def stream(
     user: str | None = None,
     back_seconds: float = BACK_SECONDS,
 ) -> AsyncIterator[tuple[str, str]]:
-    """(kind, text) as they come: ``comment`` and ``data`` are the gateway's. ``lost``, with words for the person: the gateway is gone, the
-    message is stored, and the gateway is waited for. ``again``: it is back, and the answer comes from its beginning.
+    """(kind, text) as they come: ``comment`` and ``data`` are the gateway's. ``waits``, with words for the person: it has not taken the message
+    yet. ``lost``, with words as well: the gateway is gone, the message is stored, and the gateway is waited for. ``again``: it is back, and the answer comes from its beginning.
 
     `more` headers come before those that are made here; `user` is whose memory it is, not said: that of whoever is logged in here.
 
@@ -227,7 +238,7 @@ async def stream(
                 if lost_at:
                     lost_at = 0.0
                     yield "again", ""
-                stored = True
+                stored = stored or kind != "waits"
                 yield kind, data
             return
         except (GatewayLost, GatewayRefused) as error:
@@ -248,19 +259,25 @@ async def _once(url: str, body: bytes, headers: Mapping[str, str]) -> AsyncItera
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=SILENCE_SECONDS)
     over = False
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as http,
-            http.post(f"{url}/v1/chat/completions", data=body, headers=headers) as response,
-        ):
-            if response.status != 200:
-                raise GatewayRefused(_refusal(response.status, await response.read()), response.status)
-            async for line in response.content:
-                text = line.decode("utf-8", "replace").rstrip("\r\n")
-                if text.startswith(":"):
-                    yield "comment", text[1:].strip()
-                elif text.startswith("data:"):
-                    over = text[5:].strip() == "[DONE]"
-                    yield "data", text[5:].strip()
+        async with aiohttp.ClientSession(timeout=timeout) as http:
+            posted = asyncio.ensure_future(_posted(http, f"{url}/v1/chat/completions", body, headers))
+            try:
+                begun, _ = await asyncio.wait({posted}, timeout=SLOW_SECONDS)
+                if not begun:
+                    yield "waits", f"[outspoken] {await _not_yet(url)}"
+                response = await posted
+            finally:
+                posted.cancel()
+            async with response:
+                if response.status != 200:
+                    raise GatewayRefused(_refusal(response.status, await response.read()), response.status)
+                async for line in response.content:
+                    text = line.decode("utf-8", "replace").rstrip("\r\n")
+                    if text.startswith(":"):
+                        yield "comment", text[1:].strip()
+                    elif text.startswith("data:"):
+                        over = text[5:].strip() == "[DONE]"
+                        yield "data", text[5:].strip()
     except aiohttp.ClientConnectorError as error:
         raise GatewayLost(speak("No gateway answers at {url}. Start it with: outspoken run", url=url)) from error
     except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
@@ -269,6 +286,18 @@ async def _once(url: str, body: bytes, headers: Mapping[str, str]) -> AsyncItera
         ) from error
     if not over:
         raise GatewayLost(speak("The gateway at {url} closed the connection before the end.", url=url))
+
+
+async def _posted(
+    http: aiohttp.ClientSession, url: str, body: bytes, headers: Mapping[str, str]
+) -> aiohttp.ClientResponse:
+    return await http.post(url, data=body, headers=headers)
+
+
+async def _not_yet(url: str) -> str:
+    """What a request waits for that is not answered."""
+    able = await health(url, Question.READY, None, SLOW_SECONDS)
+    return speak(NOT_ANSWERED_YET if able.yes else NOT_STORED_YET)
 
 
 def whoever_is_here() -> str:

@@ -208,6 +208,9 @@ class _Chat:
                         await asking.end()
                     if not asking.asks:
                         self._status.show(data)
+                case "waits":
+                    self._status.clear()
+                    _aside(data)
                 case "lost":
                     self._waiting = True
                     self._status.clear()

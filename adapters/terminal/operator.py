@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 import aiohttp
 import orjson
 
+from adapters.checks.probe import no_reply
 from adapters.terminal.ask import GatewayLost, GatewayRefused
 from adapters.terminal.nodelines import node_lines
 from agent_core.jsonvalue import Json
@@ -17,14 +20,39 @@ from agent_core.limits.quotas import size_words
 from agent_core.text.durations import duration
 
 Table = Mapping[str, Json]
+LONGEST_SECONDS = 15
+"""How long an answer is waited for."""
+SLOW_SECONDS = 1.0
+"""So long silently."""
+
+
+@contextmanager
+def told_if_slow(tell: Callable[[str], None] | None, words: str) -> Generator[None]:
+    """What takes longer than a moment is not waited for in silence."""
+    if tell is None:
+        yield
+        return
+    telling = asyncio.get_running_loop().call_later(SLOW_SECONDS, tell, words)
+    try:
+        yield
+    finally:
+        telling.cancel()
 
 
 class Remote:
     """The gateway at an address."""
 
-    def __init__(self, url: str, key: str | None, more: Mapping[str, str] | None = None) -> None:
-        """`more` headers go with every request."""
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        more: Mapping[str, str] | None = None,
+        *,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """`more` headers go with every request. `tell` is called with what is waited for, where an answer is slow."""
         self._url = url
+        self._tell = tell
         self._headers = {**(more or {}), **({"Authorization": f"Bearer {key}"} if key else {})}
 
     async def status(self) -> Table:
@@ -74,7 +102,7 @@ class Remote:
 
     async def delivery(self, number: str, wait_seconds: float) -> Table:
         """How a delivery is doing; comes back at the latest after the time, sooner if it is settled."""
-        return await self.call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", None)
+        return await self.call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", slowly=True)
 
     async def webhooks(self) -> Sequence[Table]:
         """How the receivers of webhooks are doing; none where there are none."""
@@ -84,28 +112,30 @@ class Remote:
         """Try a receiver, send again, or turn it on."""
         return await self.call("POST", "/api/webhooks", {"verb": verb, "receiver": receiver, "id": one})
 
-    async def _ask(self, method: str, path: str, body: Table | None) -> tuple[int, bytes]:
+    async def _ask(self, method: str, path: str, body: Table | None, *, slowly: bool = False) -> tuple[int, bytes]:
         data = orjson.dumps(body) if body is not None else None
         headers = {**self._headers, "Content-Type": "application/json"}
+        waiting = f"Waiting for the gateway at {self._url} to answer, {LONGEST_SECONDS} s at most …"
         try:
-            async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15)) as http,
-                http.request(method, self._url + path, data=data, headers=headers) as response,
-            ):
-                return response.status, await response.read()
+            with told_if_slow(None if slowly else self._tell, waiting):
+                async with (
+                    aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LONGEST_SECONDS)) as http,
+                    http.request(method, self._url + path, data=data, headers=headers) as response,
+                ):
+                    return response.status, await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._lost(error) from error
 
     def _lost(self, error: Exception) -> GatewayLost:
-        return GatewayLost(f"The gateway at {self._url} does not answer ({type(error).__name__}).")
+        return GatewayLost(f"The gateway at {self._url} does not answer: {no_reply(error, self._url).words}.")
 
-    async def call(self, method: str, path: str, body: Table | None = None) -> Table:
-        """The object that a route answers with. Raises `GatewayLost`, `GatewayRefused`."""
-        status, read = await self._ask(method, path, body)
+    async def call(self, method: str, path: str, body: Table | None = None, *, slowly: bool = False) -> Table:
+        """The object that a route answers with, which may take its time if it does so `slowly`. Raises `GatewayLost`, `GatewayRefused`."""
+        status, read = await self._ask(method, path, body, slowly=slowly)
         try:
             answer: Json = orjson.loads(read)
         except orjson.JSONDecodeError as error:
-            raise self._lost(error) from error
+            raise GatewayLost(f"What answers at {self._url} is no gateway (HTTP {status}).") from error
         table = answer if isinstance(answer, dict) else {}
         problem = table.get("error")
         if isinstance(problem, dict):
@@ -282,15 +312,16 @@ def _kept(quota: Json) -> list[str]:
 def _adapter(one: Table) -> str:
     words = f" – {one.get('words')}" if one.get("words") else ""
     words += f" – {one.get('unread')} kept that cannot be taken in" if one.get("unread") else ""
-    return (
-        f"{one.get('name')}: {one.get('state')}{words} "
-        f"(last in {_age(one.get('inbound_age_seconds'))}, last out {_age(one.get('outbound_age_seconds'))})"
+    seen = ", ".join(
+        f"last {way} {_age(age)}"
+        if isinstance(age := one.get(f"{where}_age_seconds"), int | float)
+        else f"nothing {way} yet"
+        for way, where in (("in", "inbound"), ("out", "outbound"))
     )
+    return f"{one.get('name')}: {one.get('state')}{words} ({seen})"
 
 
-def _age(seconds: Json) -> str:
-    if not isinstance(seconds, int | float):
-        return "never"
+def _age(seconds: float) -> str:
     return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"
 
 

@@ -755,8 +755,8 @@ def _delivery_lines(case: StoryCase) -> list[Sentence]:
     lines: list[Sentence] = []
     if len(plain) > 2:
         words = speak_many(
-            "{count} part was delivered to {surface} (the platform's messages {first} to {last}).",
-            "{count} parts were delivered to {surface} (the platform's messages {first} to {last}).",
+            "{count} part was delivered to {surface} (the first is the platform's message {first}, the last {last}).",
+            "{count} parts were delivered to {surface} (the first is the platform's message {first}, the last {last}).",
             len(plain), surface=plain[0].surface, first=plain[0].platform_id, last=plain[-1].platform_id,
         )  # fmt: skip
         lines.append(Sentence(max(row.at for row in plain), words, frame=True))

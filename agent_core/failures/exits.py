@@ -91,6 +91,7 @@ class Exit:
     kind: ClassVar[ExitClass]
     actions: ClassVar[tuple[Action, ...]]
     http: ClassVar[int]  # the status for a program, where nothing was produced
+    title: ClassVar[str]  # what happens, in a list of incidents or of `outspoken triage`
     operator: ClassVar[str]
     """What an operator can do about turns that end so (or would, if no remedy had helped)."""
     example: ClassVar[Mapping[str, object]]
@@ -264,7 +265,7 @@ class TooMuch(Failed):
     def text(self) -> str:
         what, advice = self.in_all, self.advice
         if self.alone:
-            what, advice = self.by_itself, sentence("Send it in parts, or shorter.")
+            what, advice = self.by_itself, sentence("Send it in parts, or shorter. If a short message ends like this as well, whoever runs this gateway has to shorten the instructions or offer fewer tools.")  # fmt: skip
         about = self.told(" (about {size} tokens)") if self.size else ""
         spoken = speak(what, about=about, status=status_words(self.status))
         return say(spoken, self.work, self.cut, notices.instead(advice))
@@ -316,6 +317,7 @@ EXITS: dict[ExitCode, type[Exit]] = {}
 def ends(
     code: ExitCode,
     kind: ExitClass,
+    title: str,
     *,
     operator: str,
     example: Mapping[str, object] = MappingProxyType({}),
@@ -327,7 +329,7 @@ def ends(
     def of(made: type[_E]) -> type[_E]:
         if get_annotations(made):  # facts of its own; else all is made already, and the program begins sooner
             made = dataclass(frozen=True, slots=True, kw_only=True)(made)
-        made.code, made.kind, made.actions, made.operator = code, kind, actions, operator
+        made.code, made.kind, made.title, made.actions, made.operator = code, kind, title, actions, operator
         made.http, made.example = http or kind.http, {**_EXAMPLE, **example}
         EXITS[code] = made
         return made
@@ -366,7 +368,7 @@ def _reader(kind: type[Exit]) -> TypeAdapter[Exit]:
 _WELL = "Nothing: these ended well."
 
 
-@ends(ExitCode.ANSWERED, ExitClass.CLEAN, operator=_WELL, example={"tools_done": []})
+@ends(ExitCode.ANSWERED, ExitClass.CLEAN, "answered", operator=_WELL, example={"tools_done": []})
 class Answered(Exit):
     """The model gave its answer."""
 
@@ -374,7 +376,7 @@ class Answered(Exit):
         return ""
 
 
-@ends(ExitCode.HANDED_TO_CLIENT, ExitClass.HANDED, operator=_WELL, example={"tools_done": []})
+@ends(ExitCode.HANDED_TO_CLIENT, ExitClass.HANDED, "tool calls were handed to the client", operator=_WELL, example={"tools_done": []})  # fmt: skip
 class HandedToClient(Exit):
     """The model asked for tools of the API client, which goes on itself."""
 
@@ -392,7 +394,7 @@ _LARGE_CALLS = (
 _SAYS_NOTHING = "The model says nothing. Raise [model] max_output_tokens if it thinks long, or put another model first."
 
 
-@ends(ExitCode.BROKEN_BEFORE_TEXT, ExitClass.PROVIDER, actions=RETRY, operator=_PROVIDER, example={"cause": "no_content", "tools_done": []})  # fmt: skip
+@ends(ExitCode.BROKEN_BEFORE_TEXT, ExitClass.PROVIDER, "replies break off before any text", actions=RETRY, operator=_PROVIDER, example={"cause": "no_content", "tools_done": []})  # fmt: skip
 class BrokenBeforeText(Doubted):
     """Nothing came of a reply, or the connection broke before any of it, also on the other ways."""
 
@@ -401,7 +403,7 @@ class BrokenBeforeText(Doubted):
         return say(what, self.left_out, self.work, self.cut, self.later)
 
 
-@ends(ExitCode.BROKEN_IN_TEXT, ExitClass.PROVIDER, operator=_PROVIDER, example={"cause": "dropped", "attempts": 3})
+@ends(ExitCode.BROKEN_IN_TEXT, ExitClass.PROVIDER, "replies break off in the middle of their text", operator=_PROVIDER, example={"cause": "dropped", "attempts": 3})  # fmt: skip
 class BrokenInText(Failed):
     """The stream broke in the text, and going on from there failed as well."""
 
@@ -415,7 +417,7 @@ class BrokenInText(Failed):
         return say(speak(what, why=self.why(), spent=self.spent), self.work, CONTINUE)
 
 
-@ends(ExitCode.BROKEN_IN_TOOL_CALL, ExitClass.PROVIDER, operator=_LARGE_CALLS, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
+@ends(ExitCode.BROKEN_IN_TOOL_CALL, ExitClass.PROVIDER, "replies break off inside a tool call", operator=_LARGE_CALLS, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
 class BrokenInToolCall(Failed):
     """The stream broke inside a tool call. What is half there is never executed."""
 
@@ -431,7 +433,7 @@ BREAKS_OFF = sentence("the call of {tool} breaks off while its arguments arrive"
 """The one stall that is known again."""
 
 
-@ends(ExitCode.SAME_STALL_AGAIN, ExitClass.PROVIDER, actions=WHY, operator=_LARGE_CALLS,
+@ends(ExitCode.SAME_STALL_AGAIN, ExitClass.PROVIDER, "the same tool call stalls again and again", actions=WHY, operator=_LARGE_CALLS,
       example={"pattern": "the call of write_file breaks off", "tried": ["the same call again", "advice to send smaller pieces"]})  # fmt: skip
 class SameStallAgain(Failed):
     """The same tool's call stalled for the third time or more, in this turn or in earlier ones, and all that there is was tried."""
@@ -455,7 +457,7 @@ class SameStallAgain(Failed):
         )
 
 
-@ends(ExitCode.EMPTY_REPLY, ExitClass.PROVIDER, actions=RETRY, operator=_SAYS_NOTHING)
+@ends(ExitCode.EMPTY_REPLY, ExitClass.PROVIDER, "the model answers with nothing", actions=RETRY, operator=_SAYS_NOTHING)
 class EmptyReply(Doubted):
     """The model returned nothing at all."""
 
@@ -464,7 +466,7 @@ class EmptyReply(Doubted):
         return say(what, self.left_out, self.work, self.later)
 
 
-@ends(ExitCode.EMPTY_AFTER_TOOLS, ExitClass.PROVIDER, operator=_SAYS_NOTHING, example={"tool": "", "text_shown": True})
+@ends(ExitCode.EMPTY_AFTER_TOOLS, ExitClass.PROVIDER, "the model says nothing after its tools", operator=_SAYS_NOTHING, example={"tool": "", "text_shown": True})  # fmt: skip
 class EmptyAfterTools(Failed):
     """Tools ran, and then the model returned nothing. What it said before is no answer."""
 
@@ -484,7 +486,7 @@ class EmptyAfterTools(Failed):
         )
 
 
-@ends(ExitCode.THINKING_ONLY, ExitClass.PROVIDER, operator=_SAYS_NOTHING)
+@ends(ExitCode.THINKING_ONLY, ExitClass.PROVIDER, "the model thinks and does not answer", operator=_SAYS_NOTHING)
 class ThinkingOnly(Failed):
     """The model only reasoned."""
 
@@ -493,7 +495,7 @@ class ThinkingOnly(Failed):
         return say(what, self.work, CONTINUE)
 
 
-@ends(ExitCode.PROMISED_WITHOUT_ACTING, ExitClass.PROVIDER,
+@ends(ExitCode.PROMISED_WITHOUT_ACTING, ExitClass.PROVIDER, "the model announces work and does not do it",
       operator="The model announces and does not act. Put a model first that is better at tool calls.",
       example={"announced": "Now dispatching task 5:"})  # fmt: skip
 class PromisedWithoutActing(Failed):
@@ -510,7 +512,7 @@ class PromisedWithoutActing(Failed):
 _OUTPUT = "Raise [model] max_output_tokens (or the limit that the client asks for)."
 
 
-@ends(ExitCode.CUT_BY_LENGTH, ExitClass.LIMIT, http=200, operator=_OUTPUT, example={"tools_done": []})
+@ends(ExitCode.CUT_BY_LENGTH, ExitClass.LIMIT, "answers are cut at the output limit", http=200, operator=_OUTPUT, example={"tools_done": []})  # fmt: skip
 class CutByLength(Cut):
     """The text reached the model's output limit."""
 
@@ -526,7 +528,7 @@ class CutByLength(Cut):
         return say(speak(what, spent=self.spent), self.work, CONTINUE)
 
 
-@ends(ExitCode.TOOL_CALL_CUT_BY_LENGTH, ExitClass.LIMIT, http=200, operator=_OUTPUT, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
+@ends(ExitCode.TOOL_CALL_CUT_BY_LENGTH, ExitClass.LIMIT, "tool calls are cut at the output limit", http=200, operator=_OUTPUT, example={"attempts": 3, "tools_dropped": ["write_file"]})  # fmt: skip
 class ToolCallCutByLength(Cut):
     """A tool call reached the model's output limit."""
 
@@ -546,7 +548,7 @@ _OUT_OF_REACH = (
 _OUTGROWN = "Conversations outgrow the model. Set [model] context_tokens to its real size, or take a larger model."
 
 
-@ends(ExitCode.REFUSED, ExitClass.REFUSED, actions=WHY, operator=_FILTER, example={"tools_done": []})
+@ends(ExitCode.REFUSED, ExitClass.REFUSED, "the provider's filter refuses to answer", actions=WHY, operator=_FILTER, example={"tools_done": []})  # fmt: skip
 class Refused(Failed):
     """The provider's content filter refused the request."""
 
@@ -555,7 +557,7 @@ class Refused(Failed):
         return say(what, self.work, self.cut, self.differently)
 
 
-@ends(ExitCode.REFUSED_MIDWAY, ExitClass.REFUSED, actions=WHY, operator=_FILTER, example={"tools_done": []})
+@ends(ExitCode.REFUSED_MIDWAY, ExitClass.REFUSED, "the provider's filter stops answers midway", actions=WHY, operator=_FILTER, example={"tools_done": []})  # fmt: skip
 class RefusedMidway(Exit):
     """The provider's content filter stopped a reply on its way."""
 
@@ -563,7 +565,7 @@ class RefusedMidway(Exit):
         return say(speak("The provider's content filter stopped the reply above before its end."), self.work)
 
 
-@ends(ExitCode.RATE_LIMITED, ExitClass.PROVIDER, http=429, actions=RETRY,
+@ends(ExitCode.RATE_LIMITED, ExitClass.PROVIDER, "the provider's rate limit is hit", http=429, actions=RETRY,
       operator="Over the provider's limits. Ask for higher ones, add a key or a fallback model, or see who asks so much.",
       example={"status": 429, "retry_after_seconds": 600, "tools_done": []})  # fmt: skip
 class RateLimited(Failed):
@@ -578,7 +580,7 @@ class RateLimited(Failed):
         return say(what, when, self.work, self.cut, rest)
 
 
-@ends(ExitCode.PROVIDER_DOWN, ExitClass.PROVIDER, http=503, actions=RETRY, operator=_PROVIDER,
+@ends(ExitCode.PROVIDER_DOWN, ExitClass.PROVIDER, "the model is not available", http=503, actions=RETRY, operator=_PROVIDER,
       example={"cause": "server_error", "status": 503, "seconds": 15, "tools_done": []})  # fmt: skip
 class ProviderDown(Doubted):
     """The provider cannot be reached, or answers with errors."""
@@ -594,7 +596,7 @@ class ProviderDown(Doubted):
         return WHY if self.cause in _NO_TLS else RETRY
 
 
-@ends(ExitCode.PROVIDER_GARBAGE, ExitClass.PROVIDER, actions=RETRY,
+@ends(ExitCode.PROVIDER_GARBAGE, ExitClass.PROVIDER, "what answers is no chat completion", actions=RETRY,
       operator="The answer is no chat completion. Is base_url right (often it must end in /v1)? `outspoken doctor` looks.",
       example={"status": 200, "attempts": 1, "tools_done": []})  # fmt: skip
 class ProviderGarbage(Doubted):
@@ -606,7 +608,7 @@ class ProviderGarbage(Doubted):
         return say(what, self.left_out, self.work, self.cut, speak("If this goes on, the configured base URL may be wrong."))  # fmt: skip
 
 
-@ends(ExitCode.NOT_AUTHORISED, ExitClass.PROVIDER, http=401, actions=WHY,
+@ends(ExitCode.NOT_AUTHORISED, ExitClass.PROVIDER, "the provider refuses the key", http=401, actions=WHY,
       operator="The key is refused. Renew it (`outspoken setup model`) and see that it may use this model.", example={"status": 401, "tools_done": []})  # fmt: skip
 class NotAuthorised(Misset):
     """The provider refuses the key, and there is no other one."""
@@ -617,7 +619,7 @@ class NotAuthorised(Misset):
 
 
 @ends(
-      ExitCode.PAYMENT_REQUIRED, ExitClass.PROVIDER, http=402, actions=WHY, operator="The provider wants money: top up the account, or add a key of another one.",
+      ExitCode.PAYMENT_REQUIRED, ExitClass.PROVIDER, "the provider wants money", http=402, actions=WHY, operator="The provider wants money: top up the account, or add a key of another one.",
       example={"status": 402, "tools_done": []})  # fmt: skip
 class PaymentRequired(Misset):
     """The provider wants money."""
@@ -626,7 +628,7 @@ class PaymentRequired(Misset):
     advice = sentence("Whoever runs this gateway has to top it up, or to raise its limit.")
 
 
-@ends(ExitCode.MODEL_NOT_FOUND, ExitClass.PROVIDER, http=404, actions=WHY,
+@ends(ExitCode.MODEL_NOT_FOUND, ExitClass.PROVIDER, "the provider does not know the model", http=404, actions=WHY,
       operator="There is no such model at this address. Correct [model] name; `outspoken doctor` shows which there are.",
       example={"status": 404, "tools_done": []})  # fmt: skip
 class ModelNotFound(Misset):
@@ -637,7 +639,7 @@ class ModelNotFound(Misset):
     advice = sentence("Whoever runs this gateway has to set the model's name or address right.")
 
 
-@ends(ExitCode.BAD_REQUEST, ExitClass.PROVIDER, http=400, actions=WHY,
+@ends(ExitCode.BAD_REQUEST, ExitClass.PROVIDER, "the provider refuses the request", http=400, actions=WHY,
       operator="The provider refuses the request: `outspoken explain TURN --show-text` has its words. In one conversation alone "
           "it is something in its history, and /new (or /undo) ends that; everywhere it is often an option in extra_body.",
       example={"status": 400, "attempts": 1, "detail": "temperature must be at most 1", "tools_done": []})  # fmt: skip
@@ -654,20 +656,20 @@ class BadRequest(Failed):
         return say(self.told("The provider did not accept the request{said}."), again, self.work, self.cut, notices.instead(advice))  # fmt: skip
 
 
-@ends(ExitCode.CONTEXT_OVERFLOW, ExitClass.LIMIT, http=400, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "tools_done": []})  # fmt: skip
+@ends(ExitCode.CONTEXT_OVERFLOW, ExitClass.LIMIT, "conversations outgrow the model's context", http=400, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "tools_done": []})  # fmt: skip
 class ContextOverflow(TooMuch):
     """The conversation does not fit into the model's context, also shortened."""
 
-    by_itself = sentence("This message by itself is more than the model can read{about}.")
+    by_itself = sentence("This message, with the instructions and tools that go with each request, is more than the model can read{about}.")  # fmt: skip
     in_all = sentence("The conversation has grown larger than the model can read{about}, also after it was shortened.")
     advice = sentence("{anew_first}, or send less at once.")
 
 
-@ends(ExitCode.REQUEST_TOO_LARGE, ExitClass.LIMIT, http=413, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "status": 413, "tools_done": []})  # fmt: skip
+@ends(ExitCode.REQUEST_TOO_LARGE, ExitClass.LIMIT, "requests are larger than the provider takes", http=413, actions=WHY, operator=_OUTGROWN, example={"size": 131_000, "status": 413, "tools_done": []})  # fmt: skip
 class RequestTooLarge(TooMuch):
     """The request has too many bytes for the provider, also shortened."""
 
-    by_itself = sentence("This message by itself is larger than the provider takes{about}{status}.")
+    by_itself = sentence("This message, with the instructions and tools that go with each request, is larger than the provider takes{about}{status}.")  # fmt: skip
     in_all = sentence("The request{about} is larger than the provider takes{status}, also after it was shortened.")
     advice = sentence("Send less at once, or {anew}.")
 
@@ -680,42 +682,42 @@ _LOOPS = (
 _BAD_AT_CALLS = "The model is bad at tool calls. Put another model first, or offer it fewer tools."
 
 
-@ends(ExitCode.UNKNOWN_TOOL, ExitClass.LOOP, actions=WHY, operator=_BAD_AT_CALLS, example={"tool": "save_file"})
+@ends(ExitCode.UNKNOWN_TOOL, ExitClass.LOOP, "the model asks for a tool that does not exist", actions=WHY, operator=_BAD_AT_CALLS, example={"tool": "save_file"})  # fmt: skip
 class UnknownTool(Looped):
     """The model asks again and again for a tool that does not exist."""
 
     what = sentence("The model kept asking for a tool that does not exist ({tool}), {times}.")
 
 
-@ends(ExitCode.UNREADABLE_ARGUMENTS, ExitClass.LOOP, actions=WHY, operator=_BAD_AT_CALLS)
+@ends(ExitCode.UNREADABLE_ARGUMENTS, ExitClass.LOOP, "the model sends arguments that cannot be read", actions=WHY, operator=_BAD_AT_CALLS)  # fmt: skip
 class UnreadableArguments(Looped):
     """The model sends again and again arguments that cannot be read."""
 
     what = sentence("The model kept sending arguments for {tool} that cannot be read, {times}.")
 
 
-@ends(ExitCode.REPEATING_FAILING_CALL, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
+@ends(ExitCode.REPEATING_FAILING_CALL, ExitClass.LOOP, "the same call fails again and again", actions=WHY, operator=_LOOPS)  # fmt: skip
 class RepeatingFailingCall(Looped):
     """The same call failed in the same way too often."""
 
     what = sentence("Stopped: the same call of {tool} failed {times} in the same way.")
 
 
-@ends(ExitCode.FAILING_TOOL, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
+@ends(ExitCode.FAILING_TOOL, ExitClass.LOOP, "a tool fails again and again", actions=WHY, operator=_LOOPS)
 class FailingTool(Looped):
     """One tool failed too often in a row."""
 
     what = sentence("Stopped: {tool} failed {times} in a row.")
 
 
-@ends(ExitCode.NO_PROGRESS, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
+@ends(ExitCode.NO_PROGRESS, ExitClass.LOOP, "the same call is made again and again, with nothing new", actions=WHY, operator=_LOOPS)  # fmt: skip
 class NoProgress(Looped):
     """The same reading call gave the same result too often, or the same call with an effect was made far too often."""
 
     what = sentence("Stopped: {tool} was called {times} in the same way.")
 
 
-@ends(ExitCode.GOING_IN_CIRCLES, ExitClass.LOOP, actions=WHY, operator=_LOOPS)
+@ends(ExitCode.GOING_IN_CIRCLES, ExitClass.LOOP, "the model goes in circles", actions=WHY, operator=_LOOPS)
 class GoingInCircles(Looped):
     """A cycle of calls went round too often."""
 
@@ -727,7 +729,7 @@ _LONG_TURNS = (
 )
 
 
-@ends(ExitCode.STEP_LIMIT, ExitClass.LIMIT, operator=_LONG_TURNS, example={"limit": 50})
+@ends(ExitCode.STEP_LIMIT, ExitClass.LIMIT, "turns reach their limit of steps", operator=_LONG_TURNS, example={"limit": 50})  # fmt: skip
 class StepLimit(Exit):
     """So many model calls were made for one message."""
 
@@ -752,7 +754,7 @@ class Meanwhile(Troubled):
         return f": {self.why()}{tried}" if self.cause is not None else ""
 
 
-@ends(ExitCode.TIME_LIMIT, ExitClass.LIMIT, http=504, operator=_LONG_TURNS, example={"limit": 1800})
+@ends(ExitCode.TIME_LIMIT, ExitClass.LIMIT, "turns reach their time limit", http=504, operator=_LONG_TURNS, example={"limit": 1800})  # fmt: skip
 class TimeLimit(Meanwhile):
     """So much time was spent on one message."""
 
@@ -761,7 +763,7 @@ class TimeLimit(Meanwhile):
         return say(what, UNFINISHED, self.work, self.cut, notices.GO_ON)
 
 
-@ends(ExitCode.SPEND_LIMIT, ExitClass.LIMIT, http=429,
+@ends(ExitCode.SPEND_LIMIT, ExitClass.LIMIT, "a budget is used up", http=429,
       operator="A limit of tokens or money was reached. If these turns were useful, raise it ([budgets] turn_tokens).", example={
           "spend": {"budget": "day", "measure": "tokens", "limit": 1_000_000, "used": 1_003_211,
           "opens": "2026-11-22 00:00 UTC", "opens_in_seconds": 7500}})  # fmt: skip
@@ -789,7 +791,7 @@ class SpendLimit(Meanwhile):
 _WANTED = "Nothing: a person wanted it so."
 
 
-@ends(ExitCode.STOPPED, ExitClass.STOPPED, operator=_WANTED, example={"detail": "write_file"})
+@ends(ExitCode.STOPPED, ExitClass.STOPPED, "stopped by a person", operator=_WANTED, example={"detail": "write_file"})
 class Stopped(Exit):
     """A person stopped it."""
 
@@ -802,7 +804,7 @@ class Stopped(Exit):
         return say(notices.FORGOTTEN if self.forgotten else speak("Stopped, as you asked."), self.told("Cancelled: {detail}.") if self.detail else "", "" if self.ran else speak("No tool had run."), self.work)  # fmt: skip
 
 
-@ends(ExitCode.SUPERSEDED, ExitClass.STOPPED, actions=(), operator=_WANTED)
+@ends(ExitCode.SUPERSEDED, ExitClass.STOPPED, "replaced by a newer message", actions=(), operator=_WANTED)
 class SupersededFacts(Exit):
     """A person's next message took its place."""
 
@@ -810,7 +812,7 @@ class SupersededFacts(Exit):
         return say(speak("(Interrupted by your next message.)"), self.work)
 
 
-@ends(ExitCode.APPROVAL_DENIED, ExitClass.STOPPED, http=403, actions=WHY, operator=_WANTED)
+@ends(ExitCode.APPROVAL_DENIED, ExitClass.STOPPED, "an approval was denied", http=403, actions=WHY, operator=_WANTED)
 class ApprovalDenied(Exit):
     """A person said no to a tool."""
 
@@ -819,7 +821,7 @@ class ApprovalDenied(Exit):
         return say(what, self.work)
 
 
-@ends(ExitCode.APPROVAL_EXPIRED, ExitClass.STOPPED, http=403,
+@ends(ExitCode.APPROVAL_EXPIRED, ExitClass.STOPPED, "nobody decided about an approval in time", http=403,
       operator="Nobody answered the question in time. Raise [tools] approval_seconds if people need longer.", example={"limit": 600})  # fmt: skip
 class ApprovalExpired(Exit):
     """Nobody said yes or no to a tool in time."""
@@ -835,7 +837,7 @@ class ApprovalExpired(Exit):
 # ---------------------------------------------------------------------- the gateway itself
 
 
-@ends(ExitCode.INTERRUPTED_BY_RESTART, ExitClass.OURS, http=503,
+@ends(ExitCode.INTERRUPTED_BY_RESTART, ExitClass.OURS, "turns were interrupted by a restart", http=503,
       operator="The process was restarted, and nothing safe was left to go on with. See why (memory? a deploy?) in the service manager's log.",
       example={"tools_unsure": ["write_file"]})  # fmt: skip
 class InterruptedByRestart(Failed):
@@ -848,7 +850,7 @@ class InterruptedByRestart(Failed):
         return say(what, self.work, self.cut, CONTINUE)
 
 
-@ends(ExitCode.INTERNAL_ERROR, ExitClass.OURS,
+@ends(ExitCode.INTERNAL_ERROR, ExitClass.OURS, "a mistake in the gateway ended turns",
       operator="A mistake in the program. Find the reference in the log, and report it with `outspoken replay TURN --export FILE`.",
       example={"reference": "err_7k2m"})  # fmt: skip
 class InternalError(Exit):
@@ -879,7 +881,7 @@ class InternalError(Exit):
         return say(what, UNFINISHED, self.work, self.cut, tell)
 
 
-@ends(ExitCode.NOT_STARTED, ExitClass.NOT_STARTED, actions=RETRY,
+@ends(ExitCode.NOT_STARTED, ExitClass.NOT_STARTED, "turns could not begin", actions=RETRY,
       operator="Messages were not run: too many waited, or they were too old. See what held the queue up.",
       example={"reason": "queue_full", "tools_done": []})  # fmt: skip
 class NeverStarted(Exit):

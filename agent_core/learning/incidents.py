@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from agent_core.failures.exits import ExitCode
+from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.failures.known import KnownIncident
 from agent_core.failures.remedies import Remedy
 from agent_core.failures.troubles import RemedyOutcome
@@ -118,10 +118,18 @@ def known_incidents(opened: Iterable[IncidentRow]) -> tuple[KnownIncident, ...]:
     )
 
 
+def exit_title(code: str) -> str:
+    """What happens where turns end like this; of an exit that only a newer version knows, its name."""
+    try:
+        return EXITS[ExitCode(code)].title
+    except ValueError:
+        return code.replace("_", " ")
+
+
 def failure_title(code: str, endpoint: str, model: str, tool: str) -> str:
     """What fails where, in one line; `endpoint` and `tool` may be empty."""
     where = f" – {model} at {endpoint}" if endpoint else ""
-    return f"{code.replace('_', ' ')}{where}{f', calls of {tool}' if tool else ''}"
+    return f"{exit_title(code)}{where}{f', calls of {tool}' if tool else ''}"
 
 
 def incident_title(incident: IncidentRow) -> str:

@@ -267,13 +267,14 @@ def config_check(config_file: Path | None) -> None:
 async def _config_check(config_file: Path | None) -> int:
     from gateway.operate.context import configure_logs, load_all
 
-    loaded, _ = load_all(config_file)
+    loaded, paths = load_all(config_file)
     configure_logs(loaded.config, quiet=True)
     for warning in loaded.warnings:
         click.echo(f"Warning: {warning}", err=True)
     if await _tools_refused(loaded.config):
         return CONFIGURATION
-    click.echo("The configuration is valid.")
+    none = f"there is no {paths.config_file}; the defaults and the environment hold"
+    click.echo(f"The configuration is valid: {loaded.file or none}.")
     server = loaded.config.server
     if not server.keyless and server.api_key is None:
         click.echo(

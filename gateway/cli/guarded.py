@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from http import HTTPStatus
 from typing import Any, NoReturn, TypeVar, cast
 
 import click
@@ -89,6 +90,8 @@ def _problem(error: Exception) -> int:
             status = TRY_AGAIN
         case ConfigError() | CannotServe() | PathsError() | CannotOpen():
             status = CONFIGURATION
+        case GatewayRefused(status=HTTPStatus.SERVICE_UNAVAILABLE | HTTPStatus.INSUFFICIENT_STORAGE):
+            status = TRY_AGAIN
         case GatewayRefused() | CannotBundle() | CannotCopy() | CannotExplain() | CannotReplay():
             status = PROBLEM
         case CannotTriage():

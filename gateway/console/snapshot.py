@@ -15,7 +15,7 @@ from adapters.delivery.reconcile import Hand, Part, objection
 from agent_core.explain.why import asker_words
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.jsonvalue import Json
-from agent_core.learning.incidents import incident_words
+from agent_core.learning.incidents import exit_title, incident_words
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
 from agent_core.limits.spend import Budget, Measure, amount_words
 from agent_core.machine.turn import Turn
@@ -176,7 +176,7 @@ def incidents_json(rows: Sequence[IncidentRow]) -> list[Json]:
             "id": row.incident,
             "state": row.state.value,
             "words": incident_words(row).partition(" ")[2],
-            "what": row.code.replace("_", " "),
+            "what": exit_title(row.code),
             "class": class_of(row.code),
             "where": f"{row.model} at {row.endpoint}" + (f", {row.tool}" if row.tool else ""),
             **_fields(row, "conversations", "turns", "opened_at", "last_at", "closed_at"),

@@ -7,7 +7,7 @@ from agent_core.records import dataclass
 from agent_core.store.store import Store
 from agent_core.text.tongue import speak
 from gateway.limits.whose import memory_of
-from gateway.schedule.times import BadTime, zone_of
+from gateway.schedule.times import BadTime, zone_of, zone_shown
 
 SETTING, TIMEZONE = "setting", "timezone"
 """Under which it is kept, beside what is remembered in the same name."""
@@ -43,4 +43,4 @@ async def zone_for(store: Store, inbound: Inbound, gateway: str) -> ZoneSaid:
 
 def zone_words(said: ZoneSaid) -> str:
     """Which zone, and why, in a sentence."""
-    return speak("The time zone is {zone}, {source}.", zone=said.zone, source=said.source)
+    return speak("The time zone is {zone}, {source}.", zone=zone_shown(said.zone), source=said.source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.records import dataclass
 from gateway.config.operatorkey import with_operator_key
-from gateway.config.paths import Paths, find_paths, prepare
+from gateway.config.paths import CONFIG_NAME, Paths, find_paths, prepare
 from gateway.config.reading import Loaded, load, redactor_of
 from gateway.config.sections import Config
 from gateway.config.types import LogLevel
@@ -26,7 +27,20 @@ def load_all(config_file: Path | None) -> tuple[Loaded, Paths]:
     paths = find_paths(os.environ)
     named = config_file is not None or paths.config_named
     loaded = load(config_file or paths.config_file, os.environ, required=named)
-    return replace(loaded, config=with_operator_key(loaded.config, paths)), paths
+    config, warnings = with_operator_key(loaded.config, paths), loaded.warnings
+    return replace(
+        loaded, config=config, warnings=(*warnings, *([] if named else passed_over(paths, Path.cwd())))
+    ), paths
+
+
+def passed_over(paths: Paths, here: Path) -> list[str]:
+    """That a configuration file lies where somebody stands and is not read: the usual place is elsewhere."""
+    beside = here / CONFIG_NAME
+    if not beside.is_file() or (paths.config_file.exists() and beside.samefile(paths.config_file)):
+        return []
+    return [
+        f"{beside} is not read: the configuration file is {paths.config_file}. To use the one here: --config {CONFIG_NAME}"
+    ]
 
 
 def prepare_places(paths: Paths) -> None:
@@ -58,11 +72,16 @@ class Here:
         if not self.found.url:
             raise GatewayLost(none_answers(self.found, self.config, so))
         key = self.config.server.operator_key
-        return Remote(self.found.url, key.get_secret_value() if key else None)
+        return Remote(self.found.url, key.get_secret_value() if key else None, tell=_tell)
 
     def remote_if_any(self) -> Remote | None:
         """None if no daemon runs. One that runs and does not answer has the database, and nothing can be done without it: `GatewayLost`."""
         return self.remote() if self.found.url or self.found.pid else None
+
+
+def _tell(words: str) -> None:
+    sys.stderr.write(f"{words}\n")
+    sys.stderr.flush()
 
 
 async def here(config_file: Path | None) -> Here:

@@ -22,6 +22,7 @@ from adapters.platforms import platform_of
 from agent_core.driver.closing import TurnIdentity, closing_of
 from agent_core.failures.exits import InterruptedByRestart
 from agent_core.failures.notices import RESTORED
+from agent_core.limits.quotas import size_words
 from agent_core.records import dataclass
 from agent_core.store.database.lines import prepare_file
 from agent_core.store.database.look import DatabaseSeen, holder_of, look
@@ -203,7 +204,7 @@ async def backup(database: Path, to: Path, paths: Paths, workspaces: Path) -> Se
     await look(database)  # that it is ours, in words if not
     made = await asyncio.to_thread(back_up, database, to)
     return (
-        f"{made.to} is a whole copy of {database} ({max(1, made.size >> 20)} MiB), looked at and readable by you only.",
+        f"{made.to} is a whole copy of {database} ({size_words(made.size)}), looked at and readable by you only.",
         "In it: conversations, answers on their way, memories, reminders, people, budgets, pictures of messages.",
         (
             f"Not in it: the files of workspaces ({workspaces}), files on their way ({paths.state_dir / 'outbox'}), the configuration and its "

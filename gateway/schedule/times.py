@@ -297,9 +297,17 @@ def duration_seconds(words: str) -> int:
     return sum((int(number) if number.isdigit() else 1) * _UNITS[unit[0]] for number, unit in pairs)
 
 
+_UNIVERSAL = frozenset({"etc/utc", "etc/uct", "etc/universal", "etc/zulu", "uct", "universal", "zulu"})
+
+
+def zone_shown(zone: str) -> str:
+    """A zone as a person reads it: the tz database has eight names for UTC."""
+    return "UTC" if zone.casefold() in _UNIVERSAL else zone
+
+
 def moment(at: int, zone: str) -> str:
     """A moment for a person: ``Sat 21 Nov 2026, 14:05 (UTC)``."""
-    return f"{datetime.fromtimestamp(at / 1000, zone_of(zone)):{moment_form()}} ({zone})"
+    return f"{datetime.fromtimestamp(at / 1000, zone_of(zone)):{moment_form()}} ({zone_shown(zone)})"
 
 
 def span(seconds: int) -> str:

@@ -103,7 +103,7 @@ def test_every_loop_ends_in_an_exit_that_has_its_facts() -> None:
 
 MEMBER = '    MODEL_ASLEEP = "model_asleep"\n'
 RECORD = '''
-@ends(ExitCode.MODEL_ASLEEP, ExitClass.LIMIT, operator="Wake it up ([model] name).", example={"hours": 3, "tools_done": []})
+@ends(ExitCode.MODEL_ASLEEP, ExitClass.LIMIT, "the model sleeps", operator="Wake it up ([model] name).", example={"hours": 3, "tools_done": []})
 class ModelAsleep(Exit):
     """The model has gone to bed."""
 

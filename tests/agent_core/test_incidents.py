@@ -112,8 +112,8 @@ def test_a_model_whose_name_holds_the_separator_is_read_rightly() -> None:
 def test_the_line_says_what_and_how_many() -> None:
     (incident,) = run([TroubleCount(PRINTS[0], 3, 4, 0, NOW, NOW, (RemedyCount("next_route", "helped", 3),), 2)], [])
     words = incident_words(incident)
-    assert "provider down" in words
+    assert "the model is not available" in words
     assert "3 conversations" in words
     assert "next route" in words
     (closed,) = run([], [incident], NOW + RULES.quiet_ms)
-    assert incident_words(closed).startswith("✅ Over: provider down")
+    assert incident_words(closed).startswith("✅ Over: the model is not available")

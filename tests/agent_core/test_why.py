@@ -88,7 +88,7 @@ def test_what_waits_says_that_the_adapter_is_down():
 def test_many_parts_are_one_line():
     rows = tuple(row(DeliveryState.SENT, part=n, platform_id=str(n)) for n in range(40))
     (line,) = story_of(StoryCase(now=10_000, deliveries=rows))
-    assert "40 parts were delivered to telegram/1/7/ (the platform's messages 0 to 39)" in line.words
+    assert "40 parts were delivered to telegram/1/7/ (the first is the platform's message 0, the last 39)" in line.words
 
 
 def test_a_missing_message_is_told_by_the_state_at_its_time():

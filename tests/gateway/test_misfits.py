@@ -57,7 +57,7 @@ def test_check_refuses_what_run_refuses_and_with_the_same_words(tmp_path: Path) 
     assert "a tool that does not exist: great" in ran.stderr
     file.write_text('[tools]\npath = "tools"\napproval = ["greet"]\n')
     good = run(tmp_path, "config", "check")
-    assert (good.returncode, good.stdout) == (0, "The configuration is valid.\n")
+    assert (good.returncode, good.stdout) == (0, f"The configuration is valid: {file}.\n")
 
 
 IDLE = {

@@ -24,6 +24,7 @@ from gateway.schedule.times import (
     duration_seconds,
     encode,
     latest,
+    moment,
     next_after,
     zone_named,
 )
@@ -185,3 +186,8 @@ def test_what_is_no_zone_is_said_with_the_one_that_may_be_meant(typed: str, near
 
 def test_what_was_stored_under_a_name_that_is_taken_no_more_goes_on() -> None:
     assert decode("cron posix/Europe/Berlin 0 8 * * *") == Cron("0 8 * * *", "posix/Europe/Berlin")
+
+
+@pytest.mark.parametrize("zone", ["Etc/UTC", "Zulu", "UTC"])
+def test_a_machine_whose_zone_is_a_name_for_utc_says_utc(zone: str) -> None:
+    assert moment(0, zone).endswith("(UTC)")

@@ -203,7 +203,7 @@ def test_a_pipe_that_is_closed_ends_the_following() -> None:
         command, input=ended(1, "provider_down"), capture_output=True, cwd=ROOT, timeout=60, check=False
     )
     assert done.returncode == 1, done.stderr
-    assert b"provider down" in done.stdout
+    assert b"the model is not available" in done.stdout
 
 
 @pytest.mark.parametrize(

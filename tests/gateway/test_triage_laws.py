@@ -192,11 +192,11 @@ def test_a_thousand_raw_failures_make_at_most_ten_groups() -> None:
     assert len(found.groups) <= 10
     assert found.unread == 0
     titles = [group.issue.title for group in ranked(found.groups, found.newest_ms)]
-    assert titles[0] == "broken in tool call – m1 at api.example.com, calls of write_file"
+    assert titles[0] == "replies break off inside a tool call – m1 at api.example.com, calls of write_file"
     by_title = {group.issue.title: group for group in found.groups.values()}
-    assert by_title["internal error"].count == 100
-    assert by_title["internal error"].words[1] == "KeyError: 'a'"
-    assert tried(by_title["rate limited – m1 at api.example.com"])[0].helped == 100
+    assert by_title["a mistake in the gateway ended turns"].count == 100
+    assert by_title["a mistake in the gateway ended turns"].words[1] == "KeyError: 'a'"
+    assert tried(by_title["the provider's rate limit is hit – m1 at api.example.com"])[0].helped == 100
     assert by_title["not delivered on telegram: blocked"].conversations == 30
     assert not by_title["not delivered on telegram: blocked"].hurt, "they do not want it otherwise"
     assert by_title["connection lost: discord/main"].times == 200
@@ -275,7 +275,7 @@ def test_errors_that_differ_by_numbers_and_names_alone_are_alike() -> None:
 
 def test_a_model_with_the_separator_in_its_name_keeps_it() -> None:
     issue = turn_issue("broken_in_text|h|a|b|-|S")
-    assert issue.title == "broken in text – a|b at h"
+    assert issue.title == "replies break off in the middle of their text – a|b at h"
     assert turn_issue("exit_of_tomorrow|h|m|-|-").action
     assert event_issue("event.of_tomorrow", "warning", ()).action
 
@@ -313,7 +313,7 @@ def test_what_a_library_remarks_stands_behind_everything_that_hurt() -> None:
     remark = line("library.message", "warning", NOW + 9, logger="slack_bolt", message="token will be unused")
     found = sifted(*[remark] * 50, ended(1, "provider_down"))
     titles = [group.issue.title for group in ranked(found.groups, found.newest_ms)]
-    assert titles == ["provider down", "library.message: slack_bolt"]
+    assert titles == ["the model is not available", "library.message: slack_bolt"]
 
 
 def test_the_storages_trouble_is_told_in_its_own_words_and_not_in_those_for_a_person() -> None:

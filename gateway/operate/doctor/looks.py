@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import median
@@ -39,7 +40,7 @@ from gateway.config.sections import Config
 from gateway.config.sources import ConfigProblem
 from gateway.config.tools.shell import SHELL_TOOLS
 from gateway.config.tools.toolnames import brings_python
-from gateway.operate.context import find_gateway, holder_of_database
+from gateway.operate.context import find_gateway, holder_of_database, passed_over
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
@@ -67,7 +68,10 @@ async def diagnose(
         what, _, fix = str(error).partition(". ")
         return [Finding("directory", Severity.CONFIGURATION, f"{what}.", fix or "Correct it.")]
     file = config_file or paths.config_file
-    seen = survey(file, env, required=config_file is not None or paths.config_named)
+    named = config_file is not None or paths.config_named
+    seen = survey(file, env, required=named)
+    if not named:
+        seen = replace(seen, warnings=(*seen.warnings, *passed_over(paths, Path.cwd())))
     config = with_operator_key(seen.config, paths)
     gateway = await find_gateway(config, paths)
     url = gateway.url
@@ -155,7 +159,15 @@ def judged_status(body: Mapping[str, Json]) -> list[Finding]:
     from adapters.terminal.nodelines import unlike
     from adapters.terminal.operator import tables
 
-    findings = [_adapter(one) for one in tables(body.get("adapters"))]
+    problems, storage = body.get("problems"), body.get("storage")
+    why = f" Its storage: {storage}" if storage else ""
+    findings = [
+        problem(
+            "gateway.ready", f"The gateway runs, and is not ready: {words}{why}", "The log says since when and why."
+        )
+        for words in (problems if isinstance(problems, list) else [])
+    ]
+    findings += [_adapter(one) for one in tables(body.get("adapters"))]
     findings += [warning("gateway.several", what, fix) for what, fix in unlike(tables(body.get("nodes")))]
     findings += [found for one in tables(body.get("webhooks")) if (found := _receiver(one)) is not None]
     audit = body.get("audit")

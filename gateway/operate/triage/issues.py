@@ -68,7 +68,7 @@ def turn_issue(fingerprint: str) -> Issue:
         )
     action = EXITS[known].operator
     if EXITS[known].kind in (ExitClass.OURS, ExitClass.NOT_STARTED):
-        return Issue(f"turn|{code}", code.replace("_", " "), action)
+        return Issue(f"turn|{code}", EXITS[known].title, action)
     return Issue(f"turn|{code}|{endpoint}|{model}|{tool}", failure_title(code, endpoint, model, tool), action)
 
 

@@ -1,0 +1,121 @@
+"""What an operator's command says when the gateway is slow, not ready, or reads another file than the one that lies here."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from adapters.checks.findings import Severity
+from adapters.terminal import operator
+from adapters.terminal.approvals import approvals_lines
+from adapters.terminal.ask import GatewayLost, GatewayRefused
+from adapters.terminal.operator import Remote, status_lines
+from agent_core.jsonvalue import Json
+from gateway.cli.guarded import guarded
+from gateway.config.paths import resolve
+from gateway.operate.context import passed_over
+from gateway.operate.doctor.looks import judged_status
+from tests.forked import start
+from tests.gateway.test_process import daemon, environment, outspoken
+from tests.gateway.test_terminal_waits import until
+from tests.ports import free_port
+
+
+@contextmanager
+def locked(database: Path) -> Generator[None]:
+    """Another program writes to it, and takes its time."""
+    other = sqlite3.connect(database, isolation_level=None)
+    other.execute("begin immediate")
+    try:
+        yield
+    finally:
+        other.rollback()
+        other.close()
+
+
+async def test_while_the_database_is_locked_whoever_asks_is_told_what_is_waited_for(tmp_path: Path) -> None:
+    env, err = environment(tmp_path, free_port()), tmp_path / "err"
+    with daemon(env, tmp_path / "log"):
+        assert outspoken(env, "ask", "hello").returncode == 0
+        [database] = tmp_path.rglob("outspoken.db")
+        with locked(database):
+            asking = await asyncio.to_thread(start, ["ask", "hello again"], env, out=tmp_path / "out", err=err)
+            await until(lambda: err.exists() and "[outspoken] The gateway" in err.read_text())
+        assert await asyncio.to_thread(asking.wait) == 0, err.read_text()
+    assert "You wrote “hello again”" in (tmp_path / "out").read_text()
+
+
+async def test_what_an_operator_asks_of_a_slow_gateway_says_what_is_waited_for_and_why_nothing_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operator, "SLOW_SECONDS", 0.01)
+    monkeypatch.setattr(operator, "LONGEST_SECONDS", 0.3)
+    said: list[str] = []
+
+    async def slow(_: web.Request) -> web.Response:
+        await asyncio.sleep(5)
+        return web.Response()
+
+    async def other(_: web.Request) -> web.Response:
+        return web.Response(text="not JSON")
+
+    app = web.Application()
+    app.router.add_get("/status", slow)
+    app.router.add_get("/metrics", other)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    url = f"http://127.0.0.1:{port}"
+    try:
+        with pytest.raises(GatewayLost, match=r"does not answer: there was no answer in time\.$"):
+            await Remote(url, None, tell=said.append).status()
+        assert said == [f"Waiting for the gateway at {url} to answer, 0.3 s at most …"]
+        with pytest.raises(GatewayLost, match="is no gateway"):
+            await Remote(url, None).call("GET", "/metrics")
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize(("http", "status"), [(503, 75), (507, 75), (404, 1)])
+def test_what_may_work_later_has_the_exit_status_of_that(http: int, status: int) -> None:
+    async def refused() -> int:
+        raise GatewayRefused("no", http)
+
+    with pytest.raises(SystemExit) as ended:
+        guarded(refused)
+    assert ended.value.code == status
+
+
+def test_a_gateway_that_is_not_ready_is_a_problem_for_doctor() -> None:
+    found = judged_status({"problems": ["The database takes no writes."], "storage": "It is locked.", "adapters": []})
+    assert [(one.check, one.level) for one in found] == [("gateway.ready", Severity.PROBLEM)]
+    assert "It is locked." in found[0].what
+
+
+def test_what_never_came_is_not_last_seen_never() -> None:
+    body: dict[str, Json] = {"adapters": [{"name": "telegram/1", "state": "up", "inbound_age_seconds": 5}]}
+    assert "telegram/1: up (last in 5 s ago, nothing out yet)" in status_lines(body)
+
+
+def test_a_configuration_file_that_lies_here_and_is_not_read_is_told(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    paths = resolve({}, tmp_path / "home")
+    assert passed_over(paths, here) == []
+    (here / "outspoken.toml").write_text("")
+    [words] = passed_over(paths, here)
+    assert str(here / "outspoken.toml") in words
+    assert str(paths.config_file) in words
+    assert passed_over(resolve({"OUTSPOKEN_HOME": str(here)}, tmp_path / "home"), here) == []
+
+
+def test_the_list_of_what_waits_shows_with_what_it_would_run() -> None:
+    lines = approvals_lines([{"id": "c_1", "question": "May post run with:\nto: ada\ntext: hello", "asker": "bo"}])
+    assert lines[0] == "c_1  May post run with: to: ada · text: hello"
