@@ -462,7 +462,6 @@ def note_failure(turn: Standing, event: FailureJudged, question: Question | None
         case _:
             pass
     turn.attempts += 1
-    turn.attempts_in_all += 1
     turn.last_break = broke
     turn.failing = event.failure
     turn.failed_seconds += broke.waited_seconds

@@ -6,6 +6,7 @@ database belongs to others. Nothing is joined that could be missing: what an aud
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -66,6 +67,8 @@ class TurnEvidence:
     calls: tuple[ToolCallRow, ...] = ()
     parts_before: tuple[KeptPart, ...] = ()
     """Of the turn before."""
+    heard_before: int = 0
+    """The number of one of its messages that the turn before has heard as well; 0 if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,8 @@ class MessageEvidence:
     """The number of a later message of its session that a turn has taken; 0 if there is none."""
     around: tuple[TurnRow, ...] = ()
     """Turns of its session that may have been open when it came; only of a message that is done without one."""
-    heard: bool = False
-    """The journal of one of them has it."""
+    heard: TurnRow | None = None
+    """That one of them whose journal has it."""
     told: bool = False
     """Something was shown in a chat because of it."""
 
@@ -226,8 +229,16 @@ class EvidenceReads(StoreReading):
         return TurnEvidence(
             turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
             tuple(sorted(messages, key=lambda one: one.id)), parts, tuple(calls),
-            await self.parts_of(before[0].turn) if before else (),
+            await self.parts_of(before[0].turn) if before else (), await self._heard_before(messages, before),
         )  # fmt: skip
+
+    async def _heard_before(self, messages: Sequence[InboxRow], before: Sequence[TurnRow]) -> int:
+        """Which of these the turn before has heard. Asked only of what came while that was open."""
+        for one in messages:
+            while_open = any(turn.closed_at is None or one.received_at <= turn.closed_at for turn in before)
+            if while_open and await self._heard(one.id, before) is not None:
+                return one.id
+        return 0
 
     async def _journal(self, turn: TurnRow) -> tuple[KeptRow, ...]:
         first = turn.first_message * ROWS_A_TURN
@@ -267,7 +278,7 @@ class EvidenceReads(StoreReading):
         return await self._page(query, t.MESSAGE.make, _i.id)
 
     async def of_message(self, message: InboxRow, *, look_around: bool) -> MessageEvidence:
-        """What became of a message. `look_around` if it is done and no turn has it: whether one has heard it."""
+        """What became of a message. `look_around` if no turn has it, and it may have been heard by one."""
         later = select(_i.id).where(_i.session == message.session, _i.id > message.id, _i.turn.is_not(None))
         sessions, taken, opened, passed, told = await self._asks.each(
             Always(_SESSION, (message.session,)),
@@ -276,7 +287,7 @@ class EvidenceReads(StoreReading):
             later.order_by(_i.id).limit(1),
             Always(_SHOWN, _answers(message.id)),
         )
-        around, heard = tuple[TurnRow, ...](), False
+        around, heard = tuple[TurnRow, ...](), None
         if look_around:
             before = t.TURN.query.where(_u.session == message.session, _u.first_message < message.id)
             found = before.order_by(_u.number.desc()).limit(3)
@@ -288,15 +299,15 @@ class EvidenceReads(StoreReading):
         number = int(passed[0][0]) if passed else 0
         return MessageEvidence(message, session, mine, running, number, around, heard, bool(told))
 
-    async def _heard(self, inbox: int, turns: Sequence[TurnRow]) -> bool:
-        """Whether a message stands in one of these journals as having come into its turn."""
+    async def _heard(self, inbox: int, turns: Sequence[TurnRow]) -> TurnRow | None:
+        """In which of these journals a message stands as having come into its turn."""
         for turn in turns:
             first = turn.first_message * ROWS_A_TURN
             query = select(_j.body).where(_j.id >= first, _j.id < first + ROWS_A_TURN, _j.kind == "Steered")
             bodies = await self._asks.whole([bytes(row[0]) for row in await self._asks.all(query)])
-            if any(f'"inbox":{inbox}'.encode() in body for body in bodies):
-                return True
-        return False
+            if any(re.search(rf'"inbox":{inbox}\b'.encode(), body) for body in bodies):
+                return turn
+        return None
 
     async def ledger(self) -> LedgerEvidence:
         """The pots of model calls, and their calls."""
@@ -315,6 +326,17 @@ class EvidenceReads(StoreReading):
         never = and_(c.next_at.is_(None), c.at < before)
         query = t.SCHEDULE.query.where(c.state == ScheduleState.ACTIVE.value, or_(c.next_at < before, never))
         return await self._asks.made(query.order_by(c.next_at).limit(OPEN_MOST), t.SCHEDULE.make)
+
+    async def to_come(self) -> list[ScheduleRow]:
+        """Active schedules, those that come last first; and such as are over."""
+        c = t.schedules.c
+        found = list[ScheduleRow]()
+        for state, order in ((ScheduleState.ACTIVE, c.next_at.desc()), (ScheduleState.DONE, c.at.desc())):
+            query = t.SCHEDULE.query.where(
+                c.state == state.value, c.next_at.is_not(None) | (c.state != ScheduleState.ACTIVE.value)
+            )
+            found += await self._asks.made(query.order_by(order).limit(OPEN_MOST), t.SCHEDULE.make)
+        return found
 
     async def numbers_before(self, at: int) -> tuple[int, int]:
         """The numbers of the last message and of the last part that were there at a time, as far as the newest thousand tell."""

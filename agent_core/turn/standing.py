@@ -50,7 +50,6 @@ class Standing:
     __slots__ = (
         "ask",
         "attempts",
-        "attempts_in_all",
         "cached_tokens",
         "calls_made",
         "chosen",
@@ -128,7 +127,6 @@ class Standing:
         """Why the current step's last call failed, until one succeeds."""
         self.failing: Failure | None = None
         self.attempts = 0  # failed calls of the current step
-        self.attempts_in_all: int = 0
         self.failed_seconds = 0.0  # that they took
         self.restarts = 0  # that broke off the current step
         self.left = False

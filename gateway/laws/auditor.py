@@ -23,7 +23,7 @@ from agent_core.store.evidence import Cursor, EvidencePage, EvidenceReads, KeptP
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow, TurnState
 from gateway.laws.law import Breach, Law, Viewpoint
-from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_times
+from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_times, of_times_to_come
 from gateway.laws.shown import OPEN, doubled, of_part, of_shown, orphan, waits
 from gateway.laws.turns import of_turn
 
@@ -199,7 +199,8 @@ class Auditor:
 
     async def _others(self) -> list[Breach]:
         ledger = of_ledger(await self.reads.ledger(), await self._now())
-        return [*ledger, *of_times(await self.reads.overdue(self.moment.now - self.moment.late), self.moment)]
+        overdue, kept = await self.reads.overdue(self.moment.now - self.moment.late), await self.reads.to_come()
+        return [*ledger, *of_times(overdue, self.moment), *of_times_to_come(kept)]
 
 
 def _on_disk(file: str) -> bool:

@@ -61,7 +61,7 @@ class Law(StrEnum):
     GAP = "gap"
     """Of an answer in several parts, one is not there."""
     TWICE = "twice"
-    """Two parts have one receipt, or something was shown that no turn wanted."""
+    """Two parts have one receipt, something was shown that no turn wanted, or a message has two turns."""
     MISPLACED = "misplaced"
     """Parts, or turns, are in another order than they were wanted in."""
     SPENT = "spent"

@@ -9,14 +9,20 @@ from adapters.contract.contents import decode
 from agent_core.store.budgets.rows import ReservationState
 from agent_core.store.evidence import KeptPart, LedgerEvidence, MessageEvidence
 from agent_core.store.inbox.rows import InboxState
-from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
+from agent_core.store.turns.rows import TurnState
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.laws.shown import OPEN
 from gateway.queues.inbox import NO_MODEL, NORMAL_LANE, NOT_OPENED, REFUSED_LANE, UnreadableMessage, chat_of
+from gateway.schedule import times
+from gateway.schedule.schedules import TASK
+from gateway.schedule.times import BadTime, Once
 from gateway.setaside.takeup import SET_ASIDE
 
 MUST_BE_TOLD = (NOT_OPENED, NO_MODEL, SET_ASIDE)
 """Why messages are given up by the gateway itself, and not because somebody wanted it."""
+ZONES_MS = 3 * 3_600_000
+"""By so much the clocks of a zone may have been set otherwise since a time was reckoned."""
 
 
 def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
@@ -38,7 +44,7 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
 
 def looks_around(seen_state: InboxState, turn: str | None, lane: str) -> bool:
     """Whether it has to be found out if a running turn has heard the message."""
-    return seen_state is InboxState.DONE and turn is None and lane == NORMAL_LANE
+    return seen_state in (InboxState.DONE, InboxState.NEW) and turn is None and lane == NORMAL_LANE
 
 
 def _of(seen: MessageEvidence, law: Law, what: str) -> Breach:
@@ -51,7 +57,13 @@ def _waits(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if message.turn is not None:
         words = f"Message {message.id} waits for a turn, and says that turn {message.turn} has it."
         yield _of(seen, Law.LOST, words)
+    if seen.heard is not None and seen.heard.state is TurnState.CLOSED:
+        words = f"Message {message.id} waits for a turn, and turn {seen.heard.turn}, which is over, has heard it."
+        yield _of(seen, Law.TWICE, words)
     if session is not None and session.quarantined is not None:
+        if moment.now - message.received_at > moment.late:
+            words = f"Message {message.id} waits in a conversation that was set aside, and no turn will take it."
+            yield _of(seen, Law.STRANDED, words)
         return
     if seen.passed and message.lane == NORMAL_LANE:
         words = f"Message {message.id} waits, and message {seen.passed}, which came later, has its turn."
@@ -83,7 +95,7 @@ def _done(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if message.turn is not None:
         yield from _taken(seen)
         return
-    if message.lane != NORMAL_LANE or seen.heard or seen.told or moment.now - message.received_at > KEPT_MS:
+    if message.lane != NORMAL_LANE or seen.heard is not None or seen.told or moment.now - message.received_at > KEPT_MS:
         return
     if any(turn.removed for turn in seen.around):
         return  # who may have heard it is not kept
@@ -150,6 +162,8 @@ def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Br
     runs = newest is not None and newest.ended_at is None and moment.runs is not False
     up_since = newest.started_at if newest is not None and runs else 0
     for one in overdue:
+        if one.kind == TASK:
+            continue  # it runs, and has no time
         if one.next_at is None:
             words = f"Schedule {one.schedule} is active, and has no time at which it comes."
             yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.at)
@@ -158,3 +172,24 @@ def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Br
         if moment.now - due > moment.late:
             words = f"What was due in schedule {one.schedule} {(moment.now - one.next_at) // 60_000} min ago has not happened.{moment.idle}"
             yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.next_at)
+
+
+def of_times_to_come(kept: Sequence[ScheduleRow]) -> Iterator[Breach]:
+    """What is active comes when its rule says so, and what is over does not come again. A task has no time: it runs."""
+    for one in kept:
+        if one.kind == TASK:
+            continue
+        try:
+            rule = times.decode(one.rule)
+        except BadTime as error:
+            words = f"When schedule {one.schedule} comes cannot be read: {error}"
+            yield Breach(Law.UNREADABLE, words, one.schedule, one.session_key, one.at)
+            continue
+        since = one.done_to if one.state is ScheduleState.DONE or isinstance(rule, Once) else max(one.at, one.done_to)
+        due = times.next_after(rule, since)
+        if one.state is ScheduleState.DONE and due is not None:
+            words = f"Schedule {one.schedule} is over, and by its rule it comes once more."
+            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.at)
+        elif one.next_at is not None and (due is None or one.next_at - due > ZONES_MS):
+            words = f"Schedule {one.schedule} is to come later than its rule says."
+            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.at)

@@ -73,13 +73,16 @@ def waits(part: KeptPart, since: int, moment: Viewpoint, chat: str = "") -> Iter
 
 
 def doubled(parts: Sequence[KeptPart], others: Sequence[KeptPart]) -> Iterator[Breach]:
-    """No two parts of one chat have one message."""
+    """No two parts of one chat have one message; nor of one account, where ids are numbers that say when a message was written."""
     seen: dict[tuple[str, str], KeptPart] = {}
     for one in sorted({one.id: one for one in (*parts, *others)}.values(), key=lambda one: one.id):
         row = one.row
         if row.platform_id is None or row.gone or row.state is not DeliveryState.SENT:
             continue
-        first = seen.setdefault((row.surface, row.platform_id), one)
+        name, account, *_ = row.surface.split("/", 2)
+        platform = platform_of(name)
+        moment = platform.written_at(row.platform_id) if platform is not None and row.platform_id.isdecimal() else None
+        first = seen.setdefault((row.surface if moment is None else f"{name}/{account}", row.platform_id), one)
         if first is not one:
             words = f"Parts {first.row.key} and {row.key} have the same receipt ({row.platform_id})."
             yield Breach(Law.TWICE, words, row.key, "", row.at)
@@ -109,21 +112,33 @@ def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
     return [*found, *_compared(seen, moment)]
 
 
-def in_chat(seen: TurnEvidence) -> bool:
-    """Whether the turn answers a message that came from a chat."""
+def asked_in(seen: TurnEvidence) -> str:
+    """The chat that the message came from which the turn answers; empty if it came from none."""
     first = next((one for one in seen.messages if one.id == seen.turn.first_message), None)
-    if first is None:
-        return False
     try:
-        return chat_of(first.body) is not None
+        origin = chat_of(first.body) if first is not None else None
     except UnreadableMessage:
-        return False
+        return ""
+    return origin.address.text() if origin is not None else ""
+
+
+def _elsewhere(seen: TurnEvidence, chat: str) -> Iterator[Breach]:
+    """What a turn says stands in the chat that asked. Of one that has another id by now its conversation is not called so any more."""
+    if seen.session is None or not seen.session.key.startswith(chat.rstrip("/")):
+        return
+    for one in seen.parts:
+        row = one.row
+        if row.surface != chat and row.key.startswith(f"{row.surface}/"):  # else it says so itself
+            words = f"Part {row.key} of turn {seen.turn.turn} stands in another chat than the one that asked."
+            yield Breach(Law.OTHER_CHAT, words, row.key, seen.session.key, row.at)
 
 
 def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What the journal comes to, against the parts."""
-    turn, told = seen.turn, folded(seen)
-    if told is None or told.exit is None or turn.undone or not in_chat(seen):
+    turn, told, chat = seen.turn, folded(seen), asked_in(seen)
+    if chat:
+        yield from _elsewhere(seen, chat)
+    if told is None or told.exit is None or turn.undone or not chat:
         return
     # A chat is shown in another conversation what became of one that was set aside.
     if seen.session is None or seen.session.quarantined is not None:

@@ -61,6 +61,9 @@ def _messages(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
             yield breach(
                 seen, Law.LOST, f"Turn {turn.turn} began with message {number}, which says that {whose} has it."
             )
+    if seen.heard_before:
+        words = f"Message {seen.heard_before} has turn {turn.turn}, and the turn before it has heard it: it is answered twice."
+        yield breach(seen, Law.TWICE, words)
     for message in seen.messages:
         if message.session != turn.session:
             yield breach(seen, Law.LOST, f"Message {message.id} of turn {turn.turn} is of another conversation.")

@@ -26,6 +26,18 @@ def test_no_window_lets_more_through_than_burst_and_rate(rate: Rate, tries: list
             assert end - begin + 1 <= rate.burst + window / rate.interval_ms + 1e-6
 
 
+@given(RATES, st.lists(st.integers(-3_000, 3_000), max_size=60))
+def test_a_clock_that_goes_back_lets_no_more_through(rate: Rate, steps: list[int]) -> None:
+    now, gate, furthest, passed = 0, Gate.fresh(rate, 0), 0, 0
+    for step in steps:
+        now += step
+        furthest = max(furthest, now)
+        if gate.wait_ms(Urgency.FINAL, now) == 0:
+            gate = gate.passed(now)
+            passed += 1
+    assert passed <= rate.burst + furthest / rate.interval_ms + 1e-6
+
+
 @given(RATES, TRIES)
 def test_what_is_more_urgent_never_waits_longer(rate: Rate, tries: list[tuple[int, Urgency]]) -> None:
     now, gate = 0, Gate.fresh(rate, 0)

@@ -176,3 +176,22 @@ def test_while_text_arrives_a_silence_is_told_and_no_tool() -> None:
     assert status_words([tool, growing]) == ""
     assert status_words([tool, growing, STATUS]) == f"⏳ {STATUS.text}"
     assert status_words([tool]).startswith("⚙️ read")
+
+
+def test_where_what_is_to_be_approved_was_cut_all_of_it_is_a_file_before_the_question() -> None:
+    asked = Bubble("b0", BubbleKind.APPROVAL, "May I?\nwrite …", final=True, call="c", whole="write all of it")
+    all_of_it, question = parts_of(asked)
+    assert (all_of_it.content.file_text, all_of_it.content.buttons) == ("write all of it", ())
+    assert question.content.buttons
+    assert len(parts_of(replace(asked, whole=""))) == 1
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=50), min_size=1, max_size=5))
+def test_what_is_pressed_names_its_question_and_its_place_among_the_answers(options: list[str]) -> None:
+    asked = Bubble("b0", BubbleKind.QUESTION, "Who?\nsaid\nHow", final=True, call="c", options=tuple(options))
+    (part,), (other,) = parts_of(asked), parts_of(replace(asked, key="b1"))
+    pressed = [button.data for button in part.content.buttons]
+    mark = pressed[0].removesuffix("0")
+    assert pressed == [f"{mark}{place}" for place in range(len(options))]
+    assert mark.startswith("answer:t_1:")
+    assert not set(pressed) & {button.data for button in other.content.buttons}, "two questions of one call"

@@ -111,7 +111,7 @@ def state(turn: Turn) -> dict[str, object]:
         "history": closed_turn_messages(other),
         "asked": request_messages("", [], other, CallModel(number=1, route=ROUTES[0], offer_tools=True)),
         "step": (other.step, other.steps_done, other.calls_made, other.route_index, other.withheld),
-        "recovery": (other.remedies, other.chosen, other.attempts, other.attempts_in_all, other.failing, other.last_break),
+        "recovery": (other.remedies, other.chosen, other.attempts, other.failing, other.last_break),
         "ask": (other.ask, other.closing, other.promised, other.failed_seconds, other.restarts, other.left),
         "troubles": [replace(row, at=0) for row in trouble_rows(other)],
         "tools": (other.round.tools_run, other.round.tools_done, other.round.tools_unsure, other.round.stopping),

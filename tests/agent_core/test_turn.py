@@ -14,6 +14,7 @@ from agent_core.causes import BreakCause
 from agent_core.failures import exits
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.exits import ExitCode
+from agent_core.failures.leftout import LeftOutKind, Suspect
 from agent_core.failures.remedies import Advice, Failure, Remedy
 from agent_core.journal.rows import decode, encode
 from agent_core.jsonvalue import Json
@@ -42,6 +43,7 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolReturned,
     ToolStarted,
+    TurnLeft,
     TurnOpened,
     Verdict,
 )
@@ -915,6 +917,36 @@ def test_restarts_that_never_end_are_bounded():
         assert rig.turn.exit is None
         rig.feed(TakenOver(at=rig.tick(), epoch=epoch))
     assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
+
+
+def test_an_orderly_stop_is_no_restart_that_broke_something_off():
+    rig = Rig()
+    for epoch in range(2, 5 + 2 * SETTINGS.restarts_a_step):
+        rig.feed(TurnLeft(at=rig.tick()), TakenOver(at=rig.tick(), epoch=epoch))
+    assert rig.turn.exit is None
+
+
+def test_restarts_count_in_their_step_alone():
+    rig = Rig()
+    for step in range(2):
+        for number in range(SETTINGS.restarts_a_step):
+            rig.feed(TakenOver(at=rig.tick(), epoch=2 + number + step * SETTINGS.restarts_a_step))
+        rig.calls_tool("read")
+        effect = rig.wanted[-1]
+        assert isinstance(effect, RunTool)
+        rig.feed(ToolReturned(at=rig.tick(), call=effect.call, status=ToolStatus.OK, text="it"))
+    assert rig.turn.exit is None
+
+
+def test_what_was_left_out_for_an_answer_is_kept_for_the_turns_to_come():
+    rig = Rig()
+    first = Suspect("k1", LeftOutKind.PICTURE, named=True)
+    rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.REFUSED, suspects=(first,)))
+    parts = rig.turn.leaving.parts
+    assert parts
+    assert rig.turn.kept_out == []
+    rig.says("An answer.")
+    assert [one.parts for one in rig.turn.kept_out] == [parts]
 
 
 def test_late_results_change_nothing():

@@ -24,6 +24,7 @@ from gateway.schedule.schedules import (
     missed_words,
     paused,
     reminder_words,
+    resumed,
     scheduled_origin,
     synced,
 )
@@ -73,6 +74,10 @@ def test_every_occurrence_is_claimed_once_and_none_before_its_time(
         for one in ran:
             assert now - one.due <= max(ON_TIME_MS, late * 1000 if late else now)
             assert missed is IfMissed.RUN or now - one.due <= ON_TIME_MS
+        if found:  # the last may run as long as it is not too late, and then it does
+            late_ms = now - found[-1].last
+            in_time = missed is IfMissed.RUN and (not late or late_ms <= late * 1000)
+            assert bool(ran) == (late_ms <= ON_TIME_MS or in_time)
         claims += found
     covered: list[int] = []
     for claim in claims:
@@ -144,6 +149,7 @@ def test_what_was_due_before_a_backup_was_put_back_says_that_it_may_come_twice_a
     while (claim := decide(rule, row.next_at, missed, 0, now)) is not None:
         kept, _ = decode(row)
         found, happening = claimed(row, kept, claim, now)
+        assert happening.late_ms == now - claim.due, "of several that were missed, since the first"
         ran = claim.outcome is OccurrenceOutcome.RUN
         words = [reminder_words(happening), announcement(happening)] if ran else [missed_words(happening)]
         for one in words:
@@ -152,6 +158,17 @@ def test_what_was_due_before_a_backup_was_put_back_says_that_it_may_come_twice_a
         row = found.schedule
     settled = synced(row, rule, plan(), now)
     assert decode(settled or row)[0].doubtful_to == 0 or known.next_at is None or known.next_at > now
+
+
+@given(RULES, st.integers(0, 5 * HOUR_MS), st.integers(-2 * HOUR_MS, 5 * HOUR_MS))
+def test_what_goes_on_after_a_pause_claims_nothing_twice_whatever_the_clock_says(
+    rule: Rule, done: int, later: int
+) -> None:
+    row = synced(None, rule, plan(), FIRST)
+    assert row is not None
+    held, now = paused(replace(row, done_to=FIRST + done), FIRST + done), FIRST + done + later
+    again = resumed(held, rule, now)
+    assert (again.next_at if again is not None else None) == next_after(rule, max(now, FIRST + done))
 
 
 def test_what_was_cancelled_has_no_time_any_more_and_is_another_state_than_was_seen() -> None:

@@ -167,3 +167,44 @@ def test_all_gateways_are_shown_with_what_they_tell_and_no_command() -> None:
 )
 def test_what_listens_everywhere_is_named_by_its_machine(url: str, where: str) -> None:
     assert reached_at(url, "pod-1") == where
+
+
+async def test_what_is_had_anew_is_begun_anew_also_where_nobody_else_had_it_meanwhile() -> None:
+    portion, done = Portion(whole=False), list[int]()
+
+    async def work() -> None:
+        done.append(portion.epochs[HOUSE])
+        await asyncio.Event().wait()
+
+    portion.change({HOUSE}, {HOUSE: 1})
+    task = asyncio.create_task(portion.while_had(HOUSE, work))
+    await asyncio.sleep(0.01)
+    portion.change({HOUSE}, {HOUSE: 1})
+    await asyncio.sleep(0.01)
+    portion.change({HOUSE}, {HOUSE: 2})
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait({task})
+    assert done == [1, 2]
+
+
+async def test_who_is_cancelled_twice_still_waits_for_the_end_of_what_it_does() -> None:
+    portion, may_end, ended = Portion(whole=False), asyncio.Event(), list[str]()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await may_end.wait()
+            ended.append("ended")
+
+    portion.change({HOUSE}, {HOUSE: 1})
+    task = asyncio.create_task(portion.while_had(HOUSE, work))
+    for _ in range(2):
+        await asyncio.sleep(0.01)
+        task.cancel()
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    may_end.set()
+    await asyncio.wait({task}, timeout=5)
+    assert (ended, task.cancelled()) == (["ended"], True)

@@ -283,6 +283,42 @@ def a_message_was_given_up_without_a_word(conn: Connection) -> None:
     conn.execute(insert(t.inbox).values(**{**row._mapping, **new, "reason": "its turn could not be opened"}))
 
 
+def _steered(conn: Connection) -> Any:
+    """What was said into a running turn, which heard it."""
+    return one(conn, select(_i.id, _i.session).where(_i.state == "done", _i.turn.is_(None), _i.lane == "normal"))
+
+
+def what_was_heard_waits_once_more(conn: Connection) -> None:
+    conn.execute(update(t.inbox).where(_i.id == _steered(conn)[0]).values(state="new"))
+
+
+def what_was_heard_has_a_turn_as_well(conn: Connection) -> None:
+    """As if a turn had been begun with it although the one before had it: the one behind that becomes its."""
+    number, session = _steered(conn)
+    behind = one(conn, select(_u.turn, _u.first_message).where(_u.session == session, _u.first_message > number))
+    conn.execute(update(t.inbox).where(_i.id == behind[1]).values(state="dropped", turn=None, reason="withdrawn"))
+    conn.execute(update(t.inbox).where(_i.id == number).values(turn=behind[0]))
+    moved = [update(t.turns).where(_u.turn == behind[0]).values(first_message=number, last_message=number)]
+    shift = (number - behind[1]) * ROWS_A_TURN
+    moved.append(update(t.journal).where(*_rows(behind[1])).values(id=_j.id + shift))
+    for statement in moved:
+        conn.execute(statement)
+
+
+def a_message_waits_in_a_conversation_that_was_set_aside(conn: Connection) -> None:
+    a_message_waits_and_nobody_takes_it(conn)
+    session = one(conn, select(_i.session).where(_i.state == "new"))[0]
+    conn.execute(update(t.sessions).where(_s.session == session).values(quarantined="it was unreadable"))
+
+
+def an_answer_stands_in_the_chat_of_others_under_its_name(conn: Connection) -> None:
+    """All of it, as if it had been made for that chat."""
+    other = "telegram/7000000001/4711/"
+    for row in conn.execute(select(_d.id, _d.key, _d.surface).where(_d.origin == long_turn(conn))).all():
+        key = row[1].replace(row[2], other, 1)
+        conn.execute(update(t.deliveries).where(_d.id == row[0]).values(surface=other, key=key))
+
+
 def a_message_has_another_place(conn: Connection) -> None:
     conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(arrival=999))
 
@@ -317,6 +353,25 @@ def _schedule(conn: Connection, next_at: int | None) -> None:
         "body": b"{}", "next_at": next_at, "done_to": 0, "state": "active", "rev": 1, "at": 0,
     }  # fmt: skip
     conn.execute(insert(t.schedules).values(**due))
+
+
+def something_active_comes_in_ten_years(conn: Connection) -> None:
+    _schedule(conn, next_at=4_000_000_000_000)
+    conn.execute(update(t.schedules).values(rule="every 3600 0", at=1_700_000_000_000))
+
+
+def something_that_comes_again_and_again_is_over(conn: Connection) -> None:
+    _schedule(conn, next_at=None)
+    conn.execute(update(t.schedules).values(rule="every 3600 0", state="done", done_to=1_700_000_000_000))
+
+
+def a_reminder_is_over_and_never_came(conn: Connection) -> None:
+    _schedule(conn, next_at=None)
+    conn.execute(update(t.schedules).values(rule="once 1700000000000", state="done", at=1_700_000_000_000))
+
+
+def when_something_comes_cannot_be_read(conn: Connection) -> None:
+    _schedule(conn, next_at=4_000_000_000_000)
 
 
 def what_a_call_holds_makes_no_sense(conn: Connection) -> None:
@@ -416,6 +471,14 @@ ALL = (
     Sabotage(Law.SPENT, a_budget_holds_something_for_nobody),
     Sabotage(Law.HELD, a_call_is_open_for_ever, later_ms=400_000),
     Sabotage(Law.NOT_FIRED, something_active_has_no_time),
+    Sabotage(Law.NOT_FIRED, something_active_comes_in_ten_years),
+    Sabotage(Law.NOT_FIRED, something_that_comes_again_and_again_is_over),
+    Sabotage(Law.NOT_FIRED, a_reminder_is_over_and_never_came),
+    Sabotage(Law.UNREADABLE, when_something_comes_cannot_be_read),
+    Sabotage(Law.TWICE, what_was_heard_waits_once_more),
+    Sabotage(Law.TWICE, what_was_heard_has_a_turn_as_well),
+    Sabotage(Law.STRANDED, a_message_waits_in_a_conversation_that_was_set_aside, later_ms=400_000),
+    Sabotage(Law.OTHER_CHAT, an_answer_stands_in_the_chat_of_others_under_its_name),
     Sabotage(Law.UNREADABLE, what_a_call_holds_makes_no_sense),
     Sabotage(Law.NOT_FIRED, something_due_did_not_happen, "middle", later_ms=400_000),
 )

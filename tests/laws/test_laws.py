@@ -16,18 +16,25 @@ from agent_core.store.budgets.rows import PotRow, ReservationRow, ReservationSta
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.evidence import KeptPart, KeptRow, LedgerEvidence, MessageEvidence, TurnEvidence
 from agent_core.store.inbox.rows import InboxRow, InboxState
+from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Law, Viewpoint
-from gateway.laws.others import of_ledger, of_message
+from gateway.laws.others import ZONES_MS, of_ledger, of_message, of_times, of_times_to_come
 from gateway.laws.shown import doubled, of_part, of_shown, waits
 from gateway.laws.turns import of_turn
+from gateway.schedule import schedules
+from gateway.schedule import times as times_of_rules
+from gateway.schedule.schedules import TASK, claimed, decide, paused, resumed, synced
+from gateway.schedule.times import Rule
+from tests.gateway.test_schedules import FIRST, HOUR_MS, RULES, plan
 
 NOW = 1_800_000_000_000
 NODE = NodeRow(3, "n_3", NOW - 10 * 3_600_000, "0", "boot")
 ALIVE = Viewpoint(NOW, (NODE,), runs=True)
 SESSION = SessionRow("s_1", "telegram/1/2//", 3, 4)
+DONE_TO_IT = ("claimed", "paused", "another rule", "the same")
 words, small = st.text(max_size=8), st.integers(-2, 9)
 times = st.integers(0, NOW + 1_000_000)
 maybe = st.none() | words
@@ -253,3 +260,49 @@ def test_a_turn_that_is_closed_ends_with_its_exit_unless_its_conversation_was_se
         assert not ended("TurnEnded", "TurnEnded", session=session)
     assert not ended("TextArrived")
     assert ended("TextArrived", session=aside)
+
+
+# ---------------------------------------------------------------------- of times
+
+
+@given(
+    RULES, RULES, st.lists(st.tuples(st.sampled_from(DONE_TO_IT), st.integers(-3 * HOUR_MS, 8 * HOUR_MS)), max_size=8)
+)
+def test_a_schedule_breaks_none_whatever_was_done_to_it_and_whatever_the_clock_did(
+    rule: Rule, other: Rule, steps: list[tuple[str, int]]
+) -> None:
+    now, row = FIRST, synced(None, rule, plan(), FIRST)
+    for what, step in steps:
+        now = max(FIRST, now + step)
+        assert row is not None
+        assert list(of_times_to_come([row])) == []
+        match what:
+            case "claimed":
+                kept, known = schedules.decode(row)
+                while (claim := decide(known, row.next_at, kept.if_missed, 0, now)) is not None:
+                    row = claimed(row, kept, claim, now)[0].schedule
+            case "paused":
+                row = resumed(paused(row, now), times_of_rules.decode(row.rule), now + 60_000) or row
+            case "another rule":
+                row = synced(row, other, plan(), now) or row
+            case _:
+                row = synced(row, times_of_rules.decode(row.rule), plan(), now) or row
+    assert row is not None
+    assert list(of_times_to_come([row])) == []
+
+
+def test_a_task_that_runs_for_long_has_no_time_and_breaks_none() -> None:
+    task = ScheduleRow("task:c", TASK, "web/page/c", "", 1, f"once {NOW}", b"{}", None, at=NOW - 10 * HOUR_MS)
+    assert list(of_times([task], ALIVE)) == []
+    assert list(of_times_to_come([task, replace(task, state=ScheduleState.DONE)])) == []
+
+
+@given(RULES, st.integers(ZONES_MS + 1, 10**12))
+def test_what_comes_later_than_its_rule_says_breaks_one(rule: Rule, ms: int) -> None:
+    row = synced(None, rule, plan(), FIRST)
+    assert row is not None
+    if row.next_at is not None:
+        late = replace(row, next_at=row.next_at + ms)
+        assert [one.law for one in of_times_to_come([late])] == [Law.NOT_FIRED]
+        over = replace(row, next_at=None, state=ScheduleState.DONE)
+        assert [one.law for one in of_times_to_come([over])] == [Law.NOT_FIRED]

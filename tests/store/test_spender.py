@@ -1,16 +1,19 @@
-"""What pays a turn's calls holds nothing for a call that is not made, whenever the turn ends."""
+"""What pays a turn's calls holds nothing for a call that is not made, whenever the turn ends; and each call counts for what it used."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from math import ceil
 from typing import Any
 
 import pytest
 
-from agent_core.driver.spending import PaidTurn, Spender
-from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Reached
+from agent_core.driver.spending import Ending, PaidTurn, Sink, Spender
+from agent_core.limits.budgets import BYTES_A_TOKEN, Amount, BudgetRules, CallSpent, Level, Payer, Price, Reached
 from agent_core.limits.spend import Budget
+from agent_core.store.store import Store
+from agent_core.turn.events import TextArrived
 from tests.store.support import FakeClock, opened, session_of
 
 RULES = BudgetRules(limits={Budget.DAY: Amount(1_000)}, assumed_output_tokens=100)
@@ -46,3 +49,73 @@ async def test_what_was_held_when_its_turn_ended_is_let_go(
         keys = [pot.key for pot in RULES.pots(Payer("me", ""), "t", FakeClock().now_ms())]
         levels = await store.budgets.levels(keys)
         assert [one.held for one in levels.values()] == [Level().held] * len(levels)
+
+
+PRICED = BudgetRules(
+    limits={Budget.DAY: Amount(1_000_000, 10**12)},
+    assumed_output_tokens=100,
+    prices=(("m", Price(0, 0, 0, minute=600)),),
+)
+
+
+async def level_of(store: Store) -> Level:
+    """The day's."""
+    pots = PRICED.pots(Payer("me", ""), "t", FakeClock().now_ms())
+    key = next(pot.key for pot in pots if pot.budget is Budget.DAY)
+    return (await store.budgets.levels([key]))[key]
+
+
+async def test_each_payment_of_a_turn_counts_also_when_another_process_goes_on_with_it(where: str) -> None:
+    async def heard() -> tuple[str, CallSpent]:
+        return "words", CallSpent(input_tokens=10, output_tokens=7)
+
+    session, level = "", Level()
+    for _ in range(2):
+        async with opened(where) as store, Spender(store, PRICED, FakeClock()) as spender:
+            session = session or (await session_of(store))[0]
+            epoch = await store.sessions.claim(session)
+            paying = spender.of(PaidTurn("t", session, epoch, Payer("me", ""), nobody_told))
+            for _ in range(3):
+                assert await paying.pay("voice", "m", CallSpent(input_tokens=10, output_tokens=20), heard) == "words"
+            level = await level_of(store)
+    assert (level.spent.tokens, level.held) == (2 * 3 * 17, Amount())
+
+
+async def test_a_call_that_is_stopped_costs_what_came_of_it(where: str) -> None:
+    text = "x" * 300
+
+    async def listen(sink: Sink) -> Ending:
+        sink([TextArrived(at=1, text=text)])
+        came.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with opened(where) as store:
+        session, epoch = await session_of(store)
+        came = asyncio.Event()
+        async with Spender(store, PRICED, FakeClock()) as spender:
+            paying = spender.of(PaidTurn("t", session, epoch, Payer("me", ""), nobody_told))
+            asked = asyncio.create_task(paying.ask("1", "m", 50, 100, listen, lambda _: None))
+            async with asyncio.timeout(20):
+                await came.wait()
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+        level = await level_of(store)
+    assert (level.spent.tokens, level.held) == (50 + ceil(300 / BYTES_A_TOKEN), Amount())
+
+
+async def test_the_price_of_sound_is_held_before_it_is_heard(where: str) -> None:
+    held: list[Amount] = []
+
+    async def heard() -> tuple[str, CallSpent]:
+        held.append((await level_of(store)).held)
+        return "words", CallSpent(seconds=30)
+
+    async with opened(where) as store, Spender(store, PRICED, FakeClock()) as spender:
+        session, epoch = await session_of(store)
+        paying = spender.of(PaidTurn("t", session, epoch, Payer("me", ""), nobody_told))
+        await paying.pay("voice", "m", CallSpent(seconds=60), heard)
+        level = await level_of(store)
+    assert [one.nanos for one in held] == [600]
+    assert level.spent.nanos == 300
