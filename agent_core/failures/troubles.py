@@ -83,8 +83,8 @@ class TurnTroubles:
 
     def __init__(self, known: Known | None = None) -> None:
         self.known = known or Known()
-        self.found: list[Trouble] = []
-        self.solved: list[str] = []
+        self.found: tuple[Trouble, ...] = ()
+        self.solved: tuple[str, ...] = ()
         """Tools whose known stall is over: a call of that kind has come whole."""
         self.advised = False
         """The model was advised before the first call, and still is."""
@@ -97,11 +97,15 @@ class TurnTroubles:
         self._in_step: frozenset[tuple[str, str]] = NONE
 
     def note(self, trouble: Trouble) -> None:
-        self.found.append(trouble)
+        self.found += (trouble,)
 
     def chose(self, failure: Failure, remedy: Remedy) -> None:
-        self.found[-1] = replace(self.found[-1], remedy=remedy)
+        self._see_latest(replace(self.found[-1], remedy=remedy))
         self._judging = (failure, remedy)
+
+    def _see_latest(self, trouble: Trouble) -> None:
+        """More is known of the latest one."""
+        self.found = (*self.found[:-1], trouble)
 
     @property
     def judging(self) -> tuple[Failure, Remedy] | None:
@@ -117,17 +121,16 @@ class TurnTroubles:
         """The result of the remedy at work is known."""
         self._judging = None
         if self.found:
-            self.found[-1] = replace(
-                self.found[-1], outcome=RemedyOutcome.HELPED if helped else RemedyOutcome.NOT_HELPED
-            )
+            outcome = RemedyOutcome.HELPED if helped else RemedyOutcome.NOT_HELPED
+            self._see_latest(replace(self.found[-1], outcome=outcome))
 
     def ended_by(self, trouble: Trouble) -> None:
         """The turn ends by this trouble; one that is recorded already is not recorded twice."""
         last = self.found[-1] if self.found else None
         if last is not None and last.remedy is None and not last.ended:
-            self.found[-1] = replace(last, ended=True)
+            self._see_latest(replace(last, ended=True))
         else:
-            self.found.append(replace(trouble, ended=True))
+            self.found += (replace(trouble, ended=True),)
 
     # ------------------------------------------------------------------ calls that break off
 

@@ -100,7 +100,7 @@ class SessionMemory:
         """At most so many turns are told; None: all."""
         self.summary = ""
         """Stands for the turns before `groups`."""
-        self.left_out: list[LeftOut] = []
+        self.left_out: tuple[LeftOut, ...] = ()
         """What is left out of them, by model; the latest last, and at most `MOST_LEFT_OUT`."""
         self.size = 0
         """Bytes."""
@@ -139,7 +139,8 @@ class SessionMemory:
             if self._since > self._most:
                 self.summary = ""
         self.consents.update(told.consents)
-        self.left_out = [*(one for one in self.left_out if one not in told.left_out), *told.left_out][-MOST_LEFT_OUT:]
+        others = (one for one in self.left_out if one not in told.left_out)
+        self.left_out = (*others, *told.left_out)[-MOST_LEFT_OUT:]
 
     def _keep(self, latest: int) -> None:
         over = len(self._turns) - latest

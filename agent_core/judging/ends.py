@@ -106,7 +106,7 @@ def _with_its_own(
             left = {(part.key, part.kind) for part in turn.leaving.parts}
             found = turn.leaving.first or broke.suspects
             return replace(ending, alone=all(one.now or (one.key, one.kind) in left for one in found))
-        case exits.Doubted() if failure in DOUBTING and turn.chosen[failure, Remedy.LEAVE_OUT]:
+        case exits.Doubted() if failure in DOUBTING and turn.chosen.get((failure, Remedy.LEAVE_OUT)):
             words = any(part.kind in (LeftOutKind.MESSAGE, LeftOutKind.THOUGHTS) for part in turn.leaving.parts)
             return replace(ending, without=sentence("the earlier messages") if words else sentence("what you attached"))
         case _:

@@ -431,7 +431,7 @@ def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
     if found is None:
         return [failed(turn, failure, broke)]
     remedy, use = found
-    number = turn.chosen[failure, remedy] + 1
+    number = turn.chosen.get((failure, remedy), 0) + 1
     advice, detail = remedy.recipe.advises(case)
     route = {Asks.SAME: None, Asks.FIRST: 0, Asks.NEXT: next_route(case.routes, case.current, use.helps)}
     going = route[remedy.recipe.asks]

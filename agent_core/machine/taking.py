@@ -224,7 +224,7 @@ def settle_call(turn: Standing, event: CallSettled, _: Question | None) -> list[
 
 
 def keep_steer(turn: Standing, event: Steered) -> list[Effect]:
-    turn.steers.append(PersonItem(event.input, event.inbox))
+    turn.steers += (PersonItem(event.input, event.inbox),)
     return []
 
 
@@ -379,9 +379,8 @@ def take_reply(turn: Standing, event: ReplyJudged, question: Question | None) ->
             turn.questions.insert(0, Promised(event.at))
         case Reply.PROMISED:
             turn.items.append(AssistantItem(text, thoughts=thoughts))
-            used = turn.chosen[Failure.PROMISED, Remedy.NUDGE]
-            turn.chosen.clear()
-            turn.chosen[Failure.PROMISED, Remedy.NUDGE] = used
+            reminded = (Failure.PROMISED, Remedy.NUDGE)
+            turn.chosen = {reminded: turn.chosen.get(reminded, 0)}
             turn.promised = event.promised
             if turn.settings.keeps_the_doubted:
                 _doubt_segment(turn)
@@ -407,7 +406,7 @@ def take_reply(turn: Standing, event: ReplyJudged, question: Question | None) ->
 def _succeeded(turn: Standing) -> None:
     """A reply came to a good end: the step's counts are cleared."""
     turn.withheld = offered_again(turn.remedies, turn.withheld)
-    turn.chosen.clear()
+    turn.chosen = {}
     turn.promised = ""
     turn.attempts = turn.restarts = 0
     turn.last_break = None
@@ -415,7 +414,7 @@ def _succeeded(turn: Standing) -> None:
     turn.failed_seconds = 0.0
     turn.troubles.step_over()
     if turn.leaving.parts:
-        turn.kept_out.append(LeftOut(turn.route.endpoint, turn.route.model, turn.leaving.parts))
+        turn.kept_out += (LeftOut(turn.route.endpoint, turn.route.model, turn.leaving.parts),)
     turn.leaving = Leaving()
     turn.ask = Ask()
 
@@ -481,7 +480,7 @@ def escalate(turn: Standing, event: RemedyChosen, _: Question | None) -> list[Ef
     failure = event.failure
     turn.chosen[failure, event.remedy] = event.number
     turn.troubles.chose(failure, event.remedy)
-    turn.remedies.append((failure, event.remedy))
+    turn.remedies += ((failure, event.remedy),)
     if event.route >= 0:
         turn.route_index = event.route
     turn.ask = ask_after(event, turn.ask, "".join(turn.draft.reasoning))
@@ -583,7 +582,7 @@ def take_approval(turn: Standing, event: ApprovalAnswered) -> list[Effect]:
 def hear_steers(turn: Standing) -> None:
     """The next call tells the model what the person has added."""
     turn.items += turn.steers
-    turn.steers = []
+    turn.steers = ()
 
 
 # ---------------------------------------------------------------------- coming back, and ending

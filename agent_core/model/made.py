@@ -35,12 +35,12 @@ class MadeKeeper:
 
     size: int = 0
     """How much has come; it grows with each piece."""
-    _files: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
-    _data: list[list[Json]] = field(default_factory=list[list[Json]])
+    _files: tuple[dict[str, Json], ...] = ()
+    _data: tuple[list[Json], ...] = ()
     _audio: int = -1
     """Which of the files is the sound."""
     _lists: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
-    _left_out: dict[str, Json] = field(default_factory=dict[str, Json])
+    _left_out: tuple[str, ...] = ()
     _chars: int = 0
     _bytes: int = 0
 
@@ -91,17 +91,22 @@ class MadeKeeper:
     def _file(self, entry: dict[str, Json], data: str) -> None:
         self.size += max(1, len(data))
         if len(self._files) >= MOST_FILES:
-            self._left_out[str(entry["kind"])] = None
+            self._leave_out(str(entry["kind"]))
         elif self._room(len(data), str(entry["kind"])):
-            self._files.append(entry)
-            self._data.append([data] if data else [])
+            self._files += (entry,)
+            pieces: list[Json] = [data] if data else []
+            self._data += (pieces,)
 
     def _room(self, chars: int, kind: str) -> bool:
         if self._chars + chars > FILE_CHARS:
-            self._left_out[kind] = None
+            self._leave_out(kind)
             return False
         self._chars += chars
         return True
+
+    def _leave_out(self, kind: str) -> None:
+        if kind not in self._left_out:
+            self._left_out += (kind,)
 
     def _add(self, name: str, found: Json) -> None:
         if not isinstance(found, list) or not found or name in self._left_out:
@@ -113,7 +118,7 @@ class MadeKeeper:
         self.size += 1
         if self._bytes > BESIDE_BYTES:
             self._lists.pop(name, None)
-            self._left_out[name] = None
+            self._leave_out(name)
         else:
             self._lists.setdefault(name, []).extend(found)
 

@@ -5,7 +5,6 @@ It is apart from the machine so that rules can read a turn without knowing the m
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from agent_core.failures.errors import ProtocolError
@@ -131,15 +130,15 @@ class Standing:
         self.restarts = 0  # that broke off the current step
         self.left = False
         """The process that ran it has ended in order, and no other has taken it over yet."""
-        self.remedies: list[tuple[Failure, Remedy]] = []
-        self.chosen: Counter[tuple[Failure, Remedy]] = Counter()
+        self.remedies: tuple[tuple[Failure, Remedy], ...] = ()
+        self.chosen: dict[tuple[Failure, Remedy], int] = {}
         """How often each remedy was chosen in the current step."""
         self.input_tokens: int = 0
         self.output_tokens: int = 0
         self.cached_tokens: int = 0  # of the input tokens
         self.round = ToolRound(TurnSettings(routes=()), self.items)  # the tools of the current step
         self.compacted: Compacted | None = None
-        self.kept_out: list[LeftOut] = []
+        self.kept_out: tuple[LeftOut, ...] = ()
         """What providers have refused of the conversation in this turn, and was left out with success."""
         self.leaving = Leaving()  # what is left out in this step, and how far the search has come
         self.draft = Draft(Segment("s0"))
@@ -152,7 +151,7 @@ class Standing:
         self.done_asked = 0  # how often the model was asked whether a reply is finished
         self.done_said: DoneSaid | None = None  # of the latest reply
         self.doubted: CallOver | None = None  # that reply
-        self.steers: list[PersonItem] = []
+        self.steers: tuple[PersonItem, ...] = ()
         """What the person added and the model has not been told; at the end it must become a turn of its own."""
         self.withheld: frozenset[str] = NONE
         """Own tools that are not offered, because their calls broke off too often."""

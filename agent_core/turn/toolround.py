@@ -78,7 +78,7 @@ class ToolRound:
         self._passed: tuple[tuple[int, str, str, str, bool], ...] = ()
         """All calls of the turn that came back: number of their reply, tool, arguments, result, and whether it did what was asked."""
         self._reply = 0
-        self._loops = Loops(settings.guards)
+        self._loops: Loops | None = None
         self._complained: frozenset[Refusal] = NONE
         """What calls of the current reply were refused for: several side by side are one failure."""
         self._seen = 0
@@ -88,23 +88,23 @@ class ToolRound:
         """Why the latest call to come back was not even started."""
         self.unknown_tools = 0  # such calls in a row
         self.unreadable = 0
-        self.foreign: list[str] = []
+        self.foreign: tuple[str, ...] = ()
         """Names of the tools whose results held words of others."""
-        self.links: list[str] = []
+        self.links: tuple[str, ...] = ()
         """Results in which every address was written elsewhere."""
         self.consents: dict[Kind, ConsentGiven] = {}
         """What was agreed to in this turn for longer than once."""
-        self.in_doubt: list[tuple[str, Kind | None]] = []
+        self.in_doubt: tuple[tuple[str, Kind | None], ...] = ()
         """Effects of which nobody knows whether they were done, and that were not done anew since: tool and kind."""
         self.denied: frozenset[str] = NONE
         """Names of tools that were not approved."""
         self.activities: Sequence[Activity] = ()
         self._by_call: dict[str, Activity] = {}
-        self.tools_run: list[str] = []
+        self.tools_run: tuple[str, ...] = ()
         """Names of all tools of the turn that came back, in order, also those that failed."""
-        self.tools_done: list[str] = []
+        self.tools_done: tuple[str, ...] = ()
         """Names of those that did what was asked."""
-        self.tools_unsure: list[str] = []
+        self.tools_unsure: tuple[str, ...] = ()
         """Names of those that may or may not have done it."""
         self.stopping: Exit | None = None
         """A guardrail wants the turn to end so, after one tool-less step."""
@@ -194,9 +194,10 @@ class ToolRound:
     def finding(self) -> LoopFinding | None:
         """What today's rules of loops find in the latest result. They are told of earlier ones as far as they were not asked then."""
         by_reply = self._settings.counts_failures_by_reply
+        loops = self._loops = self._loops or Loops(self._settings.guards)
         for reply, tool, arguments, text, ok in self._passed[self._seen :]:
             read_only = self.effect_class(tool) is EffectClass.PURE
-            self._finding = self._loops.observe(
+            self._finding = loops.observe(
                 tool, arguments, text, ok=ok, read_only=read_only, reply=reply if by_reply else None
             )
         self._seen = len(self._passed)
@@ -234,7 +235,7 @@ class ToolRound:
         activity.full = read_full(event.facts.get(FULL))
         self._items.append(ToolItem(activity.call, activity.name, event.text))
         if event.foreign:
-            self.foreign.append(activity.name)
+            self.foreign += (activity.name,)
         self.refusal = event.refusal
         match event.refusal:
             case Refusal.NONE:
@@ -249,20 +250,20 @@ class ToolRound:
 
     def _ran(self, activity: Activity, event: ToolReturned) -> None:
         self.unknown_tools = self.unreadable = 0
-        self.tools_run.append(activity.name)
+        self.tools_run += (activity.name,)
         ok = event.status is ToolStatus.OK
         if ok:
-            self.tools_done.append(activity.name)
+            self.tools_done += (activity.name,)
         activity.state = ActivityState.DONE if ok else ActivityState.FAILED
         facts = self._settings.tool(activity.name)
         if ok and event.foreign and facts is not None and gives_links(facts, activity.arguments):
-            self.links.append(event.text)
+            self.links += (event.text,)
         doubtful = self._settings.goes_on and event.status in DOUBTFUL
         if doubtful and self.effect_class(activity.name) is not EffectClass.PURE:
             self._not_known(activity)
         elif self.in_doubt and not doubtful:
             kind = kind_of(activity.name, activity.arguments)
-            self.in_doubt = [one for one in self.in_doubt if one != (activity.name, kind)]
+            self.in_doubt = tuple(one for one in self.in_doubt if one != (activity.name, kind))
         self._passed += ((self._reply, activity.name, activity.arguments, event.text, ok),)
 
     def found(self, event: LoopFound) -> None:
@@ -304,7 +305,7 @@ class ToolRound:
         activity.why, activity.sources = event.why, event.sources
         if event.unsure:
             activity.status = ToolStatus.UNKNOWN
-            self.tools_run.append(activity.name)
+            self.tools_run += (activity.name,)
             self._not_known(activity)
         else:
             activity.state, activity.status = ActivityState.NOT_RUN, ToolStatus.REFUSED
@@ -314,9 +315,9 @@ class ToolRound:
 
     def _not_known(self, activity: Activity) -> None:
         activity.state = ActivityState.UNSURE
-        self.tools_unsure.append(activity.name)
+        self.tools_unsure += (activity.name,)
         if self.effect_class(activity.name) is EffectClass.EFFECT:
-            self.in_doubt.append((activity.name, kind_of(activity.name, activity.arguments)))
+            self.in_doubt += ((activity.name, kind_of(activity.name, activity.arguments)),)
 
     # ------------------------------------------------------------------ the end
 

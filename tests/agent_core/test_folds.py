@@ -200,7 +200,7 @@ def without_words(turn: Turn) -> Turn:
         else item
         for item in other.items
     ]
-    other.troubles.found[:] = [replace(trouble, code=ExitCode.ANSWERED) for trouble in other.troubles.found]
+    other.troubles.found = tuple(replace(trouble, code=ExitCode.ANSWERED) for trouble in other.troubles.found)
     other.promised = ""
     other.ask = replace(other.ask, detail="")
     return other

@@ -95,7 +95,7 @@ def what_is_told(turn: Turn) -> dict[str, Any]:
         "exit": turn.exit.code.value if turn.exit is not None else "",
         "messages": _clean(messages),
         "bubbles": [[bubble.kind.value, bubble.text, bubble.final] for bubble in shown],
-        "tools_run": turn.round.tools_run,
+        "tools_run": list(turn.round.tools_run),
         "rungs": [[failure.value, remedy.value] for failure, remedy in turn.remedies],
         "route": turn.route_index,
         "steps": turn.steps_done,

@@ -335,6 +335,6 @@ def test_smaller_calls_say_nothing_about_larger_ones() -> None:
 def test_a_remedy_is_judged_once() -> None:
     record = TurnTroubles()
     record.judge(helped=True)
-    assert record.found == []
+    assert record.found == ()
     record.note(Trouble(ExitCode.EMPTY_REPLY, None, "host", "m1"))
     assert record.found[0].outcome is RemedyOutcome.NOT_KNOWN

@@ -103,7 +103,7 @@ def test_only_an_effect_that_may_have_been_done_is_in_doubt_until_it_is_done(sta
     assert turn.doubts("send") is doubtful
     assert not turn.doubts("send", TO_BOB)
     assert not turn.doubts("danger")
-    assert turn.round.tools_unsure == (["send"] if doubtful else [])
+    assert turn.round.tools_unsure == (("send",) if doubtful else ())
     for again in DOUBTFUL:
         turn.does("send", again)
         assert turn.doubts("send"), "nobody knows it of this one either"
@@ -128,10 +128,10 @@ def test_links_are_those_of_what_was_read_elsewhere_and_well() -> None:
     turn.does("read", ToolStatus.FAILED, foreign=True)
     turn.does("read", foreign=False)
     turn.does("todo", foreign=True)
-    assert turn.round.links == []
-    assert turn.round.foreign == ["read", "todo"]
+    assert turn.round.links == ()
+    assert turn.round.foreign == ("read", "todo")
     turn.does("read", foreign=True)
-    assert turn.round.links == ["text"]
+    assert turn.round.links == ("text",)
 
 
 def test_calls_that_cannot_be_started_are_counted_in_a_row_and_once_a_reply() -> None:
@@ -143,7 +143,7 @@ def test_calls_that_cannot_be_started_are_counted_in_a_row_and_once_a_reply() ->
     for one in turn.begins("read"):
         turn.back(one, ToolStatus.FAILED, Refusal.UNREADABLE_ARGUMENTS)
     assert (turn.round.unknown_tools, turn.round.unreadable) == (2, 1)
-    assert turn.round.tools_run == []
+    assert turn.round.tools_run == ()
     turn.does("read")
     assert (turn.round.unknown_tools, turn.round.unreadable) == (0, 0)
 

@@ -739,7 +739,7 @@ def test_steering_reaches_the_model_at_the_next_step_and_an_answer_waits_for_it(
     assert "French" in str(rig.turn.items[-1])
     rig.says("Bonjour.")
     assert rig.code is ExitCode.ANSWERED
-    assert rig.turn.steers == []
+    assert rig.turn.steers == ()
 
 
 def test_what_the_model_never_heard_is_handed_back():
@@ -822,7 +822,7 @@ def test_the_calls_behind_one_that_nobody_knows_of_still_run():
     rig.returns()
     rig.returns()
     assert isinstance(rig.wanted[-1], CallModel)
-    assert rig.turn.round.tools_done == ["write", "read"]
+    assert rig.turn.round.tools_done == ("write", "read")
     rig.feed(DeadlinePassed(at=rig.tick()))
     assert rig.exit.tools_unsure == ("send",)
     assert "May or may not have run: send" in rig.view().text
@@ -847,7 +847,7 @@ def test_a_call_that_does_not_finish_in_time_may_have_been_done_unless_it_only_l
     rig.calls_tool(name)
     rig.returns("too late", status=ToolStatus.TIMED_OUT)
     notes = [b.text for b in rig.view().bubbles if b.kind is BubbleKind.NOTE]
-    assert rig.turn.round.tools_unsure == ([] if sure else [name])
+    assert rig.turn.round.tools_unsure == (() if sure else (name,))
     assert [("did not finish in time" in note) for note in notes] == ([] if sure else [True])
 
 
@@ -885,7 +885,7 @@ def test_a_journal_of_an_older_version_is_decided_by_the_rules_of_its_time():
     rig = Rig(replace(SETTINGS, rules=1))
     rig.text("Half")
     rig.feed(TakenOver(at=rig.tick(), epoch=2))
-    assert rig.turn.remedies == [(Failure.IN_TEXT, Remedy.CONTINUE)]
+    assert rig.turn.remedies == ((Failure.IN_TEXT, Remedy.CONTINUE),)
     written = encode(opened(replace(SETTINGS, rules=1)))
     old = decode(written.kind, written.body.replace(b',"rules":1', b"").replace(b',"restarts_a_step":8', b""))
     assert isinstance(old, TurnOpened)
@@ -899,7 +899,7 @@ def test_a_restart_is_no_failure_of_the_model():
     for epoch in range(2, 6):
         rig.feed(TakenOver(at=rig.tick(), epoch=epoch))
         assert isinstance(rig.wanted[-1], CallModel)
-    assert (rig.turn.remedies, rig.turn.attempts, rig.turn.troubles.found) == ([], 0, [])
+    assert (rig.turn.remedies, rig.turn.attempts, rig.turn.troubles.found) == ((), 0, ())
     rig.calls_tool("write", text="First, a word. ")
     assert [b.text for b in rig.view().bubbles if b.kind is BubbleKind.INTERIM] == ["First, a word. "]
 
@@ -1079,7 +1079,7 @@ def test_what_was_added_before_the_last_words_is_heard_in_them():
     rig.returns()
     assert rig.last_call.offer_tools is False
     assert "French" in str(rig.turn.items)
-    assert rig.turn.steers == []
+    assert rig.turn.steers == ()
 
 
 def test_what_was_said_before_it_goes_on_to_what_was_added_is_a_text_of_its_own():

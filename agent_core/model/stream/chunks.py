@@ -74,7 +74,8 @@ class ChunkReader:
             parse_calls=parse_text_calls,
             inside_thought=inside_thought,
         )
-        self._calls = NativeCalls(self._out, self._names, self.keeper, self._content)
+        self._calls: NativeCalls | None = None
+        """Those outside of its text; most replies have none."""
         self._text_once = SaidOnce()
         self._thought_once = SaidOnce()
         self._refused = False
@@ -150,8 +151,9 @@ class ChunkReader:
         self._content.end_text()
         if self._content.over:
             self.finish_reason = "stop"
-        self._content.finish(well=self._ends_well, called=self._calls.called)
-        self._calls.finish()
+        self._content.finish(well=self._ends_well, called=self._called)
+        if self._calls is not None:
+            self._calls.finish()
         return self._out.take()
 
     def whole(self, body: Json, at: int) -> list[Event]:
@@ -173,7 +175,12 @@ class ChunkReader:
     @property
     def called(self) -> bool:
         """A tool call has begun, in whatever form."""
-        return self._calls.called or self._content.called
+        return self._called or self._content.called
+
+    @property
+    def _called(self) -> bool:
+        """One has begun outside of the text."""
+        return self._calls is not None and self._calls.called
 
     @property
     def chars(self) -> int:
@@ -274,7 +281,7 @@ class ChunkReader:
 
     def _message(self, message: dict[str, Json]) -> None:
         """The whole reply at once: all there is, or what its deltas had said already."""
-        begun = self._text_once.begun or self._thought_once.begun or self._calls.called
+        begun = self._text_once.begun or self._thought_once.begun or self._called
         if not begun:
             self._delta(message, last=True)
             return
@@ -284,7 +291,7 @@ class ChunkReader:
         content = message.get("content")
         if isinstance(content, str) and content:
             self._content.say(self._text_once.message(content))
-        if not self._calls.called:
+        if not self._called:
             self._calls_of(message)
 
     def _thoughts_of(self, delta: dict[str, Json], *, last: bool) -> None:
@@ -330,9 +337,14 @@ class ChunkReader:
         if isinstance(calls, list):
             for entry in calls:
                 if isinstance(entry, dict):
-                    self._calls.piece(entry)
+                    self._call(entry)
         if isinstance(legacy, dict):
-            self._calls.piece({"index": 0, "function": legacy})
+            self._call({"index": 0, "function": legacy})
+
+    def _call(self, entry: dict[str, Json]) -> None:
+        if self._calls is None:
+            self._calls = NativeCalls(self._out, self._names, self.keeper, self._content)
+        self._calls.piece(entry)
 
 
 def _reasoning_of(delta: dict[str, Json]) -> tuple[str, str]:

@@ -44,7 +44,7 @@ class SaidOnce:
     def __init__(self) -> None:
         self._mode = _Mode.FIRST
         self._latest = ""
-        self._waiting: list[str] = []
+        self._waiting: tuple[str, ...] = ()
         self._length = 0
         self._pieces = 0
         self._check = 0
@@ -82,15 +82,15 @@ class SaidOnce:
         if len(text) <= len(self._latest) or not text.startswith(self._latest) or len(self._waiting) > MOST_WAITING:
             return self._as_pieces() + self.feed(text)
         if self._waiting and _telling(text):
-            self._mode, self._waiting = _Mode.WHOLES, []
+            self._mode, self._waiting = _Mode.WHOLES, ()
             return self._said(text[self._length :])
-        self._waiting.append(text)
+        self._waiting += (text,)
         self._latest = text
         return ""
 
     def _as_pieces(self) -> str:
         """They only looked alike."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, ()
         self._mode = _Mode.PIECES
         return "".join([self._said(each) for each in waiting])
 
@@ -115,7 +115,7 @@ class SaidOnce:
         length = self._length
         if length < SURE_FIRST_CHARS or not any(map(str.isalpha, self._latest[:length])):
             return self._as_pieces()
-        self._mode, self._waiting = _Mode.WHOLES, []
+        self._mode, self._waiting = _Mode.WHOLES, ()
         return self._said(self._latest[length:])
 
     def _said(self, text: str) -> str:
