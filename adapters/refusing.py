@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import ssl
+
+import aiohttp
+
 from agent_core.text.tongue import clause
 
 NOT_UNDERSTOOD = clause("what {platform} answered could not be understood ({what})")
-FAILED = clause("the connection to {platform} failed ({what})")
+FAILED = clause("the connection to {platform} failed ({why})")
+NO_NAME = clause("the name of its server is not known here")
+NO_CONNECTION = clause("nothing answers there")
+NOT_SECURE = clause("no secure connection could be agreed on")
+NO_ANSWER = clause("there was no answer in time")
+BROKE_OFF = clause("it broke off")
 ASKS_TO_WAIT = clause("{platform} asks to wait {seconds} s")
 ANSWERED_WITH = clause("{platform} answered with {what}")
 NOT_ITSELF = clause("a proxy or firewall answered in place of {platform} ({what})")
@@ -19,3 +28,28 @@ SUPERGROUP = clause("the group has become a supergroup")
 MISREAD = (TypeError, KeyError, AttributeError, ValueError)
 """What a platform's library raises when the answer has another form than it expects: a portal's page with a 200, or a proxy's own JSON."""
 WITHOUT_ID = clause("the platform answered without the id of what it made")
+
+
+def broken(error: BaseException) -> str:
+    """How a connection failed, by what aiohttp or httpx raised (the latter is known by its names alone: not every gateway loads it)."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return NO_NAME
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return NOT_SECURE
+        case TimeoutError():
+            return NO_ANSWER
+        case aiohttp.ClientConnectorError() | ConnectionRefusedError():
+            return NO_CONNECTION
+        case _:
+            return _HTTPX.get(type(error).__name__, BROKE_OFF)
+
+
+_HTTPX = {
+    "ConnectError": NO_CONNECTION,
+    "ProxyError": NO_CONNECTION,
+    "ConnectTimeout": NO_ANSWER,
+    "PoolTimeout": NO_ANSWER,
+    "ReadTimeout": NO_ANSWER,
+    "WriteTimeout": NO_ANSWER,
+}

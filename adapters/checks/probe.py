@@ -270,8 +270,10 @@ async def health(url: str, question: Question, key: str | None, seconds: float) 
         status, body = await _asked(url + question.path, {"Authorization": f"Bearer {key}"} if key else {}, seconds)
     except TimeoutError:
         return ProbeResult(yes=False, why=(f"{url} does not answer within {seconds:g} s.",))
-    except _NO_ANSWER as error:
-        return ProbeResult(yes=False, why=(f"No gateway answers at {url} ({type(error).__name__}).",))
+    except orjson.JSONDecodeError:
+        return ProbeResult(yes=False, why=(f"What answers at {url} is no gateway.",))
+    except (aiohttp.ClientError, OSError) as error:
+        return ProbeResult(yes=False, why=(f"No gateway answers at {url}: {no_reply(error, url).words}.",))
     table = body if isinstance(body, dict) else {}
     problems, error = table.get("problems"), table.get("error")
     why = [str(one) for one in problems] if isinstance(problems, list) else []

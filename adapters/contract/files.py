@@ -17,6 +17,7 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
+from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Content, Fate
 from agent_core.messages import VOICE_STEM
 from agent_core.records import dataclass
@@ -130,7 +131,7 @@ class FileSource:
         except ValueError as error:  # an address that cannot be read; some of aiohttp's own errors are of this kind too
             raise CallFailed(Fate.REFUSED, ELSEWHERE, cause=Cause.FILE) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise CallFailed(Fate.NOT_SENT, NOT_FETCHED.format(why=type(error).__name__)) from error
+            raise CallFailed(Fate.NOT_SENT, NOT_FETCHED.format(why=refusing.broken(error))) from error
         raise CallFailed(Fate.REFUSED, ROUND, cause=Cause.FILE)
 
     async def _read(self, response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:

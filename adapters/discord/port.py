@@ -278,9 +278,9 @@ def failure(error: Exception, limited: Limited = NOT_LIMITED) -> CallFailed:
                 return _too_fast(seconds, whole_bot=limited.scope == "global" if limited.scope else None)
             return _answered(error.status, error.code, error.text, page=_is_page(error.response))
         case aiohttp.ClientConnectorError():
-            return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
+            return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, why=refusing.broken(error)))
         case aiohttp.ClientError() | OSError() | asyncio.TimeoutError():
-            return CallFailed(Fate.UNKNOWN, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
+            return CallFailed(Fate.UNKNOWN, refusing.FAILED.format(platform=NAME, why=refusing.broken(error)))
         case _:
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=type(error).__name__)
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)

@@ -88,9 +88,9 @@ def failure(error: Exception) -> CallFailed:
         case SlackApiError():
             return _answered(error)
         case aiohttp.ClientConnectorError():
-            return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
+            return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, why=refusing.broken(error)))
         case aiohttp.ClientError() | OSError() | asyncio.TimeoutError() | SlackRequestError():
-            return CallFailed(Fate.UNKNOWN, refusing.FAILED.format(platform=NAME, what=type(error).__name__))
+            return CallFailed(Fate.UNKNOWN, refusing.FAILED.format(platform=NAME, why=refusing.broken(error)))
         case _:
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=type(error).__name__)
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)

@@ -110,7 +110,9 @@ def failure(error: Exception) -> CallFailed:
         case e.NetworkError():
             if "413" in words or "too large" in words.lower():
                 return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
-            return CallFailed(_sent_or_not(error), refusing.FAILED.format(platform=NAME, what=_plain(words)[:120]))
+            cause = error.__cause__ if words.startswith("httpx.") else None
+            why = _plain(words)[:120] if cause is None else refusing.broken(cause)
+            return CallFailed(_sent_or_not(error), refusing.FAILED.format(platform=NAME, why=why))
         case _:  # the base class says that the answer made no sense
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=_plain(words)[:80])
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)

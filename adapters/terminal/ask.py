@@ -21,6 +21,7 @@ from typing import TextIO
 import aiohttp
 import orjson
 
+from adapters import refusing
 from adapters.checks.probe import Question, health
 from adapters.contract.callers import AT_TERMINAL
 from adapters.terminal.screen import draw, width
@@ -282,7 +283,9 @@ async def _once(url: str, body: bytes, headers: Mapping[str, str]) -> AsyncItera
         raise GatewayLost(speak("No gateway answers at {url}. Start it with: outspoken run", url=url)) from error
     except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
         raise GatewayLost(
-            speak("The connection to the gateway at {url} was lost ({why}).", url=url, why=type(error).__name__)
+            speak(
+                "The connection to the gateway at {url} was lost ({why}).", url=url, why=speak(refusing.broken(error))
+            )
         ) from error
     if not over:
         raise GatewayLost(speak("The gateway at {url} closed the connection before the end.", url=url))

@@ -18,6 +18,7 @@ from functools import partial
 import aiohttp
 import orjson
 
+from adapters import refusing
 from adapters.contract.base import REHEARSAL_WORDS
 from adapters.terminal import deciding
 from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, Shown, StatusLine, capable, footer, stream, take
@@ -238,7 +239,7 @@ class _Chat:
         try:
             body = await _asked(f"{self._url}/api/turns/{self._last_turn}/why", self._key, 10)
         except _UNREACHABLE as error:
-            _aside(speak("The gateway could not say: {why}.", why=type(error).__name__))
+            _aside(speak("The gateway could not say: {why}.", why=speak(refusing.broken(error))))
             return
         lines = body.get("lines") if isinstance(body, dict) else None
         for line in lines if isinstance(lines, list) else [speak("Nothing is known of it.")]:
@@ -337,7 +338,7 @@ async def _about(url: str, key: str | None) -> tuple[bool, frozenset[str]]:
     try:
         body = await _asked(f"{url}/api/about", key, 5)
     except _UNREACHABLE as error:
-        raise GatewayLost(f"The gateway at {url} does not answer ({type(error).__name__}).") from error
+        raise GatewayLost(f"The gateway at {url} does not answer: {refusing.broken(error)}.") from error
     if not isinstance(body, dict):
         return False, frozenset()
     commands = body.get("commands")

@@ -21,6 +21,7 @@ from telegram import error as e
 from adapters.contract.chat import Cause, Fate
 from adapters.discord import port as on_discord
 from adapters.discord.library import discord
+from adapters.refusing import BROKE_OFF, FAILED, NO_ANSWER, NO_CONNECTION, NO_NAME
 from adapters.slack import errors as on_slack
 from adapters.telegram import errors as on_telegram
 
@@ -164,6 +165,32 @@ def said(status: int, code: int = 0, text: str = "words", kind: str = JSON) -> d
 def test_on_discord(error: Exception, fate: Fate, cause: Cause) -> None:
     found = on_discord.failure(error)
     assert (found.fate, found.cause) == (fate, cause)
+
+
+LOST: list[tuple[Exception, str]] = [
+    (
+        aiohttp.ClientConnectorDNSError(cast("Any", SimpleNamespace(host="h", port=1, ssl=True)), OSError("no")),
+        NO_NAME,
+    ),
+    (UNREACHABLE, NO_CONNECTION),
+    (aiohttp.ServerDisconnectedError(), BROKE_OFF),
+    (TimeoutError(), NO_ANSWER),
+]
+
+
+@pytest.mark.parametrize(("error", "why"), LOST)
+def test_how_a_connection_failed_is_said_in_words_and_never_by_a_name_of_python(error: Exception, why: str) -> None:
+    told = {on_discord.failure(error).words, on_slack.failure(error).words}
+    assert told == {FAILED.format(platform=name, why=why) for name in ("Discord", "Slack")}
+
+
+def test_telegram_says_it_in_the_same_words() -> None:
+    lost = on_telegram.failure(
+        because(e.NetworkError("httpx.ConnectError: All attempts failed"), httpx.ConnectError("no"))
+    )
+    assert lost.words == FAILED.format(platform="Telegram", why=NO_CONNECTION)
+    refused = on_telegram.failure(e.NetworkError("Bad Gateway"))
+    assert refused.words == FAILED.format(platform="Telegram", why="Bad Gateway")
 
 
 @pytest.mark.parametrize(("scope", "whole"), [("global", True), ("user", False), ("shared", False)])
