@@ -22,6 +22,7 @@ NOT_ITSELF = clause("a proxy or firewall answered in place of {platform} ({what}
 SLOW = clause("{platform} did not answer in time")
 SLOWER = clause("{platform} did not answer within {seconds} s")
 TOKEN = clause("{platform} does not know this bot's token")
+NOT_THERE = clause("the app is not in that channel (who is in it can add it by /invite)")
 TOO_LARGE = clause("the file is too large for {platform}")
 NOT_CONNECTED = clause("the bot is not connected to {platform} just now")
 SUPERGROUP = clause("the group has become a supergroup")

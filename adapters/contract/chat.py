@@ -168,6 +168,8 @@ class ChatMessage:
     text: str = ""
     command: str = ""
     """A command's name without its slash; the words behind it are in `text`."""
+    typed: str = ""
+    """All of it, where a command is not typed with a slash: what is no command of ours means these words."""
     for_us: bool = False
     """The bot is mentioned, or the command is addressed to it."""
     for_others: bool = False

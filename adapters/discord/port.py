@@ -17,6 +17,7 @@ import hashlib
 import io
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -101,11 +102,8 @@ class DiscordPort(ChatPort):
         from adapters.discord.library import discord
 
         place = self._place(address)
+        data = await bytes_of(content, UPLOAD_BYTES, "Discord") if content.kind is ContentKind.FILE else b""
         more: dict[str, Any] = {}
-        if content.kind is ContentKind.FILE:
-            more["file"] = discord.File(
-                io.BytesIO(await bytes_of(content, UPLOAD_BYTES, "Discord")), filename=content.file_name
-            )
         if content.reply_to:
             reference = discord.MessageReference(
                 message_id=int(content.reply_to), channel_id=place.id, fail_if_not_exists=False
@@ -115,15 +113,21 @@ class DiscordPort(ChatPort):
             more["view"] = _view(content.buttons)
         nonce = nonce_of(key)
         self._sends(nonce)
-        sent = place.send(
-            _text(content) or None,
-            nonce=nonce,
-            allowed_mentions=discord.AllowedMentions.none(),
-            suppress_embeds=True,
-            silent=content.silent,
-            **more,
-        )
-        return id_of((await self.asked(sent)).id)
+
+        def send() -> Awaitable[discord.Message]:
+            if content.kind is ContentKind.FILE:  # the library closes it with the call
+                more["file"] = discord.File(io.BytesIO(data), filename=content.file_name)
+            return place.send(
+                _text(content) or None,
+                nonce=nonce,
+                allowed_mentions=discord.AllowedMentions.none(),
+                suppress_embeds=True,
+                silent=content.silent,
+                **more,
+            )
+
+        sent = await self._there(address, send)
+        return id_of(sent.id)
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         from adapters.discord.library import discord
@@ -133,10 +137,31 @@ class DiscordPort(ChatPort):
         message = self._place(address).get_partial_message(int(platform_id))
         view = _view(content.buttons) if content.buttons else None
         none = discord.AllowedMentions.none()
-        await self.asked(message.edit(content=_text(content), view=view, allowed_mentions=none))
+        await self._there(address, lambda: message.edit(content=_text(content), view=view, allowed_mentions=none))
 
     async def delete(self, address: ChatAddress, platform_id: str) -> None:
-        await self.asked(self._place(address).get_partial_message(int(platform_id)).delete())
+        message = self._place(address).get_partial_message(int(platform_id))
+        await self._there(address, message.delete)
+
+    async def _there(self, address: ChatAddress, call: Callable[[], Awaitable[T]]) -> T:
+        """A call that writes. A thread that is archived is opened first, as any message opens it; what cannot be said in a private thread that
+        is locked is said nowhere else."""
+        try:
+            return await self.asked(call())
+        except CallFailed as error:
+            if error.cause is not Cause.NO_THREAD or not address.thread or self.client is None:
+                raise
+            http, thread, refused = self.client.http, int(address.thread), error
+        if getattr(refused.__cause__, "code", 0) == ARCHIVED:
+            with suppress(CallFailed):
+                await self.asked(http.edit_channel(thread, archived=False))
+                return await self.asked(call())
+        told: object = None
+        with suppress(CallFailed):
+            told = await self.asked(http.get_channel(thread))
+        if isinstance(told, dict) and cast("dict[str, Any]", told).get("type") != PRIVATE_THREAD:
+            raise refused
+        raise CallFailed(Fate.REFUSED, refused.words, cause=Cause.NO_RIGHTS) from refused
 
     async def typing(self, address: ChatAddress) -> None:
         place = self._place(address)
@@ -218,7 +243,10 @@ def _view(buttons: tuple[Button, ...]) -> discord.ui.View:
     return view
 
 
+PRIVATE_THREAD = 12
+"""A kind of channel (https://discord.com/developers/docs/resources/channel#channel-object-channel-types)."""
 INVALID_FORM = 50035
+ARCHIVED = 50083
 _CODES = {
     10003: Cause.NO_CHAT,  # unknown channel
     10008: Cause.NO_MESSAGE,  # unknown message
@@ -231,7 +259,7 @@ _CODES = {
     50278: Cause.BLOCKED,  # no server in common
     INVALID_FORM: Cause.FORM,
     160002: Cause.FORM,  # no reply without the right to read the history
-    50083: Cause.NO_THREAD,  # thread is archived
+    ARCHIVED: Cause.NO_THREAD,  # nothing there can be changed before it is opened again
     160005: Cause.NO_THREAD,  # thread is locked
     40005: Cause.FILE,  # request entity too large
     50046: Cause.FILE,  # invalid file

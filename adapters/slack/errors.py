@@ -119,7 +119,8 @@ def _answered(error: Any) -> CallFailed:
     cause = _CAUSES.get(word, Cause.OTHER)
     if cause is Cause.FORM and any(_TOO_LONG.search(line) for line in _explained(data)):
         cause = Cause.TOO_LONG
-    return CallFailed(Fate.REFUSED, word.replace("_", " "), cause=cause)
+    words = refusing.NOT_THERE if word == "not_in_channel" else word.replace("_", " ")
+    return CallFailed(Fate.REFUSED, words, cause=cause)
 
 
 _TOO_LONG = re.compile(r"(?:must be less|no more) than \d+ characters|too.long", re.IGNORECASE)

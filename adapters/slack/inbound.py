@@ -95,7 +95,7 @@ def read_message(
     if not (text or brought.words or brought.files):
         return None
     address, kind, root = place_of(inner, account, direct)
-    found = _COMMAND.fullmatch(text)
+    found, words = _COMMAND.fullmatch(text), late + "\n".join(filter(None, (brought.words, text)))
     origin = ChatOrigin(
         address,
         kind,
@@ -109,8 +109,9 @@ def read_message(
     return ChatMessage(
         origin=origin,
         key=f"{address.chat}:{inner['ts']}",
-        text=late + ((found[2] or "").strip() if found else "\n".join(filter(None, (brought.words, text)))),
+        text=late + (found[2] or "").strip() if found else words,
         command=found[1] if found else "",
+        typed=words if found else "",
         for_us=for_us,
         edited=edited,
     )
@@ -120,7 +121,8 @@ def read_command(body: Table, account: str) -> ChatMessage:
     """The slash command: ``/outspoken stop all``."""
     channel = str(body["channel_id"])
     kind = ChatKind.PRIVATE if channel.startswith("D") else ChatKind.GROUP
-    name, _, words = unescaped(str(body.get("text") or "")).strip().partition(" ")
+    typed = unescaped(str(body.get("text") or "")).strip()
+    name, _, words = typed.partition(" ")
     origin = ChatOrigin(
         ChatAddress(PLATFORM, account, channel), kind, ChatPerson(str(body["user_id"]), str(body.get("user_name")))
     )
@@ -129,6 +131,7 @@ def read_command(body: Table, account: str) -> ChatMessage:
         key=f"command:{body['trigger_id']}",
         text=words.strip(),
         command=(name or "help").lower(),
+        typed=typed,
         for_us=True,
     )
 

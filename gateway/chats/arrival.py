@@ -64,6 +64,7 @@ def storable(message: ChatMessage) -> ChatMessage:
         key=storable_text(message.key),
         text=storable_text(message.text),
         command=storable_text(message.command),
+        typed=storable_text(message.typed),
     )
 
 

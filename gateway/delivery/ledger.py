@@ -158,7 +158,9 @@ class Ledger:
         self, origin: str, wanted: Sequence[WantedPart], traits: Traits = _ORDINARY, untouched: Sequence[str] = ()
     ) -> list[Part]:
         """What of `origin` has to be other than it is; `take` it to have it so."""
-        return plan(self.parts, wanted, self.surface, origin, self.records.next_place, untouched, traits)
+        now = self._clock.now_ms()
+        planned = plan(self.parts, wanted, self.surface, origin, self.records.next_place, untouched, traits)
+        return [_waits_since(part, now) for part in planned]
 
     def take(self, planned: Iterable[Part]) -> None:
         """Have these parts as they are here."""
@@ -352,6 +354,11 @@ class Ledger:
         other.held.update(self.held)
         other.awaited.update(self.awaited)
         self.forget_all()
+
+
+def _waits_since(part: Part, now: int) -> Part:
+    """What is wanted anew waits from now on, and not since it was last shown, or since 1970."""
+    return replace(part, row=replace(part.row, at=now)) if part.row.state is DeliveryState.WANTED else part
 
 
 def _name(row: DeliveryRow) -> Name:

@@ -128,7 +128,8 @@ class Auditor:
         open_from = None
         async for page in _pages(lambda: self.reads.parts(found.mark.parts, PAGE)):
             parts = self._sensible(found, page)
-            await self._confirmed(found, lambda parts=parts: self._page_of_parts(parts))
+            looks = [parts]
+            await self._confirmed(found, lambda looks=looks: self._page_of_parts(looks))
             found.parts += len(page.keys)
             found.mark = replace(found.mark, parts=page.keys[-1][0])
             open_from = open_from or next((one.id for one in parts if one.row.state in OPEN), None)
@@ -185,7 +186,10 @@ class Auditor:
         around = looks_around(now.state, now.turn, now.lane)
         return list(of_message(await self.reads.of_message(now, look_around=around), self.moment))
 
-    async def _page_of_parts(self, page: Sequence[KeptPart]) -> list[Breach]:
+    async def _page_of_parts(self, looks: list[Sequence[KeptPart]]) -> list[Breach]:
+        """`looks` has the page as it was read; each further look reads it anew."""
+        page = looks[-1] if len(looks) == 1 else (await self.reads.parts(looks[0][0].id - 1, len(looks[0]))).rows
+        looks.append(page)
         others = await self.reads.same_receipts(page)
         of_turns = [turn for one in page if (turn := behind(one.row.origin)).startswith(TURNS)]
         known = await self.reads.known(of_turns)

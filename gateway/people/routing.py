@@ -59,7 +59,7 @@ def meaning(message: ChatMessage, rules: GroupRules, commands: Collection[str], 
     if message.command in commands:
         addressed = message.for_us or message.origin.kind is ChatKind.PRIVATE or rules.respond is not RespondWhen.NEVER
         return Command(message.command, message.text) if addressed else Ignore("the bot is silent in this group")
-    text = f"/{message.command} {message.text}".strip() if message.command else message.text
+    text = (message.typed or f"/{message.command} {message.text}".strip()) if message.command else message.text
     if message.origin.kind is ChatKind.PRIVATE:
         return WordsForAgent(text)
     if rules.respond is RespondWhen.NEVER:

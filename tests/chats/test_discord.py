@@ -227,3 +227,35 @@ async def test_a_command_in_an_answer_to_somebody_is_a_command(discord: DiscordH
         said = discord.say(group, ben, "what is it about?")
         discord.say(group, ada, "/model", mention=True, reply_to=said)
         await answer(discord, group, "Choose one: /model NAME")
+
+
+async def test_an_answer_in_a_thread_that_was_archived_meanwhile_is_finished_there(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    channel, thread, _ = discord.topics(ada)
+    async with running(discord):
+        discord.say(thread, ada, "hold The first words", mention=True)
+        await answer(discord, thread, "The first words")
+        discord.fake.people.archive(thread)
+        discord.model.release()
+        await discord.until(lambda: texts(discord, thread) == ["The first words end"])
+    assert texts(discord, channel) == []
+
+
+@pytest.mark.parametrize("private", [False, True])
+async def test_of_a_thread_that_was_locked_only_what_everybody_could_read_goes_to_its_channel(
+    discord: DiscordHarness, private: bool
+) -> None:
+    ada = discord.person("Ada")
+    channel = discord.group(ada)
+    thread = discord.fake.people.thread(channel, ada, "ours", private=private)
+    thread.members.add(discord.fake.world.bot.id)
+    async with running(discord) as up:
+        discord.say(thread, ada, "hold The first words", mention=True)
+        await answer(discord, thread, "The first words")
+        discord.fake.people.archive(thread, locked=True)
+        discord.model.release()
+        if private:
+            await status_until(up.url, lambda told: bool(told["troubled_chats"]))
+        else:
+            await answer(discord, channel, "The first words end")
+    assert bool(texts(discord, channel)) is not private

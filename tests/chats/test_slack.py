@@ -648,3 +648,22 @@ async def test_while_no_socket_is_open_status_does_not_say_up(slack: SlackHarnes
         slack.fake.faults.always("apps.connections.open", gateway_page(503))
         slack.fake.sockets.cut()
         await status_until(up.url, lambda told: told["adapters"][0]["state"] != "up")
+
+
+async def test_words_behind_the_slash_command_that_are_none_of_ours_mean_what_was_typed(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    group = slack.group(ada)
+    async with running(slack):
+        slack.command(group, ada, "What", "is that")
+        await answer(slack, group, "You said: ada: What is that")
+        slack.say(group, ada, "!important look here", mention=True)
+        await answer(slack, group, "!important look here")
+
+
+async def test_a_command_where_the_app_is_not_is_answered_in_private_with_what_to_do(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    alien = slack.fake.people.channel("alien", ada)
+    alien.members.remove(slack.fake.world.bot.id)
+    async with running(slack):
+        slack.fake.people.command(alien, ada, "/outspoken", "status")
+        await answer(slack, slack.private(ada), "the app is not in that channel")

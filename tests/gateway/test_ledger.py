@@ -62,6 +62,17 @@ async def test_a_part_is_stored_as_being_sent_before_it_is_sent() -> None:
     assert ledger.current(before) == begun
 
 
+async def test_what_is_wanted_waits_from_then_on_also_what_was_shown_long_ago() -> None:
+    clock = FakeClock()
+    ledger = Ledger("chat", Paper(clock), clock, lambda: None)
+    (new,) = ledger.plan("t1", wanted("one"))
+    assert new.row.at == clock.now
+    ledger.take([replace(new, row=replace(new.row, state=DeliveryState.SENT, platform_id="7"))])
+    clock.now += 3_600_000
+    (again,) = ledger.plan("t1", wanted("other"))
+    assert (again.row.state, again.row.at) == (DeliveryState.WANTED, clock.now)
+
+
 @pytest.mark.parametrize("error", [StorageUnavailable("away"), Damaged("damaged")])
 async def test_what_could_not_be_stored_has_not_begun(error: StorageUnavailable) -> None:
     ledger, paper = ledger_of("t1")

@@ -9,10 +9,15 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import AsyncExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from adapters.contract.contents import Content, ContentKind
+from adapters.delivery.parts import WantedPart
+from adapters.delivery.reconcile import new_part
+from adapters.text.styled import Styled
 from agent_core.ports import SystemClock
 from agent_core.store.database.ownership import PulseLock, Serves
 from agent_core.store.evidence import EvidenceReads
@@ -90,6 +95,32 @@ async def test_only_what_is_broken_twice_is_told(tmp_path: Path) -> None:
         found = await Mended(EvidenceReads(reads.asks), moment, again_seconds=0.0).run(Watermark())
     assert looks == 2
     assert Law.MISPLACED not in {one.law for one in found.breaches}
+
+
+async def test_a_part_that_is_delivered_between_two_looks_is_not_told(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    async with opened(where) as store:
+        accepted = await store.inbox.accept(message("m0", "chat0"))
+        epoch = accepted.epoch or await store.sessions.claim(accepted.session)
+        part = new_part(WantedPart("b", 0, Content(ContentKind.TEXT, Styled("x")), final=True), "t/1/2/", "inbox:1", 1)
+        await store.deliveries.put(accepted.session, epoch, [replace(part.row, at=1)])
+
+    async def laws(*, mended: bool) -> set[Law]:
+        class Mended(Auditor):
+            async def _page_of_parts(self, looks):  # type: ignore[no-untyped-def, override]
+                found = await super()._page_of_parts(looks)
+                if mended:
+                    with closing(sqlite3.connect(where)) as db, db:
+                        db.execute("UPDATE deliveries SET state = 'sent', platform_id = '7'")
+                return found
+
+        async with open_reads(where) as reads:
+            moment = Viewpoint(FakeClock().now, (), 10**6, runs=None)
+            found = await Mended(EvidenceReads(reads.asks), moment, again_seconds=0.0).run(Watermark())
+            return {one.law for one in found.breaches}
+
+    assert Law.UNDELIVERED in await laws(mended=False)
+    assert Law.UNDELIVERED not in await laws(mended=True)
 
 
 async def test_it_rests_between_its_pages_and_goes_on_where_it_was(tmp_path: Path) -> None:
