@@ -48,6 +48,12 @@ export function title() {
   return one ? titled(one) : "";
 }
 
+/** What comes now is said in a conversation of the list, and not in those that were put aside. */
+export function back() {
+  aside = false;
+  load();
+}
+
 /** An answer has come. If that was one of the first, the model may be giving the conversation its title. */
 export function ended() {
   load();
