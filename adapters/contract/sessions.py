@@ -29,6 +29,10 @@ TITLE = "title"
 """In what is attached to a conversation of the page: how its person named it."""
 SUGGESTED = "suggested"
 """The same: what the model called it; it counts where nobody named it."""
+ARCHIVED = "archived"
+"""The same: how far it had come when it was put aside."""
+SHARED = "shared"
+"""The same: what opens the link to it, and what that shows (`adapters.http.sessions.links`)."""
 METADATA_PAIRS, METADATA_NAME_CHARS, METADATA_CHARS = 16, 64, 512
 """As much a client may attach to a conversation."""
 
@@ -177,8 +181,9 @@ class SessionAccess(Protocol):
         """The next of the realm's conversations, in the order in which they were made."""
         ...
 
-    async def latest(self, realm: str, limit: int) -> list[SessionSight]:
-        """Those of the realm's conversations in which something happened last, the latest first."""
+    async def latest(self, realm: str, limit: int, *, aside: bool) -> list[SessionSight]:
+        """Those of the realm's conversations in which something happened last, the latest first, without temporary ones: those that were put
+        aside at some time (`ARCHIVED`), or the others."""
         ...
 
     async def find(self, realm: str, name: str) -> SessionSight | None:

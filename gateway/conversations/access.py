@@ -13,8 +13,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from adapters.contract.base import Ended, SessionKey, Showing
+from adapters.contract.base import TEMPORARY, Ended, SessionKey, Showing
 from adapters.contract.sessions import (
+    ARCHIVED,
     CHAINED,
     NAMED,
     PAGES,
@@ -45,7 +46,7 @@ from gateway.conversations.sights import SessionSights
 from gateway.limits.whose import folder_name
 from gateway.queues.branches import line, to_show
 from gateway.queues.inbox import UnreadableMessage
-from gateway.queues.prefs import Prefs
+from gateway.queues.prefs import Prefs, noted
 from gateway.queues.queue import SessionQueue, files_brought, files_named, waiting_of
 from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
@@ -103,8 +104,12 @@ class GatewaySessions:
         rows = await self.store.sessions.named(prefixes, ending, limit, behind, newest_first=newest_first)
         return await self.sights.of(rows)
 
-    async def latest(self, realm: str, limit: int) -> list[SessionSight]:
-        return await self.sights.of(await self.store.sessions.latest(*self.shelf.ends(realm), limit))
+    async def latest(self, realm: str, limit: int, *, aside: bool) -> list[SessionSight]:
+        prefixes, ending = self.shelf.ends(realm)
+        rows = await self.store.sessions.latest(
+            prefixes, ending, limit, f"{prefixes[0]}{TEMPORARY}", noted(ARCHIVED), marked=aside
+        )
+        return await self.sights.of(rows)
 
     async def find(self, realm: str, name: str) -> SessionSight | None:
         row = await self._row(realm, name)

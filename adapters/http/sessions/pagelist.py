@@ -9,6 +9,7 @@ from aiohttp import web
 
 from adapters.contract.base import Ended, Showing
 from adapters.contract.sessions import (
+    ARCHIVED,
     METADATA_CHARS,
     SUGGESTED,
     TITLE,
@@ -36,7 +37,7 @@ SEARCH_CHARS = 200
 SEARCH_SECONDS = 2.0
 """So long texts are looked through; the latest conversations come first."""
 FOUND_CHARS = 120
-PINNED, ARCHIVED = "pinned", "archived"
+PINNED = "pinned"
 ON_ITS_WAY = Problem(
     409, sentence("An answer is on its way. Stop it first, or wait for its end."), code="conversation_busy"
 )
@@ -79,8 +80,7 @@ class PageConversations:
             raise NotServed(
                 Problem(400, f"search has at most {SEARCH_CHARS} characters.", param="search", code="invalid_value")
             )
-        seen = await self.access.latest(realm, MOST_LISTED + 1) if realm else []
-        whole, sights = len(seen) <= MOST_LISTED, [one for one in seen[:MOST_LISTED] if not one.key.temporary]
+        sights, whole = await self._latest(realm) if realm else ([], True)
         also = request.query.get("also", "")
         if also and not request[CALLER].realm and not also.startswith(OWN) and also not in {one.name for one in sights}:
             before = await self.access.find("", also)
@@ -91,6 +91,15 @@ class PageConversations:
             whole = whole and in_time
         listed.sort(key=lambda one: (not one["pinned"], -one["last_at"], -one["created_at"]))
         return answer(PageList(conversations=listed, whole=whole))
+
+    async def _latest(self, realm: str) -> tuple[list[SessionSight], bool]:
+        """The latest conversations, and the latest of those that are put aside: so many of either, and whether that is all."""
+        both = [one for aside in (False, True) for one in await self.access.latest(realm, MOST_LISTED + 1, aside=aside)]
+        both.sort(key=lambda one: (-one.last_at, one.session))
+        shown = [one for one in both if not _archived(one)]
+        away = [one for one in both if _archived(one)]
+        whole = len(shown) <= MOST_LISTED and len(away) <= MOST_LISTED
+        return [*shown[:MOST_LISTED], *away[:MOST_LISTED]], whole
 
     async def _found(self, sights: list[SessionSight], words: list[str]) -> tuple[list[PageConversation], bool]:
         """Those that the words stand in, and whether all were looked through."""
@@ -211,13 +220,17 @@ def listed_conversation(sight: SessionSight) -> PageConversation:
         title=named or sight.metadata.get(SUGGESTED) or sight.title,
         named=bool(named),
         pinned=bool(sight.metadata.get(PINNED)),
-        archived=sight.metadata.get(ARCHIVED) == _stand(sight),
+        archived=_archived(sight),
         state=sight.state,
         turns=sight.turns,
         created_at=sight.created_at,
         last_at=sight.last_at,
         found="",
     )
+
+
+def _archived(sight: SessionSight) -> bool:
+    return sight.metadata.get(ARCHIVED) == _stand(sight)
 
 
 def _stand(sight: SessionSight) -> str:
