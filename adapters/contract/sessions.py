@@ -216,6 +216,18 @@ class SessionAccess(Protocol):
         no such turn any more; nothing is changed if there is a conversation of that name."""
         ...
 
+    async def tip(self, sight: SessionSight) -> int:
+        """The number of the last turn of the branch that is shown which is over; 0: there is none."""
+        ...
+
+    async def linked(self, session: str) -> SessionSight | None:
+        """The conversation with this id, whoever's it is: for who shows a link to it. Never a temporary one."""
+        ...
+
+    async def line(self, sight: SessionSight, upto: int, behind: int, limit: int) -> list[SessionTurn]:
+        """The turns that lead to the one with the number `upto`, behind another number, the oldest first; without what was taken back or removed."""
+        ...
+
     async def delete(self, sight: SessionSight) -> None:
         """Everything that was said in it, what its tools kept and its files are gone, and its name is free. Raises `BusyElsewhere`,
         `StillRunning`."""

@@ -11,6 +11,7 @@ from adapters.contract.base import Ended, Showing
 from adapters.contract.sessions import (
     ARCHIVED,
     METADATA_CHARS,
+    SHARED,
     SUGGESTED,
     TITLE,
     SessionAccess,
@@ -67,12 +68,7 @@ class PageConversations:
         return {route: refusing(handler) for route, handler in served.items()}
 
     async def _sight(self, request: web.Request) -> SessionSight:
-        name = request.match_info["session"]
-        realm = page_realm(request, name)
-        found = await self.access.find(realm, name) if realm is not None else None
-        if found is None:
-            raise NotServed(spoken(NO_CONVERSATION))
-        return found
+        return await sight_named(self.access, request)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         realm, words = page_realm(request, OWN), request.query.get("search", "").casefold().split()
@@ -212,6 +208,16 @@ class PageConversations:
         return bytes_response(request, await self.access.brought(sight, request.match_info["message"], asked))
 
 
+async def sight_named(access: SessionAccess, request: web.Request) -> SessionSight:
+    """The conversation that the path names, if it is the caller's."""
+    name = request.match_info["session"]
+    realm = page_realm(request, name)
+    found = await access.find(realm, name) if realm is not None else None
+    if found is None:
+        raise NotServed(spoken(NO_CONVERSATION))
+    return found
+
+
 def listed_conversation(sight: SessionSight) -> PageConversation:
     """A conversation as it is listed. Pure."""
     named = sight.metadata.get(TITLE, "")
@@ -221,6 +227,7 @@ def listed_conversation(sight: SessionSight) -> PageConversation:
         named=bool(named),
         pinned=bool(sight.metadata.get(PINNED)),
         archived=_archived(sight),
+        shared=SHARED in sight.metadata,
         state=sight.state,
         turns=sight.turns,
         created_at=sight.created_at,

@@ -505,6 +505,7 @@ async function connect() {
     $("banner").textContent = about.notice;
     $("banner").hidden = !about.notice;
     $("tries").hidden = !about.rehearsal;
+    list.linksFor(about.share_links);
     files.limit(about.file_bytes);
     menu.offer(about.commands);
     $("model").replaceChildren(.../** @type {string[]} */ (about.models).map((name, index) => {
