@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import field
 
 import structlog
 from aiohttp import web
@@ -36,7 +37,7 @@ from agent_core.turn.view import TEXTS, BubbleKind, spelled_view
 
 log = structlog.get_logger("api")
 
-TURNS_AT_ONCE = 50
+TURNS_AT_ONCE, READ_AT_ONCE = 50, 2
 SHOWN = TEXTS | {BubbleKind.NOTICE, BubbleKind.NOTE, BubbleKind.FILE, BubbleKind.ACTIVITY}
 """What of a turn is shown: what an export tells as text."""
 _LINK = re.compile(r"(s_[0-9a-z]{1,60})\.([A-Za-z0-9_-]{20,100})")
@@ -95,6 +96,8 @@ class ConversationLinks:
     opens: ShareLinks
     clock: Clock
     secret: Callable[[], str]
+    reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(READ_AT_ONCE))
+    """A link may be read by many at once, and to make elements of what was said takes its time."""
 
     def routes(self) -> Mapping[HttpRoute, Handler]:
         served: Mapping[HttpRoute, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
@@ -133,8 +136,9 @@ class ConversationLinks:
         if not isinstance(asked, str) or not isinstance(behind, int) or not 0 <= behind < 2**53:
             raise NotServed(Problem(400, "link must be text, and behind a number.", param="link", code="invalid_value"))
         sight, link = await self._opened(asked)
-        turns = await self.access.line(sight, link.number, behind, TURNS_AT_ONCE + 1)
-        messages = await asyncio.to_thread(_messages, turns[:TURNS_AT_ONCE])
+        async with self.reading:
+            turns = await self.access.line(sight, link.number, behind, TURNS_AT_ONCE + 1)
+            messages = await asyncio.to_thread(_messages, turns[:TURNS_AT_ONCE])
         shown = SharedConversation(title=link.title, at=link.at, messages=messages, more=len(turns) > TURNS_AT_ONCE)
         response = answer(shown)
         response.headers["Cache-Control"] = "no-store"

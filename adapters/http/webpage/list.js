@@ -166,8 +166,10 @@ function settings(one) {
   $("asmarkdown").onclick = () => doing(() => download(one, "markdown"));
   $("asjson").onclick = () => doing(() => download(one, "json"));
   $("delete").onclick = () => { $("sure").hidden = false; $("delete").hidden = true; announce(say("delete.words")); $("really").focus(); };
+  $("really").disabled = false;
   $("really").onclick = () => doing(async () => {
-    await ask(`/api/conversations/${one.id}`, { method: "DELETE" });
+    $("really").disabled = true; // a long one takes its time
+    await ask(`/api/conversations/${one.id}`, { method: "DELETE" }).finally(() => { $("really").disabled = false; });
     toast(say("delete.done", { title: short(titled(one)) }));
     gone(one.id);
   });
