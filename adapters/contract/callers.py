@@ -29,6 +29,15 @@ AT_TERMINAL = "terminal-"
 """How the name begins in which the terminal asks: that of whoever is logged in on its machine."""
 
 
+class ShareLinks(StrEnum):
+    """For whom a link opens a conversation of the page that somebody shares."""
+
+    OFF = "off"
+    PEOPLE = "people"
+    """Whoever may open the page."""
+    ANYONE = "anyone"
+
+
 class ErrorStyle(StrEnum):
     """How a program is told that nothing came of its request."""
 

@@ -29,6 +29,10 @@ TITLE = "title"
 """In what is attached to a conversation of the page: how its person named it."""
 SUGGESTED = "suggested"
 """The same: what the model called it; it counts where nobody named it."""
+ARCHIVED = "archived"
+"""The same: how far it had come when it was put aside."""
+SHARED = "shared"
+"""The same: what opens the link to it, and what that shows (`adapters.http.sessions.links`)."""
 METADATA_PAIRS, METADATA_NAME_CHARS, METADATA_CHARS = 16, 64, 512
 """As much a client may attach to a conversation."""
 
@@ -177,8 +181,9 @@ class SessionAccess(Protocol):
         """The next of the realm's conversations, in the order in which they were made."""
         ...
 
-    async def latest(self, realm: str, limit: int) -> list[SessionSight]:
-        """Those of the realm's conversations in which something happened last, the latest first."""
+    async def latest(self, realm: str, limit: int, *, aside: bool) -> list[SessionSight]:
+        """Those of the realm's conversations in which something happened last, the latest first, without temporary ones: those that were put
+        aside at some time (`ARCHIVED`), or the others."""
         ...
 
     async def find(self, realm: str, name: str) -> SessionSight | None:
@@ -209,6 +214,18 @@ class SessionAccess(Protocol):
     async def branch(self, realm: str, sight: SessionSight, turn: str, name: str, title: str) -> bool:
         """A conversation of the realm under this name that begins with the latest turns up to this one, as they were shown. False if there is
         no such turn any more; nothing is changed if there is a conversation of that name."""
+        ...
+
+    async def tip(self, sight: SessionSight) -> int:
+        """The number of the last turn of the branch that is shown which is over; 0: there is none."""
+        ...
+
+    async def linked(self, session: str) -> SessionSight | None:
+        """The conversation with this id, whoever's it is: for who shows a link to it. Never a temporary one."""
+        ...
+
+    async def line(self, sight: SessionSight, upto: int, behind: int, limit: int) -> list[SessionTurn]:
+        """The turns that lead to the one with the number `upto`, behind another number, the oldest first; without what was taken back or removed."""
         ...
 
     async def delete(self, sight: SessionSight) -> None:

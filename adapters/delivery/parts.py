@@ -276,7 +276,8 @@ def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
     if slow:
         done = [b for b in listed if b.state in _MARKS][-STATUS_TOOLS:]
         lines += [f"{_MARKS[b.state]} {_short(b.text)}" for b in done]
-        lines += [f"⚙️ {_short(b.text)} – {speak('{count} s', count=b.seconds)}" for b in slow[-STATUS_TOOLS:]]
+        lasted = [(b, speak("{count} s", count=b.seconds)) for b in slow[-STATUS_TOOLS:]]
+        lines += [f"⚙️ {_short(b.text)} – {seconds}" for b, seconds in lasted]
     lines += [f"✓ {b.text}" for b in bubbles if b.kind is BubbleKind.MENDED][-1:]
     lines += [f"⏳ {b.text}" for b in bubbles if b.kind is BubbleKind.STATUS]
     return "\n".join(lines)

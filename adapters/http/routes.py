@@ -67,6 +67,7 @@ class HttpRoute(Enum):
     DESCRIBE = ("GET", "/openapi.json", Tag.ANSWERS, "This document")
 
     PAGE = ("GET", "/", Tag.PAGE, "The web page")
+    SHARED = ("GET", "/shared", Tag.PAGE, "A conversation that somebody shows by a link, to be read")
     PAGE_FILE = ("GET", "/static/{name}", Tag.PAGE, "One of its files")
     ABOUT = ("GET", "/api/about", Tag.PAGE, "What answers here")
     FOLLOW = (
@@ -95,6 +96,9 @@ class HttpRoute(Enum):
         Tag.PAGE,
         "Begin another conversation with what was said up to a message",
     )
+    PAGE_SHARE = ("POST", "/api/conversations/{session}/link", Tag.PAGE, "Make a link that shows one as it is now")
+    PAGE_WITHDRAW = ("DELETE", "/api/conversations/{session}/link", Tag.PAGE, "Withdraw the link to one")
+    READ_SHARED = ("POST", "/api/shared", Tag.PAGE, "What a link shows")
     PAGE_DELETE = ("DELETE", "/api/conversations/{session}", Tag.PAGE, "Stop it, and remove all of it with its files")
     PAGE_EXPORT = ("GET", "/api/conversations/{session}/export", Tag.PAGE, "All of it, as JSON or Markdown")
     PAGE_SENT = ("GET", "/api/sessions/{session}/files/{file}", Tag.PAGE, "A file that was sent in one")

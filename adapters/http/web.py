@@ -17,7 +17,7 @@ import orjson
 from aiohttp import web
 
 from adapters.contract.base import REHEARSAL_WORDS, FromApi, Gateway, SessionKey, TurnSight
-from adapters.contract.callers import Callers, may_ask, scope_of
+from adapters.contract.callers import Callers, ShareLinks, may_ask, scope_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import CALLER, LASTS_WORDS, Problem, caller_of, lasting_of, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
@@ -47,13 +47,14 @@ BROWSER = "X-Outspoken-Browser"
 OWN = "c-"
 """How the names of conversations begin that belong to their browser alone, where no key says whose they are."""
 SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
+SHARED = "shared.html"
 PAGE = PageFiles(
     "adapters.http.webpage",
     frozenset({
-        "index.html", "page.css", "page.js", "aloud.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "prefer.js", "store.js", "theme.js", "turns.js", "unsent.js", "voice.js", "words.js", "written.js",
+        "index.html", "page.css", "page.js", "aloud.js", "attach.js", "dom.js", "files.js", "list.js", "menu.js", "net.js", "prefer.js", "shared.html", "shared.js", "store.js", "theme.js", "turns.js", "unsent.js", "voice.js", "words.js", "written.js",
         "icon.svg", "app.webmanifest", "worker.js",
     }),
-    {INDEX: spoken_page, "words.js": spoken_words},
+    {INDEX: spoken_page, SHARED: spoken_page, "words.js": spoken_words},
 )  # fmt: skip
 
 
@@ -66,6 +67,7 @@ class WebSettings:
     thinking: bool = True
     """Whether people are shown what a model thinks."""
     own_host: str = ""
+    share_links: ShareLinks = ShareLinks.PEOPLE
     language: str = ""
     """What the operator wants everybody to be spoken to in; empty: as each browser asks for."""
 
@@ -102,6 +104,7 @@ class WebChat:
         return [
             HttpRoute.PAGE.served(self._page),
             HttpRoute.PAGE_FILE.served(self._file),
+            HttpRoute.SHARED.served(self._shared),
             HttpRoute.ABOUT.served(self._guarded(self._about)),
             HttpRoute.FOLLOW.served(self._guarded(self._events)),
             HttpRoute.EARLIER.served(self._guarded(self._earlier)),
@@ -109,11 +112,20 @@ class WebChat:
             HttpRoute.STOP.served(self._guarded(self._stop)),
             HttpRoute.APPROVE.served(self._guarded(self._approve)),
             HttpRoute.WHY.served(self._guarded(self._why)),
-            *(route.served(self._guarded(handler)) for route, handler in self._listed.items()),
+            *(
+                route.served(self._open(handler) if self._for_anyone(route) else self._guarded(handler))
+                for route, handler in self._listed.items()
+            ),
         ]
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         return PAGE.response(INDEX, self._language(request))
+
+    async def _shared(self, request: web.Request) -> web.StreamResponse:
+        """What is shown is behind the ``#`` of the address, and asked for by the page: nobody comes upon it by chance."""
+        response = PAGE.response(SHARED, self._language(request))
+        response.headers["X-Robots-Tag"] = "noindex, nofollow"
+        return response
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         return PAGE.response(request.match_info["name"], self._language(request))
@@ -121,6 +133,18 @@ class WebChat:
     def _language(self, request: web.Request) -> str:
         """In which the page speaks to whoever opened it; empty for English."""
         return chosen(self._settings.language, accepted(request.headers.get("Accept-Language", "")))
+
+    def _for_anyone(self, route: HttpRoute) -> bool:
+        return route is HttpRoute.READ_SHARED and self._settings.share_links is ShareLinks.ANYONE
+
+    def _open(self, handler: Handler) -> Handler:
+        """A handler that asks nobody who they are."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            with speaking(self._language(request)):
+                return await handler(request)
+
+        return handle
 
     def _guarded(
         self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -152,6 +176,7 @@ class WebChat:
                 "models": [name for name in about.models if may_ask(name, caller.key, caller.terms, about.held)],
                 "rehearsal": about.rehearsal,
                 "notice": speak(REHEARSAL_WORDS) if about.rehearsal else "",
+                "share_links": self._settings.share_links.value,
                 "file_bytes": most_bytes(request.client_max_size),
                 "commands": [
                     {"name": one.name, "words": one.words} for one in self._commands().menu(self._language(request))

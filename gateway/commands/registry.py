@@ -126,9 +126,8 @@ def doing_words(view: View) -> str:
     if asking:
         return speak("It waits for your decision: {question}", question=f"{asking[-1].text}\n{asking[-1].left}")
     if running:
-        return speak(
-            "Running {what}", what="; ".join(f"{b.text} ({speak('{count} s', count=b.seconds)})" for b in running)
-        )
+        lasted = [(b.text, speak("{count} s", count=b.seconds)) for b in running]
+        return speak("Running {what}", what="; ".join(f"{text} ({seconds})" for text, seconds in lasted))
     return status or speak("The model is at work.")
 
 

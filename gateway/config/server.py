@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
+from adapters.contract.callers import ShareLinks
 from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint
 from adapters.http.errorsas import ErrorsAs
 from gateway.config.types import Disconnect, is_loopback
@@ -69,6 +70,10 @@ class Server(Section):
     thinking: bool = True
     """Whether clients of the API are shown what the model thinks (reasoning_content), where their key does not say otherwise. Clients that
     run tools of their own hand it back with the conversation, and some providers refuse a conversation without it."""
+
+    share_links: ShareLinks = ShareLinks.PEOPLE
+    """For whom the links open by which people show conversations of the page: people are those who may open the page, anyone is everybody who
+    has the link; off: there are none, and those that were made open nothing."""
 
     max_connections: Annotated[int, Unit("connections")] = Field(default=_DOOR.connections, ge=16, le=1_000_000)
     """Connections that may be open at once; half as many as files may be open at most."""

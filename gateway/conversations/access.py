@@ -13,8 +13,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from adapters.contract.base import Ended, SessionKey, Showing
+from adapters.contract.base import TEMPORARY, Ended, SessionKey, Showing
 from adapters.contract.sessions import (
+    ARCHIVED,
     CHAINED,
     NAMED,
     PAGES,
@@ -37,15 +38,16 @@ from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.sessions.copies import SessionCopy
 from agent_core.store.sessions.rows import SessionChange, SessionRow
 from agent_core.store.store import Fenced, LeaseLost, OwnedElsewhere, Store
+from agent_core.store.turns.rows import TAKEN_BACK
 from agent_core.tools.files.trees import below
 from agent_core.turn.events import Verdict
 from agent_core.turn.view import BubbleKind
 from gateway.conversations.deciding import Deciding
 from gateway.conversations.sights import SessionSights
 from gateway.limits.whose import folder_name
-from gateway.queues.branches import line, to_show
+from gateway.queues.branches import branches_of, line, to_show
 from gateway.queues.inbox import UnreadableMessage
-from gateway.queues.prefs import Prefs
+from gateway.queues.prefs import Prefs, noted
 from gateway.queues.queue import SessionQueue, files_brought, files_named, waiting_of
 from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
@@ -75,6 +77,8 @@ OF_API, OF_PAGE = Shelf("api", (NAMED, CHAINED)), Shelf("web", (PAGES,))
 MOST_FILES = 10_000
 MOST_BRANCHED = 200
 """So many turns a branch takes along."""
+LATEST = 3
+"""Among so many of the latest turns is one that is over, if there is any."""
 OVER_LOOKS, OVER_SECONDS = 100, 0.1
 """How often it is looked whether a turn that was stopped is over, and how long apart."""
 
@@ -103,8 +107,12 @@ class GatewaySessions:
         rows = await self.store.sessions.named(prefixes, ending, limit, behind, newest_first=newest_first)
         return await self.sights.of(rows)
 
-    async def latest(self, realm: str, limit: int) -> list[SessionSight]:
-        return await self.sights.of(await self.store.sessions.latest(*self.shelf.ends(realm), limit))
+    async def latest(self, realm: str, limit: int, *, aside: bool) -> list[SessionSight]:
+        prefixes, ending = self.shelf.ends(realm)
+        rows = await self.store.sessions.latest(
+            prefixes, ending, limit, f"{prefixes[0]}{TEMPORARY}", noted(ARCHIVED), marked=aside
+        )
+        return await self.sights.of(rows)
 
     async def find(self, realm: str, name: str) -> SessionSight | None:
         row = await self._row(realm, name)
@@ -233,6 +241,26 @@ class GatewaySessions:
         key = self.shelf.named(realm, name).text()
         await self.store.sessions.copy(SessionCopy(self.ids.new("s"), key, prefs.encode(), turns))
         return True
+
+    async def tip(self, sight: SessionSight) -> int:
+        places = await self.store.turns.places(sight.session)
+        hidden = branches_of(places).hidden
+        shown = [one.turn for one in places if one.turn not in hidden and not one.undone and not one.removed]
+        latest = await self.store.turns.some(shown[-LATEST:])
+        return max((row.number for row in latest if row.closed_at is not None), default=0)
+
+    async def linked(self, session: str) -> SessionSight | None:
+        row = await self.store.sessions.one(session)
+        if row is None or row.key.count("/") != 4:
+            return None
+        key = SessionKey.of(row.key)
+        page = key.platform == self.shelf.platform and key.account in self.shelf.accounts
+        return (await self.sights.of([row]))[0] if page and not key.temporary else None
+
+    async def line(self, sight: SessionSight, upto: int, behind: int, limit: int) -> list[SessionTurn]:
+        places = line(await self.store.turns.places(sight.session), upto)
+        kept = [one.turn for one in places if one.number > behind and one.undone != TAKEN_BACK and not one.removed]
+        return await self.sights.these(sight.session, kept[:limit])
 
     async def delete(self, sight: SessionSight) -> None:
         if await self._there(sight, FarChange.DELETE) is not None:

@@ -71,8 +71,16 @@ class SessionSights:
 
     async def turns(self, session: str, number: int, limit: int, *, newest_first: bool) -> list[SessionTurn]:
         """The next turns behind that number, in this order."""
+        return await self._told(
+            session, await self.store.turns.behind(session, number, limit, newest_first=newest_first)
+        )
+
+    async def these(self, session: str, turns: Sequence[str]) -> list[SessionTurn]:
+        """These turns of it, in the order of their numbers."""
+        return await self._told(session, await self.store.turns.some(turns))
+
+    async def _told(self, session: str, rows: Sequence[TurnRow]) -> list[SessionTurn]:
         row = await self.store.sessions.one(session)
-        rows = await self.store.turns.behind(session, number, limit, newest_first=newest_first)
         journals = await self.store.turns.journals([one.turn for one in rows])
         told: list[SessionTurn] = []
         for one in rows:

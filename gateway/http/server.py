@@ -95,7 +95,7 @@ async def open_doors(
         ids,
         Refusals(store, clock, ids, hub.tell),
     )
-    listed = _beside_the_page(hub, workers)
+    listed = _beside_the_page(config, hub, clock, workers)
     page = WebChat(hub, _page_settings(config, keyring), clock, ids, listed, cache(partial(_page_commands, hub, chats)))
     app = web.Application(client_max_size=server.max_body_bytes)
     operator_key = operator_key_of(config)
@@ -136,7 +136,8 @@ async def open_doors(
 
 def _page_settings(config: Config, keyring: Keyring) -> WebSettings:
     server = config.server
-    return WebSettings(keyring, server.keep_alive_seconds, server.thinking, language=config.session.language)
+    language, links = config.session.language, server.share_links
+    return WebSettings(keyring, server.keep_alive_seconds, server.thinking, language=language, share_links=links)
 
 
 def _mcp(config: Config, keyring: Keyring, url: Callable[[], str]) -> McpEntrance:
@@ -173,12 +174,15 @@ def _deciding(hub: Hub, store: Store, clock: Clock) -> Deciding:
     return Deciding(store, hub.stopping, SessionSights(store, hub.stopping.queues, clock))
 
 
-def _beside_the_page(hub: Hub, workers: Workers) -> Mapping[HttpRoute, Handler]:
-    """What serves the list of conversations, and how code and formulas are drawn."""
-    listed = sessions.page_served(partial(_page_sessions, hub))
+def _beside_the_page(config: Config, hub: Hub, clock: Clock, workers: Workers) -> Mapping[HttpRoute, Handler]:
+    """What serves the list of conversations and links to them, and how code and formulas are drawn."""
+    access = partial(_page_sessions, hub)
+    listed = sessions.page_served(access)
+    links = sessions.links_served(access, config.server.share_links, clock)
     wishes = sessions.wishes_served(hub.opener.instructions)
     return {
         **listed,
+        **links,
         **wishes,
         HttpRoute.HIGHLIGHT: highlighted(workers),
         HttpRoute.FORMULAS: partial(_formulas, workers),

@@ -69,3 +69,8 @@ async def prefs_of(store: Store, queue: HasPrefs) -> Prefs:
         queue.prefs = Prefs.decode(found.policy if found is not None else None)
         queue.prefs_loaded = True
     return queue.prefs
+
+
+def noted(name: str) -> str:
+    """What stands in the stored form of settings in whose metadata something has this name, and in no other. Pure."""
+    return f'"{name}":'

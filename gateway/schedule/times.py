@@ -318,8 +318,8 @@ def span(seconds: int) -> str:
         return speak("{count} min", count=seconds // 60)
     if seconds < 2 * 86_400:
         hours, minutes = divmod(seconds // 60, 60)
-        whole = speak("{count} h", count=hours)
-        return f"{whole} {speak('{count} min', count=minutes)}" if minutes else whole
+        whole, rest = speak("{count} h", count=hours), speak("{count} min", count=minutes)
+        return f"{whole} {rest}" if minutes else whole
     return speak_many("{count} day", "{count} days", seconds // 86_400)
 
 

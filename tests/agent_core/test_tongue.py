@@ -33,7 +33,7 @@ from agent_core.text.tongue import (
     written_in,
 )
 from gateway.commands.registry import TYPED
-from tests.catalogues import OTHERS, PACKAGES, ROOT, forms, sources, stored, template
+from tests.catalogues import KEYWORDS, OTHERS, PACKAGES, ROOT, forms, sources, stored, template
 
 SOURCE = template()
 PRESENT = tuple(tag for tag in OTHERS if len(stored(tag)))
@@ -53,6 +53,35 @@ def test_every_sentence_of_the_source_can_be_filled() -> None:
     for message in SOURCE:
         for words in sources(message):
             assert all(name.isidentifier() or named_command(name) in COMMAND_NAMES for name in names(words)), words
+
+
+def unseen(source: str) -> list[str]:
+    """Sentences that Babel does not see: those that stand in the braces of an f-string, which it reads as one text."""
+    inside = (
+        one for found in ast.walk(ast.parse(source)) if isinstance(found, ast.JoinedStr) for one in ast.walk(found)
+    )
+    calls = [
+        one
+        for one in inside
+        if isinstance(one, ast.Call) and getattr(one.func, "id", getattr(one.func, "attr", "")) in KEYWORDS
+    ]
+    given = (of for call in calls for of in call.args if isinstance(of, ast.Constant) and isinstance(of.value, str))
+    return [str(of.value) for of in given]
+
+
+def test_no_sentence_is_said_where_the_catalogues_do_not_see_it() -> None:
+    assert unseen("""f'{speak("Hidden {what}", what=1)} and {tongue.sentence("another")}'""") == [
+        "Hidden {what}",
+        "another",
+    ]
+    assert unseen('words = speak("Seen")\nf"{words} {speak(LABEL)}"') == []
+    found = [
+        (path.relative_to(ROOT).as_posix(), words)
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for words in unseen(path.read_text("utf-8"))
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("language", PRESENT)

@@ -9,6 +9,8 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from gateway.daemon import Serving
+from tests.browser.test_for_everybody import found_by_axe
+from tests.browser.test_for_everybody import tools as tools
 from tests.browser.test_page import finished, opened, say, shot
 from tests.browser.test_page import pytestmark as pytestmark
 from tests.gateway.test_keys import add
@@ -199,3 +201,93 @@ async def there(page: Page, address: str) -> int:
         """async (name) => (await fetch(`/api/conversations/${name}/export`, { headers: { "X-Outspoken-Browser": JSON.parse(localStorage["outspoken.browser"]) } })).status""",
         name,
     )
+
+
+@pytest.mark.parametrize(("width", "locale", "dark"), [(1280, "en", False), (390, "ar", True)])
+async def test_one_is_shown_to_others_by_a_link_until_it_is_withdrawn(
+    browser: Browser, up: Serving, tools: Path, width: int, locale: str, dark: bool
+):
+    context = await browser.new_context(
+        viewport={"width": width, "height": 844}, locale=locale, color_scheme="dark" if dark else "light"
+    )
+    page = await context.new_page()
+    page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
+    await page.goto(up.url)
+    await expect(page.locator("#welcome")).to_be_visible()
+    await say(page, "write notes.txt: buy milk and then read notes.txt")
+    await finished(page)
+    await expect(page.locator("#list a")).to_have_count(1)
+    if width < 800:
+        await page.click("#drawer")
+    await page.click("#list .more")
+    await page.click("#share")
+    await expect(page.locator("#sharewords")).not_to_be_empty()
+    assert await found_by_axe(page, tools) == []
+    await page.click("#sharemake")
+    await expect(page.locator("#address")).to_be_focused()
+    link = await page.input_value("#address")
+    assert link.startswith(f"{up.url}/shared#")
+    await expect(page.locator("#list small")).to_have_count(1)
+    assert await found_by_axe(page, tools) == []
+    await shot(page, f"share-{width}")
+
+    reader = await (
+        await browser.new_context(
+            viewport={"width": width, "height": 844}, locale=locale, color_scheme="dark" if dark else "light"
+        )
+    ).new_page()
+    reader.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
+    asked: list[str] = []
+    reader.on("request", lambda request: asked.append(request.url))
+    await reader.goto(link)
+    await expect(reader.locator(".person")).to_have_text("write notes.txt: buy milk and then read notes.txt")
+    await expect(reader.locator(".answer pre code")).to_have_text("buy milk")
+    await reader.locator(".steps summary").first.click()
+    await expect(reader.locator(".activity").first).to_contain_text("write_file")
+    await expect(reader.locator(".activity .args").first).to_be_empty()
+    await expect(reader.locator("textarea, .foot, #list")).to_have_count(0)
+    await expect(reader.get_by_role("button", name="Edit")).to_have_count(0)
+    assert await reader.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await found_by_axe(reader, tools) == []
+    secret = link.rpartition(".")[2]
+    assert not [url for url in asked if secret in url.partition("#")[0]]
+    await shot(reader, f"shared-{width}")
+
+    await page.click("#withdraw")
+    await expect(page.locator("#address")).to_be_hidden()
+    await expect(page.locator("#list small")).to_have_count(0)
+    await reader.reload()
+    await expect(reader.locator("#words")).not_to_be_empty()
+    await expect(reader.locator(".turn")).to_have_count(0)
+    assert await found_by_axe(reader, tools) == []
+
+
+async def test_a_reader_shows_a_key_where_links_are_for_people_and_is_asked_for_none_where_they_are_for_anyone(
+    browser: Browser, tmp_path: Path
+):
+    env = {"OUTSPOKEN_SERVER__API_KEY": "sesame-sesame"}
+    for opens in ("people", "anyone"):
+        async with served(tmp_path, env | {"OUTSPOKEN_SERVER__SHARE_LINKS": opens}) as up:
+            page = await browser.new_page()
+            await page.goto(up.url)
+            await page.fill("#key", "sesame-sesame")
+            await page.keyboard.press("Enter")
+            await say(page, "write a.py: print(1) and then read a.py")
+            await finished(page)
+            await page.click("#list .more")
+            await page.click("#share")
+            await page.click("#sharemake")
+            await expect(page.locator("#address")).to_be_visible()
+            link = await page.input_value("#address")
+            reader = await (await browser.new_context()).new_page()
+            await reader.goto(link)
+            if opens == "people":
+                await expect(reader.locator("#keydialog")).to_be_visible()
+                await expect(reader.locator(".turn")).to_have_count(0)
+                await reader.fill("#key", "sesame-sesame")
+                await reader.keyboard.press("Enter")
+            await expect(reader.locator(".turn")).to_have_count(1)
+            await reader.wait_for_timeout(500)
+            await expect(reader.locator("#keydialog")).to_be_hidden()
+            await page.context.close()
+            await reader.context.close()

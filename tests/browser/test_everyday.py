@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from playwright.async_api import Browser, expect
+import pytest
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from gateway.daemon import Serving
 from tests.browser.test_attach import chosen
+from tests.browser.test_conversations import two
+from tests.browser.test_hostile_page import turn
 from tests.browser.test_page import finished, opened, pytestmark, say
 
 __all__ = ["pytestmark"]
@@ -87,3 +91,130 @@ async def test_a_message_that_is_being_changed_is_still_being_changed_when_one_c
     await expect(page.locator(".versions").first).to_contain_text("2 / 2")
     await expect(page.locator(".person")).to_have_text("hello there")
     await expect(page.locator("#editing")).to_be_hidden()
+
+
+LONG_CODE = "```python\n" + "".join(f"line_{n} = {n}  # a line of code\n" for n in range(600)) + "```\n\nThat was all."
+RIGHTWARD = """> A quote
+
+> - a list in it
+
+| Name | Price |
+|------|-------|
+| tea | 2 |
+
+1. First
+
+   and more of it
+"""
+LEFTWARD = """> اقتباس
+
+> - قائمة
+
+| الاسم | السعر |
+|------|-------|
+| شاي | 2 |
+
+1. أولا
+
+   والمزيد
+"""
+TO_END = "(() => { const box = document.querySelector('#scroll'); return box.scrollHeight - box.scrollTop - box.clientHeight; })()"
+
+
+async def answered(browser: Browser, url: str, text: str, locale: str = "en") -> Page:
+    """The page with one answer."""
+
+    async def told(route: Route) -> None:
+        body = f"event: snapshot\ndata: {json.dumps([turn(0, text, final=True)])}\n\n"
+        await route.fulfill(body=body, content_type="text/event-stream")
+
+    context = await browser.new_context(viewport={"width": 1280, "height": 800}, locale=locale)
+    page = await context.new_page()
+    page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
+    await page.route("**/events?changes=1", told)
+    await page.goto(url)
+    await expect(page.locator(".answer")).to_be_visible()
+    return page
+
+
+async def test_the_end_stays_in_sight_while_what_is_above_it_grows_until_somebody_scrolls_up(
+    browser: Browser, up: Serving
+):
+    page = await answered(browser, up.url, LONG_CODE)
+    await expect(page.locator(".answer p")).to_be_in_viewport()
+    assert await page.evaluate(TO_END) < 2
+    grown = "document.querySelector('.answer').prepend(Object.assign(document.createElement('div'), { style: 'height: 900px' }))"
+    await page.evaluate(grown)
+    await expect(page.locator(".answer p")).to_be_in_viewport()
+    await page.mouse.move(700, 300)
+    await page.mouse.wheel(0, -400)
+    await expect(page.locator(".answer p")).not_to_be_in_viewport()
+    await page.evaluate(grown.replace("prepend", "append"))
+    await page.wait_for_timeout(300)
+    await expect(page.locator(".answer p")).not_to_be_in_viewport()
+    assert await page.evaluate(TO_END) > 900
+
+
+async def middle(box: Locator) -> float:
+    found = await box.bounding_box()
+    assert found is not None
+    return found["x"] + found["width"] / 2
+
+
+@pytest.mark.parametrize("locale", ["en", "ar"])
+@pytest.mark.parametrize(("text", "way"), [(RIGHTWARD, "ltr"), (LEFTWARD, "rtl")], ids=["english", "arabic"])
+async def test_lists_quotes_and_tables_go_the_way_of_their_words_whatever_the_pages_language(
+    browser: Browser, up: Serving, text: str, way: str, locale: str
+):
+    page = await answered(browser, up.url, text, locale)
+    answer = page.locator(".answer")
+    for kind in ("blockquote", "blockquote ul", "table", "ol"):
+        await expect(answer.locator(kind).first).to_have_css("direction", way)
+    first, second = await middle(answer.locator("th").nth(0)), await middle(answer.locator("th").nth(1))
+    assert (first < second) == (way == "ltr")
+
+
+async def test_a_picture_elsewhere_does_not_mix_its_words_with_those_of_the_page(browser: Browser, up: Serving):
+    page = await answered(browser, up.url, "![A cat](https://pictures.example.org/cat.png)", "ar")
+    link = page.locator("a.picture")
+    await expect(link.locator("bdi")).to_have_text("A cat")
+    await expect(page.locator(".answer p")).to_have_css("direction", "rtl")
+
+
+async def test_what_is_begun_while_the_archive_is_shown_is_in_the_list(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await two(page)
+    await page.click("#list li:has-text('apples') .more")
+    await page.click("#archive")
+    await page.get_by_role("button", name="Archived conversations").click()
+    await expect(page.locator("#list a")).to_have_text(["first things about apples"])
+    await page.keyboard.press("Control+Shift+O")
+    await expect(page.locator("#list a")).to_have_count(1)
+    await expect(page.locator("#list a")).to_contain_text("pears")
+    await say(page, "third things")
+    await finished(page)
+    await expect(page.locator("#list a").first).to_have_text("third things")
+
+
+async def test_what_the_page_says_does_not_cover_the_commands_it_offers(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.check("#temporary")
+    await say(page, "hello")
+    await finished(page)
+    await page.click("#new")
+    await page.fill("#text", "/")
+    await expect(page.locator("#toast")).to_be_visible()
+    await expect(page.locator("#menu")).to_be_visible()
+    said, menu = await page.locator("#toast").bounding_box(), await page.locator("#menu").bounding_box()
+    assert said is not None
+    assert menu is not None
+    assert said["y"] + said["height"] <= menu["y"]
+
+
+async def test_a_phone_that_opens_the_list_is_not_given_its_keyboard(browser: Browser, up: Serving):
+    context = await browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
+    page = await context.new_page()
+    await page.goto(up.url)
+    await page.tap("#drawer")
+    await expect(page.locator("#search")).to_be_visible()
+    await expect(page.locator("#search")).not_to_be_focused()

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.people.instructions import BEGIN, MOST_CHARS
 from tests.chats.model import ScriptedModel, scripted_model
+from tests.chats.test_operator import outspoken
 from tests.gateway.test_page_commands import BROWSER, Tab
 from tests.laws.look import breaches
 from tests.serving import served
@@ -77,3 +78,27 @@ async def test_what_cannot_be_kept_is_refused_in_words(tmp_path: Path, text: Any
             assert "text" in (await response.json())["error"]["message"]
         async with http.get(f"{up.url}/api/instructions", headers={"X-Outspoken-Browser": "?"}) as response:
             assert response.status == 400
+
+
+async def test_they_are_forgotten_with_their_person_and_nobody_elses(tmp_path: Path):
+    async with served(tmp_path) as up:
+        port, keys = int(up.url.rpartition(":")[2]), dict[str, str]()
+        for name in ("ada", "bob"):
+            status, words = await outspoken(tmp_path, "keys", "add", name, "--owner", name, port=port)
+            assert status == 0, words
+            keys[name] = next(word for word in words.split() if word.startswith("sk-") and len(word) > 40)
+        heads = {name: BROWSER | {"Authorization": f"Bearer {key}"} for name, key in keys.items()}
+        async with (
+            aiohttp.ClientSession(headers=heads["ada"]) as ada,
+            aiohttp.ClientSession(headers=heads["bob"]) as bob,
+        ):
+            await wished(ada, up.url, "Ada wants verses.")
+            await wished(bob, up.url, "Bob wants prose.")
+            status, words = await outspoken(tmp_path, "people", "forget", "api/ada", "--yes", port=port)
+            assert status == 0, words
+            async with asyncio.timeout(30):
+                while await wished(ada, up.url) != {"text": ""}:
+                    await asyncio.sleep(0.1)
+            assert await wished(bob, up.url) == {"text": "Bob wants prose."}
+    kept = b"".join(one.read_bytes() for one in tmp_path.rglob("outspoken.db*"))
+    assert (b"Ada wants verses" in kept, b"Bob wants prose" in kept) == (False, True)

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import aiohttp
+import pytest
 
+from adapters.http.sessions import pagelist
 from agent_core.ports import SystemClock
 from gateway.conversations.temporary import KEPT_MS, forget_temporary
 from tests.chats.model import scripted_model
@@ -60,3 +62,29 @@ async def test_one_that_nobody_left_in_order_goes_a_day_later(tmp_path: Path):
         async with http.get(f"{up.url}/api/conversations/{NAME}/export") as response:
             assert response.status == 404
     assert await breaches(tmp_path / "outspoken.db") == []
+
+
+async def test_what_is_put_aside_or_temporary_takes_no_place_in_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(pagelist, "MOST_LISTED", 2)
+    async with served(tmp_path) as up, aiohttp.ClientSession(headers=BROWSER) as http:
+        for name in (
+            "c-first-one",
+            "c-second-one",
+            "c-aside-first",
+            "c-aside-other",
+            "c-back-again",
+            "c-t-0123",
+            "c-t-4567",
+        ):
+            await Tab(http, up.url, name).says("/memory")
+        for name in ("c-aside-first", "c-aside-other", "c-back-again"):
+            async with http.post(f"{up.url}/api/conversations/{name}", json={"archived": True}) as response:
+                assert (await response.json())["archived"]
+        back = Tab(http, up.url, "c-back-again")
+        await back.says("hello", key="said-later")
+        await back.sees('"closed"')
+        async with http.delete(f"{up.url}/api/conversations/c-first-one") as response:
+            assert response.status == 200
+        assert sorted(await listed(http, up.url)) == ["c-aside-first", "c-aside-other", "c-back-again", "c-second-one"]

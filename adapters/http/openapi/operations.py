@@ -171,6 +171,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.DESCRIBE: ApiOperation(_ok(dict, "This document."), caller=WhoseKey.NOBODY),
 
     R.PAGE: ApiOperation(_HTML, caller=WhoseKey.NOBODY),
+    R.SHARED: ApiOperation(_HTML, caller=WhoseKey.NOBODY),
     R.PAGE_FILE: ApiOperation(_FILE, ("404",), caller=WhoseKey.NOBODY),
     R.ABOUT: ApiOperation(_ok(at.AboutAnswer)),
     R.FOLLOW: ApiOperation(
@@ -203,6 +204,9 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.PAGE_INSTRUCT: ApiOperation(_ok(at.PageInstructions), ("400", "413"), at.PageInstructions),
     R.PAGE_SHOW: ApiOperation(_ok(at.Done), ("400", "404", "409", "413"), at.PageTurn),
     R.PAGE_BRANCH: ApiOperation(_ok(at.Done), ("400", "404", "409", "413"), at.PageBranch),
+    R.PAGE_SHARE: ApiOperation(_ok(at.MadeLink), ("404", "409")),
+    R.PAGE_WITHDRAW: ApiOperation(_ok(at.Done), ("404", "409")),
+    R.READ_SHARED: ApiOperation(_ok(at.SharedConversation), ("400", "404", "413"), at.LinkToRead),
     R.PAGE_DELETE: ApiOperation(_ok(at.Done), ("404", "409")),
     R.PAGE_EXPORT: ApiOperation(
         _ok(its.Export, "All of it.", Media.JSON, Media.MARKDOWN), ("404",), query=(

@@ -124,6 +124,8 @@ class AboutAnswer(TypedDict):
     notice: str
     file_bytes: int
     """How large the files of one message may be in all."""
+    share_links: Literal["off", "people", "anyone"]
+    """For whom links to conversations open."""
     commands: list[PageCommand]
     """What may be written with a slash, instead of a message for the model."""
 
@@ -292,6 +294,8 @@ class PageConversation(TypedDict):
     pinned: bool
     archived: bool
     """Put aside, until something happens in it."""
+    shared: bool
+    """There is a link that shows it."""
     state: SessionState
     turns: int
     created_at: int
@@ -308,6 +312,57 @@ class PageList(TypedDict):
     conversations: list[PageConversation]
     whole: bool
     """Not if there are more than are listed, or than were searched through."""
+
+
+class MadeLink(TypedDict):
+    """A link was made; one that there was before opens nothing any more."""
+
+    link: str
+    """What stands behind `/shared#` in its address. It is told this once."""
+
+
+class LinkToRead(TypedDict):
+    """Which link, and behind which message."""
+
+    link: Annotated[str, StringConstraints(max_length=200)]
+    behind: NotRequired[int]
+    """The number of the last message that is there already."""
+
+
+class SharedBubble(TypedDict):
+    """One visible piece of what came of a message."""
+
+    key: str
+    kind: BubbleKind
+    text: str
+    """Of a tool's call nothing but its name."""
+    tool: str
+    state: str
+    nodes: list[object]
+    """What the model said, as elements: a name, facts or null, and children, which are text or the same again."""
+
+
+class SharedMessage(TypedDict):
+    """A message, and what came of it."""
+
+    number: int
+    at: int
+    """When it was received, in ms."""
+    person: str
+    """What the person said, with the names of files that came with it."""
+    bubbles: list[SharedBubble]
+
+
+class SharedConversation(TypedDict):
+    """A conversation as it was when somebody made the link to it."""
+
+    title: str
+    at: int
+    """When that was, in ms."""
+    messages: list[SharedMessage]
+    """The oldest first."""
+    more: bool
+    """More follow."""
 
 
 class PageInstructions(TypedDict):

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from adapters.http.routes import Handler, HttpRoute, later
 
 if TYPE_CHECKING:
+    from adapters.contract.callers import ShareLinks
     from adapters.contract.sessions import SessionAccess
     from adapters.http.sessions.instructions import KeptInstructions
+    from agent_core.ports import Clock
 
 ROUTES = (
     HttpRoute.CREATE_CONVERSATION, HttpRoute.GET_CONVERSATION, HttpRoute.UPDATE_CONVERSATION, HttpRoute.DELETE_CONVERSATION, HttpRoute.LIST_ITEMS,
@@ -28,6 +30,23 @@ OF_PAGE = (
     HttpRoute.PAGE_SENT,
     HttpRoute.PAGE_BROUGHT,
 )
+
+
+OF_LINKS = (HttpRoute.PAGE_SHARE, HttpRoute.PAGE_WITHDRAW, HttpRoute.READ_SHARED)
+
+
+def links_served(access: Callable[[], SessionAccess], opens: ShareLinks, clock: Clock) -> Mapping[HttpRoute, Handler]:
+    """What serves links to the web page's conversations."""
+
+    @functools.cache
+    def handlers() -> Mapping[HttpRoute, Handler]:
+        from secrets import token_urlsafe
+
+        from adapters.http.sessions.links import ConversationLinks
+
+        return ConversationLinks(access(), opens, clock, token_urlsafe).routes()
+
+    return later(handlers, OF_LINKS, "adapters.http.sessions.links")
 
 
 def page_served(access: Callable[[], SessionAccess]) -> Mapping[HttpRoute, Handler]:

@@ -9,7 +9,9 @@ from aiohttp import web
 
 from adapters.contract.base import Ended, Showing
 from adapters.contract.sessions import (
+    ARCHIVED,
     METADATA_CHARS,
+    SHARED,
     SUGGESTED,
     TITLE,
     SessionAccess,
@@ -36,7 +38,7 @@ SEARCH_CHARS = 200
 SEARCH_SECONDS = 2.0
 """So long texts are looked through; the latest conversations come first."""
 FOUND_CHARS = 120
-PINNED, ARCHIVED = "pinned", "archived"
+PINNED = "pinned"
 ON_ITS_WAY = Problem(
     409, sentence("An answer is on its way. Stop it first, or wait for its end."), code="conversation_busy"
 )
@@ -66,12 +68,7 @@ class PageConversations:
         return {route: refusing(handler) for route, handler in served.items()}
 
     async def _sight(self, request: web.Request) -> SessionSight:
-        name = request.match_info["session"]
-        realm = page_realm(request, name)
-        found = await self.access.find(realm, name) if realm is not None else None
-        if found is None:
-            raise NotServed(spoken(NO_CONVERSATION))
-        return found
+        return await sight_named(self.access, request)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         realm, words = page_realm(request, OWN), request.query.get("search", "").casefold().split()
@@ -79,8 +76,7 @@ class PageConversations:
             raise NotServed(
                 Problem(400, f"search has at most {SEARCH_CHARS} characters.", param="search", code="invalid_value")
             )
-        seen = await self.access.latest(realm, MOST_LISTED + 1) if realm else []
-        whole, sights = len(seen) <= MOST_LISTED, [one for one in seen[:MOST_LISTED] if not one.key.temporary]
+        sights, whole = await self._latest(realm) if realm else ([], True)
         also = request.query.get("also", "")
         if also and not request[CALLER].realm and not also.startswith(OWN) and also not in {one.name for one in sights}:
             before = await self.access.find("", also)
@@ -91,6 +87,15 @@ class PageConversations:
             whole = whole and in_time
         listed.sort(key=lambda one: (not one["pinned"], -one["last_at"], -one["created_at"]))
         return answer(PageList(conversations=listed, whole=whole))
+
+    async def _latest(self, realm: str) -> tuple[list[SessionSight], bool]:
+        """The latest conversations, and the latest of those that are put aside: so many of either, and whether that is all."""
+        both = [one for aside in (False, True) for one in await self.access.latest(realm, MOST_LISTED + 1, aside=aside)]
+        both.sort(key=lambda one: (-one.last_at, one.session))
+        shown = [one for one in both if not _archived(one)]
+        away = [one for one in both if _archived(one)]
+        whole = len(shown) <= MOST_LISTED and len(away) <= MOST_LISTED
+        return [*shown[:MOST_LISTED], *away[:MOST_LISTED]], whole
 
     async def _found(self, sights: list[SessionSight], words: list[str]) -> tuple[list[PageConversation], bool]:
         """Those that the words stand in, and whether all were looked through."""
@@ -203,6 +208,16 @@ class PageConversations:
         return bytes_response(request, await self.access.brought(sight, request.match_info["message"], asked))
 
 
+async def sight_named(access: SessionAccess, request: web.Request) -> SessionSight:
+    """The conversation that the path names, if it is the caller's."""
+    name = request.match_info["session"]
+    realm = page_realm(request, name)
+    found = await access.find(realm, name) if realm is not None else None
+    if found is None:
+        raise NotServed(spoken(NO_CONVERSATION))
+    return found
+
+
 def listed_conversation(sight: SessionSight) -> PageConversation:
     """A conversation as it is listed. Pure."""
     named = sight.metadata.get(TITLE, "")
@@ -211,13 +226,18 @@ def listed_conversation(sight: SessionSight) -> PageConversation:
         title=named or sight.metadata.get(SUGGESTED) or sight.title,
         named=bool(named),
         pinned=bool(sight.metadata.get(PINNED)),
-        archived=sight.metadata.get(ARCHIVED) == _stand(sight),
+        archived=_archived(sight),
+        shared=SHARED in sight.metadata,
         state=sight.state,
         turns=sight.turns,
         created_at=sight.created_at,
         last_at=sight.last_at,
         found="",
     )
+
+
+def _archived(sight: SessionSight) -> bool:
+    return sight.metadata.get(ARCHIVED) == _stand(sight)
 
 
 def _stand(sight: SessionSight) -> str:

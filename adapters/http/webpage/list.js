@@ -1,11 +1,11 @@
 // The list of conversations: found, named, pinned, deleted, written out.
 
-import { $, announce, button, node, reconcile, toast } from "./dom.js";
+import { $, announce, button, copy, node, reconcile, toast } from "./dom.js";
 import { NoKey, ask, call, problem } from "./net.js";
 import * as store from "./store.js";
 import { say } from "./words.js";
 
-/** @typedef {{id: string, title: string, named: boolean, pinned: boolean, archived: boolean, state: string, turns: number, created_at: number, last_at: number, found: string}} Listed */
+/** @typedef {{id: string, title: string, named: boolean, pinned: boolean, archived: boolean, shared: boolean, state: string, turns: number, created_at: number, last_at: number, found: string}} Listed */
 
 /** @type {Listed[]} */
 let listed = [];
@@ -46,6 +46,12 @@ export function current(id) {
 export function title() {
   const one = listed.find((each) => each.id === shownId);
   return one ? titled(one) : "";
+}
+
+/** What comes now is said in a conversation of the list, and not in those that were put aside. */
+export function back() {
+  aside = false;
+  load();
 }
 
 /** An answer has come. If that was one of the first, the model may be giving the conversation its title. */
@@ -115,7 +121,7 @@ function row(one) {
   const link = /** @type {HTMLAnchorElement} */ (node("a", "", node("span", "title", titled(one))));
   link.href = `#${one.id}`;
   link.dir = "auto";
-  const marks = [one.pinned ? say("list.pinned") : "", one.archived && !aside ? say("archived") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
+  const marks = [one.pinned ? say("list.pinned") : "", one.archived && !aside ? say("archived") : "", one.shared ? say("shared") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
   if (marks.length) link.append(node("small", one.state === "idle" ? "" : "busy", marks.join(" · ")));
   if (one.found) link.append(node("small", "", one.found));
   if (one.id === shownId) link.setAttribute("aria-current", "page");
@@ -135,6 +141,7 @@ function settings(one) {
   $("pin").textContent = say(one.pinned ? "unpin" : "pin");
   $("archive").textContent = say(one.archived ? "unarchive" : "archive");
   $("sure").hidden = true;
+  sharing(one);
   $("delete").hidden = false;
   $("settingswrong").textContent = "";
   /** @param {() => Promise<unknown>} work */
@@ -159,12 +166,68 @@ function settings(one) {
   $("asmarkdown").onclick = () => doing(() => download(one, "markdown"));
   $("asjson").onclick = () => doing(() => download(one, "json"));
   $("delete").onclick = () => { $("sure").hidden = false; $("delete").hidden = true; announce(say("delete.words")); $("really").focus(); };
+  $("really").disabled = false;
   $("really").onclick = () => doing(async () => {
-    await ask(`/api/conversations/${one.id}`, { method: "DELETE" });
+    $("really").disabled = true; // a long one takes its time
+    await ask(`/api/conversations/${one.id}`, { method: "DELETE" }).finally(() => { $("really").disabled = false; });
     toast(say("delete.done", { title: short(titled(one)) }));
     gone(one.id);
   });
   dialog.showModal();
+}
+
+/** For whom links open; empty: there are none. */
+let opensFor = "";
+
+/** @param {string} whom */
+export function linksFor(whom) {
+  opensFor = whom === "off" ? "" : whom;
+}
+
+/** What may be done about the link to one. @param {Listed} one */
+function sharing(one) {
+  let there = one.shared;
+  const put = (/** @type {string} */ address) => {
+    $("sharethere").hidden = !there || Boolean(address);
+    $("sharedlink").hidden = !address;
+    $("address").value = address;
+    $("withdraw").hidden = !there;
+    $("sharemake").hidden = !opensFor;
+    $("sharemake").textContent = say(there ? "share.again" : "share.make");
+  };
+  /** @param {() => Promise<unknown>} work */
+  const doing = async (work) => {
+    $("settingswrong").textContent = "";
+    try { await work(); } catch (error) { $("settingswrong").textContent = say("failed", { why: /** @type {Error} */ (error).message }); }
+    load();
+  };
+  const path = `/api/conversations/${one.id}/link`;
+  $("share").hidden = !(opensFor || there);
+  $("share").setAttribute("aria-expanded", "false");
+  $("sharing").hidden = true;
+  $("sharewords").textContent = opensFor ? say(`share.${opensFor}`) : "";
+  put("");
+  $("share").onclick = () => {
+    const shown = $("sharing").hidden;
+    $("sharing").hidden = !shown;
+    $("share").setAttribute("aria-expanded", String(shown));
+  };
+  $("sharemake").onclick = () => doing(async () => {
+    const { link } = await ask(path, { method: "POST" });
+    there = true;
+    put(`${location.origin}/shared#${link}`);
+    $("address").focus();
+    $("address").select();
+    announce(say("share.made"));
+  });
+  $("sharecopy").onclick = () => copy($("address").value, $("sharecopy"));
+  $("withdraw").onclick = () => doing(async () => {
+    await ask(path, { method: "DELETE" });
+    there = false;
+    put("");
+    $("sharemake").focus();
+    $("sharewords").textContent = say("share.withdrawn");
+  });
 }
 
 /** @param {Listed} one @param {"json" | "markdown"} format */

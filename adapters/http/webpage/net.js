@@ -30,12 +30,17 @@ export async function call(path, options = {}) {
 
 /** Nobody is served so: asks for a key, if it is the gateway that wants one; what a proxy in front of it wants is found by loading the page anew. @param {Response} response */
 export async function admit(response) {
+  if (content) throw new NoKey(say("key.needed"));
   const { error } = await response.clone().json().catch(() => ({}));
   if (error?.code === "invalid_api_key") return askKey();
   $("signedout").hidden = false;
   announce(say("signin.needed"));
   throw new NoKey(say("signin.needed"));
 }
+
+let content = false;
+/** Whether what is shown is enough, so that nobody is asked for a key for the rest. @param {boolean} enough */
+export function enough(enough) { content = enough; }
 
 /** What went wrong, in words. @param {Response} response */
 export async function problem(response) {

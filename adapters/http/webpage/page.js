@@ -87,7 +87,7 @@ async function deliver() {
         const { command } = await response.json();
         if (command || message.session !== session || turns.has(message.id)) drop(message.id);
         else keep(message);
-        list.load();
+        list.back();
         files.forget(message.id);
       } else if (response.status < 500) {
         message.until = holdUntil(response, Date.now());
@@ -259,8 +259,20 @@ function atEnd() {
 }
 
 function toEnd() {
-  $("scroll").scrollTop = empty() ? 0 : $("scroll").scrollHeight;
+  followed = true;
+  $("scroll").scrollTop = scrolledTo = empty() ? 0 : $("scroll").scrollHeight;
   $("jump").hidden = true;
+}
+
+// The end was in sight: it stays so where what is above it grows later (code that comes to the screen, a picture), until somebody scrolls up or opens something.
+let followed = true;
+let scrolledTo = 0;
+
+function scrolled() {
+  const to = $("scroll").scrollTop;
+  if (atEnd()) { followed = true; $("jump").hidden = true; }
+  else if (to < scrolledTo) followed = false;
+  scrolledTo = to;
 }
 
 // What is made anew in one frame ends with its time; the rest comes with the next ones, in order.
@@ -306,7 +318,7 @@ const doing = {
       store.set(`model.${name}`, $("model").value || null);
       history.pushState(null, "", `#${name}`);
       go(name);
-      list.load();
+      list.back();
       toast(say("branch.done"));
     } catch (error) {
       toast(say("failed", { why: /** @type {Error} */ (error).message }));
@@ -343,7 +355,7 @@ const items = new Map();
 
 function render() {
   const began = performance.now();
-  const follows = following || atEnd();
+  const follows = following || followed || atEnd();
   const ordered = [...turns.entries()].filter(([, turn]) => !turn.hidden).sort(([, a], [, b]) => a.order - b.order);
   const mine = unsent().filter((m) => m.session === session && !turns.has(m.id));
   const rows = [];
@@ -478,6 +490,7 @@ function choose(name) {
 }
 
 function begun() {
+  list.back();
   history.pushState(null, "", `#${newName()}`);
   go(location.hash.slice(1));
   $("text").focus();
@@ -492,6 +505,7 @@ async function connect() {
     $("banner").textContent = about.notice;
     $("banner").hidden = !about.notice;
     $("tries").hidden = !about.rehearsal;
+    list.linksFor(about.share_links);
     files.limit(about.file_bytes);
     menu.offer(about.commands);
     $("model").replaceChildren(.../** @type {string[]} */ (about.models).map((name, index) => {
@@ -558,9 +572,10 @@ document.addEventListener("keydown", (event) => {
 $("stop").addEventListener("click", stop);
 $("earlier").addEventListener("click", earlier);
 $("jump").addEventListener("click", () => { toEnd(); $("text").focus(); });
-$("scroll").addEventListener("scroll", () => { if (atEnd()) $("jump").hidden = true; });
+$("scroll").addEventListener("scroll", scrolled);
+$("turns").addEventListener("click", (/** @type {Event} */ event) => { if (/** @type {Element} */ (event.target).closest("summary, .plain button")) followed = false; }, true);
 $("new").addEventListener("click", begun);
-$("drawer").addEventListener("click", () => { drawer(!document.body.classList.contains("drawer")); if (document.body.classList.contains("drawer")) $("search").focus(); });
+$("drawer").addEventListener("click", () => { drawer(!document.body.classList.contains("drawer")); if (document.body.classList.contains("drawer") && !matchMedia("(pointer: coarse)").matches) $("search").focus(); });
 $("shade").addEventListener("click", () => drawer(false));
 $("settingscancel").addEventListener("click", () => $("settings").close());
 for (const name of ["hashchange", "popstate"]) {
@@ -572,9 +587,8 @@ for (const [words, hint] of [["try.files", "try.files.hint"], ["try.stall", "try
   $("tries").append(made);
 }
 addEventListener("storage", () => render());
-let followed = true; // the end was in sight: it stays so where the box above or the one below grows
-$("scroll").addEventListener("scroll", () => { followed = atEnd(); });
-new ResizeObserver(() => { if (followed) toEnd(); }).observe($("scroll"));
+const growth = new ResizeObserver(() => { if (followed) toEnd(); });
+for (const box of ["scroll", "turns"]) growth.observe($(box));
 addEventListener("offline", () => { lostSince ||= Date.now(); });
 for (const name of ["online", "visibilitychange"]) {
   (name === "online" ? window : document).addEventListener(name, () => { if (lostSince && !document.hidden) { follow(); deliver(); } });

@@ -44,7 +44,7 @@ function thoughtsOf(before, came) {
 const told = new Map();
 
 /** The item of a turn; `before` is made equal to it if there is one.
- * @param {Turn} turn @param {HTMLElement | null} before @param {Doing} doing */
+ * @param {Turn} turn @param {HTMLElement | null} before @param {Doing | null} doing Null: it is there to be read. */
 export function turnNode(turn, before, doing) {
   const item = before ?? node("li", "turn");
   /** @type {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} */
@@ -87,7 +87,7 @@ export function turnNode(turn, before, doing) {
   const over = status !== "" && status !== say("working") && !turn.bubbles.some((b) => b.kind === "status");
   if (status) parts.push({ key: "status", state: `${status}${over}${turn.state}`, make: (was) => statusNode(status, over ? (turn.state === "closed" ? "past" : "status past") : "status", was) });
   const answer = saidIn(turn);
-  if (turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer, turn.undone, turn.versions]), make: () => footNode(turn, answer, doing) });
+  if (doing && turn.summary) parts.push({ key: "figures", state: JSON.stringify([turn.summary, answer, turn.undone, turn.versions]), make: () => footNode(turn, answer, doing) });
   reconcile(turn.undone ? folded(item, turn) : item, parts);
   return item;
 }
@@ -108,7 +108,7 @@ function folded(item, turn) {
   return inside;
 }
 
-/** What is told of a turn that runs. What was told of a stall stays for a moment when it is over. @param {Turn} turn @param {Doing} doing */
+/** What is told of a turn that runs. What was told of a stall stays for a moment when it is over. @param {Turn} turn @param {Doing | null} doing */
 function statusOf(turn, doing) {
   const status = turn.bubbles.find((b) => b.kind === "status")?.text ?? "";
   const now = performance.now();
@@ -121,7 +121,7 @@ function statusOf(turn, doing) {
   if (before) {
     const rest = STATUS_MS - (now - before.since);
     if (rest > 0) {
-      setTimeout(doing.again, rest + 20);
+      if (doing) setTimeout(doing.again, rest + 20);
       return before.text;
     }
     told.delete(turn.key);
@@ -148,7 +148,7 @@ export function wordsOf(turn) {
   return named ? lines.slice(0, -names.length).join("\n") : turn.person;
 }
 
-/** What was said stays in its place, with what is selected in it, where only the buttons are others. @param {Turn} turn @param {Doing} doing @param {HTMLElement | null} was */
+/** What was said stays in its place, with what is selected in it, where only the buttons are others. @param {Turn} turn @param {Doing | null} doing @param {HTMLElement | null} was */
 function personNode(turn, doing, was) {
   const kept = was?.dataset.said === turn.person && was.dataset.files === `${turn.brought?.length ?? 0}` ? /** @type {HTMLElement | null} */ (was.querySelector(".person")) : null;
   const spoken = wordsOf(turn), said = kept ?? node("div", "person", ...text(spoken));
@@ -156,13 +156,13 @@ function personNode(turn, doing, was) {
   said.dir = "auto";
   const acts = node("div", "acts", timeNode(turn),
     button(say("copy"), (event) => copy(spoken, /** @type {HTMLElement} */ (event.currentTarget), said)),
-    button(say("edit"), () => doing.edit(spoken, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")), versionsNode(turn, doing));
+    ...(doing ? [button(say("edit"), () => doing.edit(spoken, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")), versionsNode(turn, doing) ?? ""] : []));
   if (was && kept) {
     was.querySelector(".acts")?.replaceWith(acts);
     return was;
   }
-  const files = (turn.brought ?? []).map((name, n) => fileNode(doing.brought(turn.key, n), name));
-  const mine = node("div", "mine", node("span", "hidden", say("said.you")), said, ...files, acts);
+  const files = doing ? (turn.brought ?? []).map((name, n) => fileNode(doing.brought(turn.key, n), name)) : [];
+  const mine = node("div", "mine", node("span", "hidden", say(doing ? "said.you" : "said.person")), said, ...files, acts);
   mine.dataset.said = turn.person;
   mine.dataset.files = `${files.length}`;
   return mine;
@@ -192,14 +192,14 @@ function versionsNode(turn, doing) {
   return node("span", "versions", arrow("‹", "version.earlier", turn.versions[place - 1]), node("span", "", say("version.of", { n: place + 1, of })), arrow("›", "version.later", turn.versions[place + 1]));
 }
 
-/** @param {Bubble} bubble @param {Turn} turn @param {HTMLElement | null} was @param {Doing} doing */
+/** @param {Bubble} bubble @param {Turn} turn @param {HTMLElement | null} was @param {Doing | null} doing */
 function bubbleNode(bubble, turn, was, doing) {
   if (bubble.kind === "mended") return mendedNode(bubble, turn);
   if (bubble.kind === "notice" || bubble.kind === "note") return noticeNode(bubble, turn, doing);
-  if (bubble.kind === "approval") return approvalNode(bubble, turn, doing);
+  if (doing && bubble.kind === "approval") return approvalNode(bubble, turn, doing);
   if (bubble.kind === "decided") return node("div", "mended", bubble.text);
-  if (bubble.kind === "question") return questionNode(bubble, turn, doing);
-  if (bubble.kind === "file") return bubble.file ? fileNode(doing.place(bubble.file), bubble.text) : node("div", "bubble file", ...text(bubble.text));
+  if (doing && bubble.kind === "question") return questionNode(bubble, turn, doing);
+  if (bubble.kind === "file") return doing && bubble.file ? fileNode(doing.place(bubble.file), bubble.text) : node("div", "bubble file", ...text(bubble.text));
   const box = was ?? node("div", "");
   box.className = `bubble ${bubble.kind}`;
   const pieces = bubble.pieces ?? [];
@@ -333,10 +333,11 @@ function mendedNode(bubble, turn) {
   return box;
 }
 
-/** @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
+/** @param {Bubble} bubble @param {Turn} turn @param {Doing | null} doing */
 function noticeNode(bubble, turn, doing) {
   const box = node("div", bubble.kind === "note" ? "notice note" : "notice", node("div", "who", say("gateway")), node("p", "", ...text(bubble.text)));
   const buttons = node("div", "buttons");
+  if (!doing) return box;
   if (bubble.actions.includes("continue")) buttons.append(button(say("continue"), () => doing.say("continue")));
   if (bubble.actions.includes("retry")) buttons.append(button(say("retry"), () => {
     if (turn.turn && turn.person.trim() && !turn.undone) doing.redo(turn.turn, ""); // with its files, and once, as everywhere

@@ -8,7 +8,8 @@ import { number, say } from "./words.js";
 
 const SAFE = /^(https?:|mailto:)/i;
 const PLAIN = ["p", "h1", "h2", "h3", "h4", "hr", "ul", "ol", "li", "blockquote", "thead", "tbody", "tr", "th", "td", "strong", "em", "del", "code", "br", "wbr"];
-const ANY_WAY = ["p", "h1", "h2", "h3", "h4", "ul", "ol", "blockquote", "td", "th"]; // each may be written from the right
+const ANY_WAY = ["p", "h1", "h2", "h3", "h4", "ul", "ol", "blockquote"]; // each may be written from the right
+const WITHIN = "ul, ol, blockquote, table"; // goes the way of its words; each line in it finds its own (page.css)
 const UNBROKEN = 200; // a browser needs long for a run without a place to break
 const CHUNK = 4_000;
 const AT_ONCE = 300_000;
@@ -67,12 +68,14 @@ export function patched(pieces, [keep, inner, ...more]) {
 /** Where the children of a made element are. @type {WeakMap<Node, HTMLElement>} */
 const inside = new WeakMap();
 
-/** @param {Piece} piece @returns {Node} */
-function made(piece) {
+/** @param {Piece} piece @param {boolean} within A list, a quote or a table. @returns {Node} */
+function made(piece, within) {
   if (typeof piece === "string") return document.createTextNode(piece);
   const [name, facts, ...children] = piece;
   const [outer, inner] = element(name, facts ?? {}, children);
-  if (name !== "plain") inner.append(...children.map(made));
+  if (ANY_WAY.includes(name) && !within) outer.dir = "auto"; // a browser looks for the way of a box only in what has no way of its own
+  if (name === "table" && !within) outer.dir = "auto";
+  if (name !== "plain") inner.append(...children.map((child) => made(child, within || inner.matches(WITHIN))));
   inside.set(outer, inner);
   return outer;
 }
@@ -116,7 +119,6 @@ function element(name, facts, children) {
     default: {
       const plainly = node(PLAIN.includes(name) ? name : "span", facts.align ? `to-${facts.align}` : "");
       if (name === "ol") /** @type {HTMLOListElement} */ (plainly).start = facts.start;
-      if (ANY_WAY.includes(name)) plainly.dir = "auto";
       return both(plainly);
     }
   }
@@ -137,7 +139,7 @@ function picture(facts) {
   const link = /** @type {HTMLAnchorElement} */ (node("a", "picture"));
   let host = facts.href;
   try { host = new URL(facts.href).host; } catch { /* it is shown as it is */ }
-  link.textContent = `${facts.alt ? `${facts.alt} ` : ""}(${say("picture", { host })})`;
+  link.append(...(facts.alt ? [node("bdi", "", facts.alt), " "] : []), `(${say("picture", { host: `\u2068${host}\u2069` })})`);
   if (SAFE.test(facts.href)) follow(link, facts.href);
   return link;
 }
@@ -150,7 +152,9 @@ function codeBlock(language) {
   box.dir = "ltr";
   const copies = button(say("copy"), () => copy(shown.textContent ?? "", copies, shown));
   copies.setAttribute("aria-label", say("copy.code"));
-  const whole = node("div", "code", node("div", "codehead", node("span", "", language), copies), box);
+  const head = node("div", "codehead", node("span", "", language), copies);
+  head.dir = document.documentElement.dir; // its words are ours, and say nothing of the way of the text around it
+  const whole = node("div", "code", head, box);
   whole.dataset.language = language;
   return [whole, shown];
 }
@@ -161,7 +165,8 @@ export function update(box, before, now) {
   let at = 0;
   while (at < before.length && at < now.length && grown(box.childNodes[at], before[at], now[at])) at += 1;
   while (box.childNodes.length > at) box.lastChild?.remove();
-  box.append(...now.slice(at).map(made));
+  const within = box.closest(WITHIN) !== null;
+  box.append(...now.slice(at).map((piece) => made(piece, within)));
 }
 
 /** Whether what is shown of a piece is now what is to be shown of the other. @param {Node} shown @param {Piece} before @param {Piece} now */

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, and_, case, func, or_, select, text, tuple_
+from sqlalchemy import Select, and_, case, func, not_, or_, select, text, tuple_
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
@@ -83,11 +83,18 @@ class SessionReads(StoreReading):
         order = (c.created_at.desc(), c.session.desc()) if newest_first else (c.created_at, c.session)
         return [t.SESSION.make(row) for row in await self._asks.all(query.order_by(*order).limit(limit))]
 
-    async def latest(self, prefixes: Sequence[str], ending: str, limit: int) -> list[SessionRow]:
-        """The same, in the order in which something happened last in them, the latest first."""
+    async def latest(
+        self, prefixes: Sequence[str], ending: str, limit: int, but: str, mark: str, *, marked: bool
+    ) -> list[SessionRow]:
+        """The same, in the order in which something happened last in them, the latest first: those in whose settings `mark` stands, or the others.
+        None whose keys begin with `but`."""
         c = t.sessions.c
-        query = self._between(prefixes, ending).order_by(c.last_at.desc(), c.session.desc()).limit(limit)
-        return [t.SESSION.make(row) for row in await self._asks.all(query)]
+        stands = func.coalesce(c.policy, "").contains(mark, autoescape=True)
+        query = self._between(prefixes, ending).where(
+            stands if marked else not_(stands), not_(self._asks.begins(c.key, but))
+        )
+        rows = await self._asks.all(query.order_by(c.last_at.desc(), c.session.desc()).limit(limit))
+        return [t.SESSION.make(row) for row in rows]
 
     def _between(self, prefixes: Sequence[str], ending: str) -> Select[*tuple[Any, ...]]:
         c = t.sessions.c
