@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.http.sessions import links
 from tests.chats.model import scripted_model
 from tests.gateway.test_page_commands import BROWSER, Tab, settled
 from tests.laws.look import breaches
@@ -111,6 +112,18 @@ async def test_what_is_taken_back_or_branched_off_is_not_shown(tmp_path: Path):
         await tab.says("/undo")
         await tab.sees('"undone": true')
         assert persons(await read(http, up.url, link)) == ["hello"]
+
+
+async def test_a_long_conversation_is_shown_a_piece_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(links, "TURNS_AT_ONCE", 2)
+    async with served(tmp_path) as up, aiohttp.ClientSession() as http:
+        await said(Tab(http, up.url), "one", "two", "three")
+        link, behind, met = await made(http, up.url), 0, list[str]()
+        for more in (True, False):
+            shown = await read(http, up.url, link, behind=behind)
+            assert shown["more"] == more
+            met, behind = [*met, *persons(shown)], shown["messages"][-1]["number"]
+        assert met == ["one", "two", "three"]
 
 
 async def test_neither_a_temporary_conversation_nor_one_without_an_answer_nor_somebody_elses_can_be_shown(

@@ -8,6 +8,7 @@ from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import CONVERSATION, CONVERSATION_KEY, ForgettingJob
 from agent_core.store.sessions.rows import SessionChange, SessionFigures
 from agent_core.store.turns.rows import TurnState
+from gateway.queues.prefs import Prefs, noted
 from tests.store.support import IDS, FakeClock, opened, row, started, turn_of
 from tests.store.support import message as message_of
 
@@ -38,6 +39,30 @@ async def test_a_realms_sessions_are_met_once_in_order_whatever_others_are_calle
         found = await store.sessions.by_key(keys[0])
         assert found is not None
         assert (found.epoch, await store.sessions.claim(found.session)) == (1, 1), "it is ours"
+
+
+async def test_the_latest_are_those_that_are_marked_or_the_others_and_none_that_begin_otherwise(where: str) -> None:
+    clock, mark = FakeClock(), noted("archived")
+    marked = Prefs(metadata={"archived": "1 2"}).encode()
+    other = Prefs(metadata={"title": 'He wrote "archived": and \\"archived\\":', "more": "%_"}).encode()
+    made = {
+        "web/page/c-one//person:ann": other, "web/page/c-two//person:ann": marked, "web/page/c-t-three//person:ann": "",
+        "web/page/c-t-four//person:ann": marked, "web/page/c-five//person:bob": "", "web/page/c-six//person:ann": "",
+    }  # fmt: skip
+    async with opened(where, clock) as store:
+        for key, policy in made.items():
+            assert await store.sessions.make(IDS.new("s"), key, policy)
+            clock.now += 120_000
+
+        async def latest(limit: int, *, is_marked: bool) -> list[str]:
+            rows = await store.sessions.latest(
+                ["web/page/"], "//person:ann", limit, "web/page/c-t-", mark, marked=is_marked
+            )
+            return [one.key.split("/")[2] for one in rows]
+
+        assert await latest(9, is_marked=False) == ["c-six", "c-one"]
+        assert await latest(1, is_marked=False) == ["c-six"]
+        assert await latest(9, is_marked=True) == ["c-two"]
 
 
 async def test_figures_count_what_is_told_and_add_what_was_used(where: str) -> None:
