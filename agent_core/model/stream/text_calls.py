@@ -132,7 +132,7 @@ class TextCallParser:
         self._origin = 0
         """Where in the current text what the grammar reads begins, or -1: it began in an earlier one, and `_carried` has it."""
         self._carried: list[str] = []
-        self._thinking = OpenThought(self._visible, KEPT_ENDS)
+        self._thinking = OpenThought(self._visible, KEPT_ENDS) if inside_thought else None
 
     @property
     def began_inside(self) -> bool | None:
@@ -163,7 +163,8 @@ class TextCallParser:
 
     def thoughts_come_elsewhere(self) -> None:
         """The server tells the model's thoughts apart: the text does not begin with one after all."""
-        if self._mode is _Mode.THOUGHT and self._thinking.kept and not self._thinking.text:
+        thinking = self._thinking
+        if self._mode is _Mode.THOUGHT and thinking is not None and thinking.kept and not thinking.text:
             self._mode = _Mode.START
 
     def call_came_elsewhere(self) -> list[Piece]:
@@ -396,6 +397,7 @@ class TextCallParser:
 
     def _read_thought(self, at: int) -> int:
         thinking, text = self._thinking, self._text
+        assert thinking is not None
         end, mark, waits = thinking.read(text, at)
         if thinking.kept:
             thinking.raw.append(text[at:end])
@@ -413,6 +415,7 @@ class TextCallParser:
     def _end_thought(self, rest: str, *, well: bool) -> None:
         """The text ends inside a thought."""
         thinking = self._thinking
+        assert thinking is not None
         self._mode = _Mode.TEXT
         held = thinking.held + rest
         if thinking.holding and held.strip():
