@@ -15,6 +15,7 @@ from tests.rooms import ROOT, modules, room_of
 from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
+    "Bad time": "gateway.schedule.times.BadTime",
     "Amount": "agent_core.limits.budgets.Amount",
     "Accepting": "gateway.sessions.accepting.Accepting",
     "Inbox state": "agent_core.store.inbox.rows.InboxState",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.sessions import METADATA_CHARS, SessionTurn
-from adapters.http.sessions.links import SHOWN, Link, digest_of, parts_of, shared_message
+from adapters.http.sessions.links import SHOWN, SharedLink, digest_of, parts_of, shared_message
 from agent_core.failures.exits import ExitCode
 from agent_core.messages import InputMessage
 from agent_core.turn.view import Bubble, BubbleKind
@@ -22,16 +22,16 @@ secrets = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 @given(secrets, numbers, numbers, st.text(max_size=400))
 def test_what_is_kept_of_a_link_is_read_again_and_has_no_secret(secret: str, number: int, at: int, title: str):
-    link = Link(digest_of(secret), number, at, title)
+    link = SharedLink(digest_of(secret), number, at, title)
     noted = link.noted()
     assert len(noted) <= METADATA_CHARS
-    assert Link.of(noted) == Link(link.digest, number, at, title[:200])
+    assert SharedLink.of(noted) == SharedLink(link.digest, number, at, title[:200])
     assert secret not in link.digest
 
 
 @given(secrets, secrets)
 def test_a_link_is_opened_by_its_secret_alone(secret: str, other: str):
-    link = Link(digest_of(secret), 1, 1, "")
+    link = SharedLink(digest_of(secret), 1, 1, "")
     assert link.opened_by(secret)
     assert link.opened_by(other) == (secret == other)
 
@@ -44,7 +44,7 @@ def test_what_is_no_link_has_no_parts(text: str):
 
 @pytest.mark.parametrize("noted", ["", "yes", f"{'0' * 32} 1", f"{'g' * 32} 1 2 title", f"{'0' * 32} -1 2 title"])
 def test_what_was_noted_otherwise_is_no_link(noted: str):
-    assert Link.of(noted) is None
+    assert SharedLink.of(noted) is None
 
 
 @pytest.mark.parametrize("kind", BubbleKind)

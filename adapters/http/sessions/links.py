@@ -54,7 +54,7 @@ OPENS_NOTHING = Problem(
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SharedLink:
     """What is kept of a link, and where: in what is attached to the conversation."""
 
     digest: str
@@ -69,9 +69,9 @@ class Link:
         return f"{self.digest} {self.number} {self.at} {self.title[:TITLE_CHARS]}"
 
     @staticmethod
-    def of(noted: str) -> Link | None:
+    def of(noted: str) -> SharedLink | None:
         found = _NOTED.fullmatch(noted)
-        return Link(found[1], int(found[2]), int(found[3]), found[4]) if found is not None else None
+        return SharedLink(found[1], int(found[2]), int(found[3]), found[4]) if found is not None else None
 
     def opened_by(self, secret: str) -> bool:
         return hmac.compare_digest(self.digest, digest_of(secret))
@@ -116,7 +116,7 @@ class ConversationLinks:
         if not (number := await self.access.tip(sight)):
             raise NotServed(spoken(NOTHING_YET))
         secret = self.secret()
-        link = Link(digest_of(secret), number, self.clock.now_ms(), listed_conversation(sight)["title"])
+        link = SharedLink(digest_of(secret), number, self.clock.now_ms(), listed_conversation(sight)["title"])
         await self.access.describe(sight, {**sight.metadata, SHARED: link.noted()})
         log.info("link.made", session=sight.session)
         return answer(MadeLink(link=f"{sight.session}.{secret}"))
@@ -144,10 +144,10 @@ class ConversationLinks:
         response.headers["Cache-Control"] = "no-store"
         return response
 
-    async def _opened(self, asked: str) -> tuple[SessionSight, Link]:
+    async def _opened(self, asked: str) -> tuple[SessionSight, SharedLink]:
         named = parts_of(asked) if self.opens is not ShareLinks.OFF else None
         sight = await self.access.linked(named[0]) if named is not None else None
-        link = Link.of(sight.metadata.get(SHARED, "")) if sight is not None else None
+        link = SharedLink.of(sight.metadata.get(SHARED, "")) if sight is not None else None
         if named is None or sight is None or link is None or not link.opened_by(named[1]):
             raise NotServed(spoken(OPENS_NOTHING))
         return sight, link
