@@ -1,6 +1,6 @@
 """The catalogues of sentences: what the source says, and what stands in each language. ``python -m tests.catalogues`` brings them up to date.
 
-Babel reads the source, and the page's words stand in its table: whatever `speak`, `speak_many`, `sentence`, `clause` and an exit's `told` are given is a sentence.
+Babel reads the source, and the page's words stand in its table: whatever `speak`, `speak_many`, `sentence`, `clause` and an exit's `told` are given is a sentence, and so is the title of an exit (`ends`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent_core.text.tongue import ENGLISH, FOLDER, LANGUAGES
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agent_core", "adapters", "gateway")
-KEYWORDS = {"speak": None, "sentence": None, "clause": None, "told": None, "speak_many": (1, 2)}
+KEYWORDS = {"speak": None, "sentence": None, "clause": None, "told": None, "speak_many": (1, 2), "ends": (3,)}
 _CALLED = re.compile(rf"\b(?:{'|'.join(KEYWORDS)})\s*\(")
 OTHERS = tuple(tag for tag in LANGUAGES if tag != ENGLISH)
 PAGE = "adapters/http/webpage/words.js"

@@ -25,6 +25,7 @@ from agent_core.failures import exits
 from agent_core.failures.exits import Exit
 from agent_core.failures.notices import RESTORED
 from agent_core.failures.remedies import Advice
+from agent_core.learning.incidents import exit_title
 from agent_core.limits.spend import spent_words
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
@@ -398,8 +399,10 @@ def _seconds(seconds: float) -> str:
 
 
 def _ending_name(code: str) -> str:
-    """An exit by its name; empty: there is none yet."""
-    return code.replace("_", " ") if code and not spoken_now() else code or speak("running")
+    """An exit by its name, or in the reader's language by what happens; empty: there is none yet."""
+    if not code:
+        return speak("running")
+    return speak(exit_title(code)) if spoken_now() else code.replace("_", " ")
 
 
 def _short(text: str) -> str:

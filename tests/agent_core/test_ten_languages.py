@@ -10,7 +10,7 @@ import pytest
 import adapters.refusing as refusing
 from adapters.contract import files
 from adapters.delivery import aftermath, substitutes
-from agent_core.explain.why import story_of, told
+from agent_core.explain.why import exit_words, story_of, told
 from agent_core.failures.exits import EXITS, ExitCode, read
 from agent_core.failures.notices import NotStarted
 from agent_core.failures.remedies import Remedy
@@ -88,6 +88,13 @@ def test_no_fault_is_told_in_english(language: str):
     with speaking(language):
         found = {name: (said, english) for name, say in FAULTS.items() if (english := english_in(said := say()))}
     assert found == {}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_story_says_in_words_how_a_turn_ended_and_not_by_the_name_of_an_exit(language: str):
+    with speaking(language):
+        said = {code: exit_words(read({"code": code.value, "facts": {}}), "", show_text=False) for code in ExitCode}
+    assert [code for code, words in said.items() if "_" in code.value and code.value in words] == []
 
 
 def test_english_is_found():

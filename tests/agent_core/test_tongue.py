@@ -111,7 +111,7 @@ def test_no_sentence_hides_in_an_f_string() -> None:
 
 SPEAKING = frozenset({"speak", "speak_many", "sentence", "clause"})
 OTHER_ADDRESS = {
-    "fr": r"\b(toi|tes|(?<!je )réponds|choisis|écris|ouvre-|essaie|attends|envoie|mets)\b",
+    "fr": r"\b(toi|tes|les tiens|décide dans|(?<!je )réponds|choisis|écris|ouvre-|essaie|attends|envoie|mets)\b",
     "es": r"\b(usted|ustedes|escriba|envíe|responda|espere|pruebe|elija|inténtelo)\b",
     "pt": r"\b(tu|teu|teus|tua|tuas|contigo|diz-me|envia|recusas)\b",
     "ru": r"\b(ты|тебя|тебе|тобой|твой|твоя|твоё|твои|твоего|скажи|выбери|напиши|ответь|попробуй|отправь|подожди)\b",

@@ -379,4 +379,4 @@ async def test_a_person_is_spoken_to_in_their_language(telegram: TelegramHarness
         assert "eine neue Unterhaltung" in told["de"]
     async with running(telegram):  # another process, the same choice
         telegram.say(chat, ada, "/undo")
-        await telegram.until(lambda: "Il n’y a rien à reprendre." in texts(telegram, chat))
+        await telegram.until(lambda: "Il n’y a rien à retirer." in texts(telegram, chat))
