@@ -253,7 +253,8 @@ class TurnDriver:
                 await self._work.ended()
         finally:
             self.over = True
-            if self.closed or self.turn.exit is None:  # an end that is not stored is none, and never seen
+            stored = self.closed or (self.turn.exit is None and not self._overtaken)
+            if stored:  # what is not stored is none, and never seen
                 self.seen.release()
             if self.outlet is not None:
                 self.outlet.left()

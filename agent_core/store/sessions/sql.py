@@ -29,7 +29,16 @@ _last_number = (
     .where(t.turns.c.session == t.sessions.c.session)
     .scalar_subquery()
 )
-_SESSION = t.SESSION.query.add_columns(_last_number, _open_turn)
+_last_waiting = (
+    select(func.max(t.inbox.c.id))
+    .where(
+        t.inbox.c.session == t.sessions.c.session,
+        t.inbox.c.state == literal_column("'new'"),
+        t.inbox.c.lane == literal_column("'normal'"),
+    )
+    .scalar_subquery()
+)
+_SESSION = t.SESSION.query.add_columns(_last_number, _open_turn, _last_waiting)
 BY_ID = (
     _SESSION.where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
     .order_by(t.sessions.c.session)
@@ -62,7 +71,7 @@ def _found(conn: Connection, query: Select[*tuple[Any, ...]], names: Collection[
     for keys in padded(names):
         for row in direct.found(conn, query, keys):
             found = t.SESSION.make(row)
-            fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
+            fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-3], row[-2], row[-1])
             facts.sessions[found.session] = facts.sessions_by_key[found.key] = fact
 
 
