@@ -73,8 +73,9 @@ def _played(seed: int, folder: Path) -> tuple[Result, list[str]]:
     from tests.sim.several.cluster import Cluster
     from tests.sim.several.laws import broken as broken_by_several
 
-    result = Cluster(seed, folder).run()
-    return result, broken_by_several(result)
+    cluster = Cluster(seed, folder)
+    result = cluster.run()
+    return result, broken_by_several(result, calm=cluster.calm)
 
 
 def one(seed: int, folder: Path, totals: Totals) -> str:

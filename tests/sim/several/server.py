@@ -36,6 +36,7 @@ from sqlalchemy import (
 from sqlalchemy import cast as as_type
 
 import agent_core.store.database.ownership as ownership
+import agent_core.store.sessions.sql as sessions
 import agent_core.store.sessions.takeups as takeups
 import agent_core.store.slices.access as access
 import agent_core.store.slices.sql as sql
@@ -285,6 +286,10 @@ def _slice_in(key: Column[str], names: Collection[str]) -> ColumnElement[bool]:
     return func.sim_slice(key).in_(sorted(names))
 
 
+def _divided(_: object) -> bool:
+    return True
+
+
 def _lives(node: int) -> bool:
     return SERVER[-1].lives(node)
 
@@ -305,12 +310,12 @@ def install() -> None:
     asked, seen, left, together = (
         cast("Any", one) for one in (sql, access, takeups, importlib.import_module("gateway.several.together"))
     )
-    asked.divided, asked._cursors = (lambda _: True), _cursors
+    cast("Any", sessions).divided = _divided
+    asked.divided, asked._cursors = _divided, _cursors
     c = t.nodes.c
     peers = select(c.node, c.address, c.version, c.started_at, c.serves).order_by(c.node)
     seen.PEERS = peers.where(c.ended_at.is_(None), c.taken_by.is_(None), func.sim_lives(c.node) == 1)
     left.slice_in = _slice_in
     together.NodeCalls = SimCalls
-    importlib.import_module("sqlalchemy.dialects.postgresql").insert = importlib.import_module(
-        "sqlalchemy.dialects.sqlite"
-    ).insert
+    postgresql: Any = importlib.import_module("sqlalchemy.dialects.postgresql")
+    postgresql.insert = importlib.import_module("sqlalchemy.dialects.sqlite").insert
