@@ -87,7 +87,6 @@ class TurnDriver:
         "_holding",
         "_journal",
         "_leaving",
-        "_overtaken",
         "_plain_end",
         "_waiter",
         "_work",
@@ -98,6 +97,7 @@ class TurnDriver:
         "identity",
         "left_open",
         "outlet",
+        "overtaken",
         "seen",
     )
     # fmt: on
@@ -122,7 +122,8 @@ class TurnDriver:
         self.closed = False
         """Its end is stored, and told."""
         self._begun: frozenset[str] = NONE
-        self._overtaken = False
+        self.overtaken = False
+        """Another owner has the turn, and what is not stored of it here is void."""
         self._holding = self._leaving = False
         self._plain_end = False
         """Something that belongs to the end cannot be stored: the end is stored without it."""
@@ -233,7 +234,7 @@ class TurnDriver:
     def give_up(self, turn: Turn) -> None:
         """The watchdog has ended the turn in its place: `turn` is how. Nothing of this driver counts any more."""
         self.turn = turn
-        self.over, self._overtaken = True, True
+        self.over, self.overtaken = True, True
         self.seen.release()
         self.seen.storage_away = False
         self.seen.ring()
@@ -253,7 +254,8 @@ class TurnDriver:
                 await self._work.ended()
         finally:
             self.over = True
-            if self.closed or self.turn.exit is None:  # an end that is not stored is none, and never seen
+            stored = self.closed or (self.turn.exit is None and not self.overtaken)
+            if stored:  # what is not stored is none, and never seen
                 self.seen.release()
             if self.outlet is not None:
                 self.outlet.left()
@@ -262,7 +264,7 @@ class TurnDriver:
             self.seen.wake()
         if self._journal.damaged is not None:
             raise self._journal.damaged
-        if self._overtaken:
+        if self.overtaken:
             raise Overtaken(self.identity.turn)
         if self.left_open:
             raise TurnLeftOpen(self.identity.turn)
@@ -276,13 +278,13 @@ class TurnDriver:
             try:
                 effects = await self._take([event for event in events if event is not None])
             except Fenced:
-                self._overtaken = True
+                self.overtaken = True
                 return
             except Exception:  # noqa: BLE001 - the border of the driver: a bug becomes a visible end of the turn
                 effects = await self._fail()
             for effect in effects:
                 self._work.perform(effect)
-            if self.turn.exit is not None or self._overtaken:
+            if self.turn.exit is not None or self.overtaken:
                 return
             if self._leaving or (self._holding and not self._work.busy and not self._events):
                 await self._leave()
@@ -310,7 +312,7 @@ class TurnDriver:
             try:
                 return await self._take(events)
             except Fenced:
-                self._overtaken = True
+                self.overtaken = True
                 return []
             except Exception:
                 if not tries_left:
@@ -439,7 +441,7 @@ class TurnDriver:
         try:
             stored = await self._journal.leave(self.outlet, view(self.turn, now))
         except Fenced:
-            self._overtaken = True
+            self.overtaken = True
             return
         (log.info if stored else log.warning)("turn.left", turn=self.identity.turn, stored=stored)
         self.left_open = True
@@ -479,7 +481,7 @@ class TurnDriver:
 
     def lost(self) -> None:
         """Whoever takes the turn over goes on with it; here it is void."""
-        self._overtaken = True
+        self.overtaken = True
         self._post(None)
 
     def idle(self) -> None:

@@ -23,7 +23,7 @@ from agent_core.machine.turn import Turn
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
-from agent_core.store.store import Store
+from agent_core.store.store import Fenced, Store
 from agent_core.tools.asking import MOST_SECONDS, NOBODY, PersonAsked, ToolAnswer, ToolQuestion, steps_of
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus, holds_foreign
 from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry, changed_words
@@ -257,6 +257,8 @@ class Work:
             else:
                 log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
                 self._boss.lost()
+        except Fenced:  # by what it has to store before it begins
+            self._boss.lost()
         except Exception:
             reference = self._world.ids.new("err")
             log.exception("turn.driver_failed", turn=self._identity.turn, work=name, reference=reference)

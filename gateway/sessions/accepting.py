@@ -194,7 +194,9 @@ class Accepting:
                 self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next
             # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
             mine = accepted.state is InboxState.NEW and self.portion.mine(message.session_key)
-            if mine and (there := await self._queue_for(message, accepted)) is not None:
+            if mine and self._overtakes(queue, accepted):
+                self.portion.collect()  # which brings both, in their order
+            elif mine and (there := await self._queue_for(message, accepted)) is not None:
                 queue = there
                 taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
                 policy = busy or await self._policy_of(queue)
@@ -206,6 +208,10 @@ class Accepting:
                     self._put(queue, waiting, policy)
         self.queues.release(queue)
         return ticket
+
+    def _overtakes(self, queue: SessionQueue, accepted: Accepted) -> bool:
+        """Another gateway has stored something for the conversation before, that has not come here yet."""
+        return not self.portion.whole and bool(accepted.after) and not queue.knows(accepted.after)
 
     async def _queue_for(self, message: NewMessage, accepted: Accepted) -> SessionQueue | None:
         """The queue in which it waits; None if it waits elsewhere."""

@@ -6,6 +6,7 @@ A queue's task takes the next message (or the pieces of one), has its turn opene
 from __future__ import annotations
 
 import asyncio
+from bisect import insort
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -34,6 +35,10 @@ log = structlog.get_logger("turn")
 
 Opener = Callable[[SessionQueue, tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
 """A driver whose turn is open in the store; None: the messages will not run, or another time."""
+
+
+def _arrival(message: Waiting) -> int:
+    return message.arrival
 
 
 class Runner:
@@ -108,8 +113,8 @@ class Runner:
         queue.wake()
 
     def add(self, queue: SessionQueue, message: Waiting) -> None:
-        """A message waits in the queue from now on."""
-        queue.waiting.append(message)
+        """A message waits in the queue from now on: behind those that were stored before it, whenever they come here from another gateway."""
+        insort(queue.waiting, message, key=_arrival)
         if not queue.blocked:
             self.start(queue)
         queue.wake()

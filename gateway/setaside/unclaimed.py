@@ -69,6 +69,8 @@ class Unclaimed:
             return
         if known.item.died:
             await self._store.left.charge(self.charges([(known.item, known.item.charged(alone=known.alone))]))
+            if (known := self.known.get(known.item.key)) is None:
+                return  # it came to count as ours meanwhile
         self.opening_now.add(session)
         self.known[known.item.key] = replace(known, taken_at=self._clock.monotonic())
 

@@ -74,13 +74,17 @@ class Collecting:
 
     def _known(self, one: LeftMessage) -> bool:
         """It is in this process's hands already."""
-        left = self.accepting.left
         if one.lane == COMMAND_LANE:
-            return self.commands.carries_out(one.inbox_id) or (LeftKind.COMMAND, str(one.inbox_id)) in left.known
+            return self.commands.carries_out(one.inbox_id) or self._taken_up(LeftKind.COMMAND, str(one.inbox_id))
         queue = self.accepting.queues.of(one.session)
-        if one.lane != NORMAL_LANE or (LeftKind.SESSION, one.session) in left.known:
+        if one.lane != NORMAL_LANE or self._taken_up(LeftKind.SESSION, one.session):
             return True
         return queue is not None and (queue.blocked or queue.knows(one.inbox_id))
+
+    def _taken_up(self, kind: LeftKind, name: str) -> bool:
+        """It is the keeper's. What is ours it leaves alone for a while, because that may just be coming: from here."""
+        known = self.accepting.left.known.get((kind, name))
+        return known is not None and not (known.item.ours and known.taken_at is None)
 
     async def _collect(self, one: LeftMessage) -> None:
         row = await self.store.inbox.one(one.inbox_id)

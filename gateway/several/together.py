@@ -138,7 +138,7 @@ async def together(
     calls = NodeCalls(place, heard)
     signals.listen(told, TurnClosed)
     portion.tell, portion.far, portion.words[PEOPLE] = calls.call, far, people.ring
-    portion.asked = partial(carry_out, hub, calls.call)
+    portion.asked, portion.collect = partial(carry_out, hub, calls.call), collecting.bell.ring
 
     def gained() -> None:
         keeper.look_at_once()

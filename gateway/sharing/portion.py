@@ -182,6 +182,8 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
+        self.collect: Callable[[], None] = lambda: None
+        """Looks at once what others have stored for us."""
         self.afar = FarWatchers(self._say)
         """Who watches what at another gateway than the one that runs it."""
         self.words: dict[str, Callable[[], None]] = {}

@@ -64,10 +64,11 @@ def broken(result: Result) -> list[str]:
             found += of_a_turn(database, turn, turns, result)
         if not any(happens for _, _, happens in result.plan.storage):
             # Who was told "not stored" about a message that was stored offers it again later, and others may have passed.
-            found += _of_the_order(database)
+            found += of_the_order(database)
         found += _of_the_budgets(database, result)
         for said in result.plan.said:
-            found += _of_a_message(database, said, turns, result)
+            found += of_a_message(database, said, turns)
+            found += _in_time(database, said, result)
     finally:
         database.close()
     return found
@@ -102,7 +103,7 @@ def _of_the_budgets(database: sqlite3.Connection, result: Result) -> Iterator[st
             yield f"budget {scope} says that {holds} are held and {spent} spent; its calls hold {held[scope, window]}"
 
 
-def _of_the_order(database: sqlite3.Connection) -> Iterator[str]:
+def of_the_order(database: sqlite3.Connection) -> Iterator[str]:
     """Within a session, turns begin in the order in which their messages arrived."""
     rows = database.execute(
         "SELECT t.session, t.turn, i.arrival FROM turns t JOIN inbox i ON i.turn = t.turn ORDER BY t.session, t.number"
@@ -223,7 +224,8 @@ def _words(shown: View) -> list[tuple[str, str, str]]:
     return [(b.key, b.kind.value, b.text) for b in shown.bubbles if b.kind in TEXT]
 
 
-def _of_a_message(database: sqlite3.Connection, said: Said, turns: dict[str, Turn], result: Result) -> Iterator[str]:
+def of_a_message(database: sqlite3.Connection, said: Said, turns: dict[str, Turn]) -> Iterator[str]:
+    """The laws that concern one message and what its person saw."""
     yield from (f"message {said.key}: {complaint}" for complaint in said.complaints)
     if len({ticket.inbox_id for ticket in said.tickets}) > 1:
         yield f"message {said.key} was stored more than once: {said.tickets}"
@@ -253,7 +255,6 @@ def _of_a_message(database: sqlite3.Connection, said: Said, turns: dict[str, Tur
         if turn == said.ended.turn and texts.get(bubble) != text:
             yield f"message {said.key} was shown bubble {bubble} as final, and it is not in the journal as it was shown"
     yield from _of_what_was_taken_back(said, turns)
-    yield from _in_time(database, said, result)
 
 
 def _of_what_was_taken_back(said: Said, turns: dict[str, Turn]) -> Iterator[str]:
@@ -266,7 +267,8 @@ def _of_what_was_taken_back(said: Said, turns: dict[str, Turn]) -> Iterator[str]
 
 
 def _in_time(database: sqlite3.Connection, said: Said, result: Result) -> Iterator[str]:
-    assert said.ended is not None
+    if said.ended is None or not said.ended.turn:
+        return
     opened, closed = database.execute(
         "SELECT opened_at, closed_at FROM turns WHERE turn = ?", (said.ended.turn,)
     ).fetchone()

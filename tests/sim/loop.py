@@ -56,6 +56,8 @@ class SimLoop(asyncio.BaseEventLoop):
         self.before_work: Callable[[], None] = lambda: None
         """Called around each piece of executor work; may raise instead of it, or kill."""
         self.after_work: Callable[[], None] = lambda: None
+        self.waits_for_work: Callable[[], float] = lambda: 0.0
+        """How long such work waits for what is away."""
         self.set_task_factory(self._make_task)
 
     @staticmethod
@@ -92,6 +94,10 @@ class SimLoop(asyncio.BaseEventLoop):
         if not self._scheduled:
             raise RuntimeError("nothing can ever happen any more: a task waits for something that nobody will do")
         self.now = max(self.now, self._scheduled[0]._when)
+        self.make_due()
+
+    def make_due(self) -> None:
+        """What is due by now is ready to be run."""
         while self._scheduled and self._scheduled[0]._when <= self.now:
             handle = heapq.heappop(self._scheduled)
             handle._scheduled = False
@@ -113,7 +119,8 @@ class SimLoop(asyncio.BaseEventLoop):
         """Run `func` in this thread, a little later."""
         done: asyncio.Future[T] = self.create_future()
         work = self._work if executor is not None else self._think
-        self.call_later(self.random.choice((0.0, 0.001, 0.004, 0.03)), work, done, func, arguments)
+        away = self.waits_for_work() if executor is not None else 0.0
+        self.call_later(away or self.random.choice((0.0, 0.001, 0.004, 0.03)), work, done, func, arguments)
         return done
 
     def _work(self, done: asyncio.Future[T], func: Callable[..., T], arguments: tuple[Any, ...]) -> None:

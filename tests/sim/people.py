@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from adapters.contract.base import Ended, FromApi, SessionKey, Showing, Ticket
+from adapters.contract.base import Ended, FromApi, LeftOpen, SessionKey, Showing, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.messages import InputMessage
 from agent_core.turn.events import Verdict
@@ -64,6 +65,8 @@ class Person:
     hub: Hub
     loop: SimLoop
     draw: random.Random
+    goes_elsewhere: ClassVar[bool] = False
+    """There are other gateways, where it is asked again."""
 
     async def live(self) -> None:
         if self.said.ended is not None:
@@ -112,6 +115,8 @@ class Person:
                 elif isinstance(sight, Ended):
                     said.see(sight.turn, sight.view, last.get(sight.turn))
                     said.ended, said.ended_at = sight, self.loop.now
+                    return
+                elif isinstance(sight, LeftOpen) and self.goes_elsewhere:
                     return
                 if self.draw.random() < 0.1:
                     await asyncio.sleep(self.draw.choice((0.01, 0.5, 3.0)))

@@ -28,7 +28,7 @@ from tests.laws.look import breaches
 from tests.sim import world
 from tests.sim.laws import broken
 from tests.sim.loop import TooManySteps
-from tests.sim.scenario import Scenario, digest
+from tests.sim.scenario import Result, Scenario, digest
 
 SCENARIOS_A_CHILD = 40
 AUDITED_EVERY = 8
@@ -61,12 +61,27 @@ def make_template(folder: Path) -> None:
     asyncio.run(make())
 
 
+SEVERAL_SEEDS = range(20_000_000, 30_000_000)
+"""Scenarios of several gateways at once."""
+
+
+def _played(seed: int, folder: Path) -> tuple[Result, list[str]]:
+    """What came of a scenario, and the laws that it breaks."""
+    if seed not in SEVERAL_SEEDS:
+        result = Scenario(seed, folder).run()
+        return result, broken(result)
+    from tests.sim.several.cluster import Cluster
+    from tests.sim.several.laws import broken as broken_by_several
+
+    cluster = Cluster(seed, folder)
+    result = cluster.run()
+    return result, broken_by_several(result, calm=cluster.calm)
+
+
 def one(seed: int, folder: Path, totals: Totals) -> str:
     """Run one scenario; its fingerprint."""
-    scenario = Scenario(seed, folder)
     try:
-        result = scenario.run()
-        found = broken(result)
+        result, found = _played(seed, folder)
     except (Exception, TooManySteps) as error:  # noqa: BLE001 - whatever breaks here is a finding
         last = traceback.format_exception(error)[-6:]
         totals.failures.append((seed, [f"{type(error).__name__}: {error}", *last]))
@@ -101,17 +116,22 @@ def audit(folder: Path, totals: Totals) -> None:
         path.unlink()
 
 
-def _begin(folder: Path) -> None:
+def _begin(folder: Path, first: int) -> None:
     """Make this process ready. Engines ask more at their first use, so one scenario is run for nothing."""
     gc.disable()
     logging.disable(logging.CRITICAL)
     world.install()
-    one(0, folder, Totals())
+    several = first in SEVERAL_SEEDS
+    if several:
+        from tests.sim.several import server
+
+        server.install()
+    one(SEVERAL_SEEDS[0] if several else 0, folder, Totals())
 
 
 def _child(first: int, count: int, folder: Path, out: int, *, stop_at_failure: bool) -> None:
     totals = Totals()
-    _begin(folder)
+    _begin(folder, first)
     for seed in range(first, first + count):
         one(seed, folder, totals)
         if totals.failures and stop_at_failure:
@@ -192,7 +212,7 @@ def main() -> None:
         totals = Totals()
         with tempfile.TemporaryDirectory(prefix="outspoken-sim-") as name:
             make_template(Path(name))
-            _begin(Path(name))
+            _begin(Path(name), asked.only[0])
             for seed in asked.only:
                 print("fingerprint", one(seed, Path(name), totals))
             _report(totals, time.monotonic() - began)

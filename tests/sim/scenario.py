@@ -116,6 +116,7 @@ class Result:
     violations: list[str]
     asked: int = 0
     incarnations: int = 0
+    steps: int = 0
     seconds: float = 0.0
     """Virtual time that it took."""
     logged: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -126,7 +127,7 @@ class Result:
         return self.plan.storage
 
 
-def _disk_error() -> OperationalError:
+def disk_error() -> OperationalError:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR, "SQLITE_IOERR"
     return OperationalError("sim", None, error)
@@ -162,13 +163,13 @@ class Incarnation:
         if self._kill == ("before", self._commits):
             self.loop.kill()
         elif self._in_trouble() is False:
-            raise _disk_error()
+            raise disk_error()
 
     def _after(self) -> None:
         if self._kill == ("after", self._commits):
             self.loop.kill()
         elif self._in_trouble() is True:
-            raise _disk_error()
+            raise disk_error()
 
     def run(self) -> bool:
         """True if everybody has their end; False if the process died or was stopped before."""

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 
 def run(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -33,13 +35,24 @@ def test_some_hundred_turns_with_an_odd_upstream_keep_every_law() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_several_gateways_at_once_keep_every_law() -> None:
+    done = run("--turns", "25", "--seed", "20000041")
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stdout)
+
+
 SOUND = ("252", "4001762", "5001034", "5108", "5109")
 """All but the first found something once; the last one only behind the one before it, whose last question it was answered from."""
+SEVERAL_SOUND = ("20000047", "20000060")
+"""A keeper that failed for good, and a message that overtook another."""
 
 
-def test_seeds_can_be_repeated_to_the_byte_and_those_that_found_something_once_stay_sound() -> None:
-    done = [run("--only", *SOUND, hash_seed=seed) for seed in ("0", "1")]
+@pytest.mark.parametrize("seeds", [SOUND, SEVERAL_SOUND])
+def test_seeds_can_be_repeated_to_the_byte_and_those_that_found_something_once_stay_sound(
+    seeds: tuple[str, ...],
+) -> None:
+    done = [run("--only", *seeds, hash_seed=seed) for seed in ("0", "1")]
     assert [one.returncode for one in done] == [0, 0], [one.stdout + one.stderr for one in done]
     first, again = [re.findall(r"fingerprint (\w{64})", one.stdout) for one in done]
-    assert len(first) == len(SOUND)
+    assert len(first) == len(seeds)
     assert again == first

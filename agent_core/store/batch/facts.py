@@ -38,6 +38,8 @@ Pieces: TypeAlias = tuple[Piece, ...]
 class SessionFact(Fact[SessionRow]):
     last_number: int = 0
     open_turn: str | None = None
+    last_waiting: int | None = None
+    """The number of the last message that waits in it for a turn. Not known of a session that is not read again (`owned`): nobody else writes for it."""
 
 
 @dataclass(slots=True)

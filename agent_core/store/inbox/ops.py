@@ -89,13 +89,23 @@ class Accept(Op[Accepted]):
                 number, session.row.session, number, False, InboxState.TAKEN, self.opening.turn, epoch, started=True,
                 received_at=message.received_at,
             )  # fmt: skip
+        after = session.last_waiting or 0
         return Accepted(
-            number, session.row.session, number, False, row.state, None, epoch, received_at=message.received_at
+            number,
+            session.row.session,
+            number,
+            False,
+            row.state,
+            None,
+            epoch,
+            received_at=message.received_at,
+            after=after,
         )
 
     def _can_start(self, session: SessionFact, opening: OpeningTurn, node: int) -> bool:
         ours = (session.row.session, session.row.owner, session.row.epoch) == (opening.session, node, opening.epoch)
-        return ours and session.open_turn is None and not self.message.refused
+        waits = session.open_turn is not None or session.last_waiting is not None
+        return ours and not waits and not self.message.refused
 
     def _new_session(self, facts: Facts) -> SessionFact:
         message, at = self.message, self.message.received_at

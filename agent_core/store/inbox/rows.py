@@ -72,6 +72,8 @@ class Accepted:
     """The turn that was brought along is open, and has taken the message."""
     received_at: int = 0
     """ms; of one that had been stored before, when that was."""
+    after: int = 0
+    """The message that waited last in its session when this one was stored; 0: none did, as far as that was looked up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from agent_core.store.database import direct
 from agent_core.store.database.keys import padded
 from agent_core.store.database.ownership import Who
 from agent_core.store.sessions.rows import ONCE
-from agent_core.store.slices.sql import rights
+from agent_core.store.slices.sql import divided, rights
 
 _open_turn = (
     select(t.turns.c.turn)
@@ -29,6 +29,15 @@ _last_number = (
     .where(t.turns.c.session == t.sessions.c.session)
     .scalar_subquery()
 )
+_last_waiting = (
+    select(func.max(t.inbox.c.id))
+    .where(
+        t.inbox.c.session == t.sessions.c.session,
+        t.inbox.c.state == literal_column("'new'"),
+        t.inbox.c.lane == literal_column("'normal'"),
+    )
+    .scalar_subquery()
+)
 _SESSION = t.SESSION.query.add_columns(_last_number, _open_turn)
 BY_ID = (
     _SESSION.where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
@@ -36,6 +45,8 @@ BY_ID = (
     .with_for_update(key_share=True, of=t.sessions)
 )
 BY_KEY = _SESSION.where(t.NAMED, t.sessions.c.key.in_(bindparam("keys", expanding=True)))
+_DIVIDED = {query: query.add_columns(_last_waiting) for query in (BY_ID, BY_KEY)}
+"""The same where other nodes store messages, too."""
 _TOUCH = (
     update(t.nodes)
     .where(t.nodes.c.node == bindparam("which"))
@@ -59,10 +70,13 @@ def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> None:
 
 def _found(conn: Connection, query: Select[*tuple[Any, ...]], names: Collection[str], facts: Facts) -> None:
     """A session found both by its id and by its key is one record."""
+    more = 0
+    if divided(conn):
+        query, more = _DIVIDED[query], 1
     for keys in padded(names):
         for row in direct.found(conn, query, keys):
-            found = t.SESSION.make(row)
-            fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
+            found, beside = t.SESSION.make(row), row[len(row) - 2 - more :]
+            fact = facts.sessions.get(found.session) or SessionFact(found, found, *beside)
             facts.sessions[found.session] = facts.sessions_by_key[found.key] = fact
 
 

@@ -1,0 +1,57 @@
+"""What must hold when several gateways have served: what holds for one, and what it would have to keep from another. Each broken law is a sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+from agent_core.machine.turn import Turn
+from tests.sim.laws import FORBIDDEN, of_a_message, of_a_turn, of_the_order
+from tests.sim.scenario import Result
+
+MOST_SECONDS = 200.0
+"""From a message's being stored to its end, whatever happens to gateways meanwhile."""
+LATE_MS = 3_500
+"""A look each second, once more if it just changed hands, and what waits for a claim."""
+EXPECTED = frozenset({"tool.crashed", "turn.overtaken"})
+"""What the simulated tools do on purpose; and that a gateway which comes too late notices it."""
+
+
+def broken(result: Result, *, calm: bool) -> list[str]:
+    """The laws that `result` breaks, in words; if it was `calm`, also how soon a conversation begins."""
+    with closing(sqlite3.connect(f"file:{result.path}?mode=ro", uri=True)) as database:
+        found = [*result.violations, *_of_the_whole(database, result)]
+        turns: dict[str, Turn] = {}
+        for (turn,) in database.execute("SELECT turn FROM turns").fetchall():
+            found += of_a_turn(database, turn, turns, result)
+        found += of_the_order(database)
+        found += _of_the_beginnings(database) if calm else ()
+        for said in result.plan.said:
+            found += of_a_message(database, said, turns)
+            if said.ended is not None and said.ended_at - said.accepted_at > MOST_SECONDS:
+                found.append(f"message {said.key} had its end after {said.ended_at - said.accepted_at:.0f} s")
+    return found
+
+
+def _of_the_whole(database: sqlite3.Connection, result: Result) -> Iterator[str]:
+    yield from (f"a tool with effects was run twice: {repeated}" for repeated in result.runs.twice())
+    yield from (words for (words,) in database.execute("SELECT DISTINCT words FROM wrong"))
+    (polled,) = database.execute("SELECT count(*) FROM cursors").fetchone()
+    if not polled:
+        yield "nobody reads the platform"
+    for event in result.logged:
+        if event["event"] in FORBIDDEN - EXPECTED or ("exception" in event and event["event"] not in EXPECTED):
+            yield f"logged {event['event']}: {event}"
+    (waiting,) = database.execute("SELECT count(*) FROM inbox WHERE state = 'new'").fetchone()
+    if waiting:
+        yield f"{waiting} messages wait, and nobody runs them"
+
+
+def _of_the_beginnings(database: sqlite3.Connection) -> Iterator[str]:
+    """Whoever took the first message of a conversation, it is begun as soon as somebody looks, though nobody heard of it."""
+    for session, late in database.execute(
+        "SELECT i.session, min(t.opened_at) - min(i.received_at) FROM inbox i JOIN turns t ON t.session = i.session GROUP BY i.session"
+    ):
+        if late > LATE_MS:
+            yield f"{session} was begun {late} ms after its first message"
