@@ -108,6 +108,26 @@ async def test_what_goes_wrong_is_silent_and_the_next_answer_tries_again(
     assert "title.none" in capsys.readouterr().out
 
 
+async def test_what_is_pinned_is_first_and_what_is_archived_comes_back_when_something_happens_in_it(tmp_path: Path):
+    async with opened(tmp_path, MODEL) as (_, tab, listed):
+        later = tab.beside("c-another-one")
+        for one, words in ((tab, "pears"), (later, "plums")):
+            await one.says(f"say {words}")
+            await one.sees('"closed"')
+        assert [one["title"] for one in await listed()] == ["say plums", "say pears"]
+        assert (await tab.changes({"pinned": True, "archived": True}))["archived"] is True
+        assert [(one["title"], one["archived"]) for one in await listed()] == [
+            ("say pears", True),
+            ("say plums", False),
+        ]
+        await tab.says("say more pears")
+        await tab.sees("more pears")
+        async with asyncio.timeout(20):
+            while (await listed())[0]["archived"]:
+                await asyncio.sleep(0.05)
+        assert (await tab.changes({"pinned": False}))["archived"] is False
+
+
 async def test_it_is_asked_for_after_the_first_answers_and_not_for_ever(tmp_path: Path):
     async with opened(tmp_path) as (model, tab, _):
         model.titles = ["no title at all " * 30] * 9
