@@ -41,6 +41,17 @@ def test_a_link_behind_words_keeps_its_address() -> None:
     )
 
 
+def test_a_label_that_stands_in_another_address_does_not_hide_it() -> None:
+    for label in ("bank.example", "e.org", "https://e.org"):
+        url = f"https://evil.example/{label}"
+        assert message(label, entity(label, label, "text_link", url=url)) == f"[{label}]({url})"
+
+
+def test_a_block_of_code_ends_where_it_ends() -> None:
+    text = "a ```b``` c"
+    assert message(text, entity(text, text, "pre")) == f"````\n{text}\n````"
+
+
 def test_code_stays_code_and_a_quotation_a_quotation() -> None:
     text = "why is x`1\nint a;\n\nnot this? He said\nno\nway"
     assert message(

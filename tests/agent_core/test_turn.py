@@ -944,7 +944,7 @@ def test_what_was_left_out_for_an_answer_is_kept_for_the_turns_to_come():
     rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.REFUSED, suspects=(first,)))
     parts = rig.turn.leaving.parts
     assert parts
-    assert rig.turn.kept_out == ()
+    assert not rig.turn.kept_out
     rig.says("An answer.")
     assert [one.parts for one in rig.turn.kept_out] == [parts]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
-from gateway.people.instructions import BEGIN, MOST_CHARS
+from adapters.contract.base import FromApi, FromChat, SessionKey, TaskTerms
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from gateway.people.instructions import BEGIN, MOST_CHARS, may_have
 from tests.chats.model import ScriptedModel, scripted_model
 from tests.chats.test_operator import outspoken
 from tests.gateway.test_page_commands import BROWSER, Tab
@@ -68,6 +71,29 @@ async def test_they_are_shown_changed_and_taken_back_by_a_command(tmp_path: Path
         await tab.says("/instructions off")
         await tab.sees("message-0003")
         assert await wished(http, up.url) == {"text": ""}
+
+
+def test_they_are_told_where_one_person_is_answered_and_it_is_known_who():
+    address = ChatAddress("telegram", "1", "2")
+    asked = FromChat(
+        account="telegram/1", platform_key="k", session=SessionKey("telegram", "1", "2"), input=(), surface="telegram",
+        memory_scope="telegram/1/2//", chat=ChatOrigin(address, ChatKind.PRIVATE, ChatPerson("7", "Ada")),
+    )  # fmt: skip
+    assert may_have(asked)
+    assert not any(
+        may_have(replace(asked, chat=replace(asked.chat, kind=kind)))
+        for kind in ChatKind
+        if kind is not ChatKind.PRIVATE
+    )
+    page = FromApi(
+        account="web/page", platform_key="k", session=SessionKey("web", "page", "c"), input=(), surface="web",
+        memory_scope="web/ada", browser="b",
+    )  # fmt: skip
+    assert may_have(page)
+    assert may_have(replace(page, memory_scope="web"))
+    assert not may_have(replace(page, memory_scope="web", browser="")), "nobody knows whose it is"
+    assert not may_have(replace(page, task=TaskTerms("web/page/c", "ada", 60, 9)))
+    assert not may_have(replace(page, session=SessionKey("api", "key", "c")))
 
 
 @pytest.mark.parametrize("text", ["x" * (MOST_CHARS + 1), None, 7])

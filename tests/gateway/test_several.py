@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -12,6 +13,7 @@ from adapters.terminal.operator import status_lines
 from agent_core.store.slices.rows import HOUSE, TENURE, NodeSight, Tenure, account_slices, chat_slices, slice_of
 from gateway.config.misfits import misfits
 from gateway.config.sections import Config
+from gateway.several.alike import sums
 from gateway.several.telling import reached_at
 from gateway.sharing.nodes import nodes_json
 from gateway.sharing.portion import AccountConnections, Portion
@@ -208,3 +210,22 @@ async def test_who_is_cancelled_twice_still_waits_for_the_end_of_what_it_does() 
     may_end.set()
     await asyncio.wait({task}, timeout=5)
     assert (ended, task.cancelled()) == (["ended"], True)
+
+
+def test_gateways_are_alike_whatever_their_secrets_and_folders_are_and_unlike_by_any_other_setting(
+    tmp_path: Path,
+) -> None:
+    def told(**more: object) -> dict[str, str]:
+        sections: dict[str, object] = {"model": {"name": "m", "api_key": "one", "fallbacks": []}, **more}
+        return sums(Config.model_validate(sections))
+
+    same = told()
+    assert told(model={"name": "m", "api_key": "another", "fallbacks": []}) == same
+    assert told(server={"public_url": "https://a.example"}) == same
+    other = told(model={"name": "n", "api_key": "one", "fallbacks": []})
+    assert {section for section in same if other[section] != same[section]} == {"model"}
+    without = told(model={"name": "m", "fallbacks": []})
+    assert {section for section in same if without[section] != same[section]} == {"model"}, "whether there is one"
+    for place in ("a.key", "b.key"):
+        file: dict[str, object] = {"name": "m", "fallbacks": [], "system_prompt_file": str(tmp_path / place)}
+        assert told(model={**file, "api_key": "one"}) == same, "where a file lies"

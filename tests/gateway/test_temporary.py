@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import aiohttp
@@ -47,6 +49,31 @@ async def test_it_is_in_no_list_remembers_for_itself_alone_and_goes_with_all_of_
             await tab.sees("Nothing is remembered here")
             assert not any("Rex" in str(one[0]["content"]) for one in model.requests)
     assert await breaches(tmp_path / "outspoken.db") == []
+
+
+async def test_one_in_which_something_happens_stays_and_keeps_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    env = {"OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1", "OUTSPOKEN_MODEL__TITLES": "true"}
+    async with scripted_model() as model:
+        env["OPENAI_BASE_URL"] = model.url
+        async with served(tmp_path, env) as up, aiohttp.ClientSession(headers=BROWSER) as http:
+            runs, talks, idle = (Tab(http, up.url, f"c-t-{name}-0123456789") for name in ("runs", "talks", "idle"))
+            for one in (talks, idle):
+                await one.says("say hello")
+                await one.sees('"closed"')
+            await runs.says("hold on")
+            await model.holding.wait()
+            now = SystemClock().now_ms()
+            with closing(sqlite3.connect(tmp_path / "outspoken.db")) as db, db:
+                db.execute("UPDATE sessions SET created_at = ?", (now - 3 * KEPT_MS,))
+                db.execute("UPDATE sessions SET last_at = ? WHERE key NOT LIKE '%talks%'", (now - 2 * KEPT_MS,))
+            with monkeypatch.context() as elsewhere:
+                elsewhere.setattr(up.hub.portion, "whole", False)
+                assert await forget_temporary(up.hub, now) == 0, "another gateway's"
+            assert await forget_temporary(up.hub, now) == 1
+            with closing(sqlite3.connect(tmp_path / "outspoken.db")) as db:
+                kept = [str(row[0]) for row in db.execute("SELECT key FROM sessions WHERE key LIKE '%c-t-%'")]
+            assert sorted(key.split("c-t-")[1][:4] for key in kept) == ["runs", "talk"]
+            assert not [one for one in model.requests if "<conversation>" in str(one)], "nobody names it"
 
 
 async def test_one_that_nobody_left_in_order_goes_a_day_later(tmp_path: Path):

@@ -7,14 +7,19 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.conversations.titles import RAMBLES_CHARS, TITLE_CHARS, title_of
+from agent_core.ports import SystemClock
+from agent_core.signals import TurnClosed, nobody
+from agent_core.store.store import Store
+from gateway.conversations.titles import RAMBLES_CHARS, TITLE_CHARS, TRIED, Titles, title_of
+from gateway.sessions.hub import Hub
 from tests.chats.model import ScriptedModel, scripted_model
 from tests.gateway.test_page_commands import BROWSER, Tab
 from tests.laws.look import breaches
@@ -101,6 +106,49 @@ async def test_what_goes_wrong_is_silent_and_the_next_answer_tries_again(
         await called(listed, "Pears")
         assert "notice" not in str(seen)
     assert "title.none" in capsys.readouterr().out
+
+
+async def test_what_is_pinned_is_first_and_what_is_archived_comes_back_when_something_happens_in_it(tmp_path: Path):
+    async with opened(tmp_path, MODEL) as (_, tab, listed):
+        later = tab.beside("c-another-one")
+        for one, words in ((tab, "pears"), (later, "plums")):
+            await one.says(f"say {words}")
+            await one.sees('"closed"')
+        assert [one["title"] for one in await listed()] == ["say plums", "say pears"]
+        assert (await tab.changes({"pinned": True, "archived": True}))["archived"] is True
+        assert [(one["title"], one["archived"]) for one in await listed()] == [
+            ("say pears", True),
+            ("say plums", False),
+        ]
+        await tab.says("say more pears")
+        await tab.sees("more pears")
+        async with asyncio.timeout(20):
+            while (await listed())[0]["archived"]:
+                await asyncio.sleep(0.05)
+        assert (await tab.changes({"pinned": False}))["archived"] is False
+
+
+async def test_it_is_asked_for_after_the_first_answers_and_not_for_ever(tmp_path: Path):
+    async with opened(tmp_path) as (model, tab, _):
+        model.titles = ["no title at all " * 30] * 9
+        for number in range(TRIED + 2):
+            await tab.says(f"say pears {number}")
+            await tab.sees(f"pears {number}")
+            async with asyncio.timeout(20):
+                while len(asked_for(model)) < min(number + 1, TRIED):
+                    await asyncio.sleep(0.02)
+        assert len(asked_for(model)) == TRIED
+
+
+async def test_one_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]):
+    class Broken:
+        async def one(self, _: str) -> None:
+            raise ZeroDivisionError
+
+    store = cast("Store", SimpleNamespace(sessions=Broken()))
+    ended = TurnClosed(turn="t", session="s", surface="web", exit="answered", clean=True, began_at=1, ended_at=2)
+    await Titles(cast("Hub", None), store, SystemClock(), nobody).look(ended)
+    assert "title.failed" in capsys.readouterr().out
 
 
 async def test_a_title_is_paid_for_and_not_asked_for_where_there_is_no_room(

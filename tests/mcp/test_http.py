@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import time
 from pathlib import Path
 
 import aiohttp
@@ -13,8 +14,9 @@ import pytest
 from adapters.contract.settings import Url
 from agent_core.jsonvalue import Json
 from agent_core.tools.base import ToolStatus
+from agent_core.tools.mcp.link import McpLink
 from agent_core.tools.mcp.logins import LoginFile, login_words
-from agent_core.tools.mcp.oauth import proof_method
+from agent_core.tools.mcp.oauth import EARLY_SECONDS, LoginNeeded, StoredLogin, proof_method
 from agent_core.tools.mcp.terms import ServerTerms
 from gateway.config.tools.mcp import McpEntry
 from gateway.operate.mcplogin import log_in
@@ -99,6 +101,38 @@ async def test_a_person_logs_in_once_and_the_gateway_renews_it(tmp_path: Path):
             outcome = await rig.call("tickets__look")
             assert outcome.status is ToolStatus.FAILED
             assert "outspoken mcp login tickets" in outcome.text
+
+
+async def test_a_login_is_renewed_before_it_ends_and_where_and_until_when_is_kept(tmp_path: Path):
+    logins = Logins()
+    async with http_tools(logins) as tools:
+        entry = McpEntry(name="tickets", url=tools.url, oauth=True)
+        await log_in(entry, tmp_path, 0, _browsing([]), _nothing_typed, lambda: 0)
+        file = LoginFile.of(tmp_path, "tickets")
+        file.keep(expires_at=time.time() + EARLY_SECONDS / 2)
+        async with brought(tmp_path, entry.terms(tmp_path)) as rig:
+            assert (await rig.call("tickets__look")).text == "three tickets"
+        assert logins.renewed == 1
+        until = file.read()["expires_at"]
+        assert isinstance(until, float)
+        assert abs(until - time.time() - logins.good_seconds) < 60
+        link = McpLink()
+        begun = Begun(entry.terms(tmp_path), file, link)
+        await begun.begin()
+        metadata = begun.context.oauth_metadata
+        assert metadata is not None
+        assert str(metadata.token_endpoint).startswith(f"http://127.0.0.1:{tools.port}/")
+        with pytest.raises(LoginNeeded):
+            await begun.ask("https://login.example")
+        assert "outspoken mcp login tickets" in link.why, "whoever looks at the server is told"
+
+
+class Begun(StoredLogin):
+    async def begin(self) -> None:
+        await self._initialize()
+
+    async def ask(self, address: str) -> None:
+        await self._show(address)
 
 
 async def test_a_login_server_is_itself_with_and_without_the_slash_at_its_end(tmp_path: Path):

@@ -223,6 +223,25 @@ def test_what_was_answered_before_a_restart_is_not_asked_again():
     assert second.result().content == {"seats": 3, "quiet": True}
 
 
+def test_two_fields_that_take_the_same_are_two_questions():
+    asked = question({"from": {"type": "string", "title": "City"}, "to": {"type": "string", "title": "City"}})
+    assert len({step_of(asked, at).mark for at in (0, 1)}) == 2
+
+
+def test_who_would_not_say_has_not_declined():
+    for words, action in (("cancel", AnswerAction.CANCEL), ("Decline", AnswerAction.DECLINE)):
+        asking = PersonAsked(question({"a": {"type": "boolean"}}), [])
+        asking.begin()
+        asking.answer(words, "ada")
+        assert asking.result().action is action
+
+
+def test_a_choice_is_known_in_other_letters_only_where_one_alone_can_be_meant():
+    one = AskedField("a", "A", FieldKind.CHOICE, needed=True, options=(("no", "no"), ("NO", "NO"), ("Yes", "Yes")))
+    assert [read_value(one, said) for said in ("no", "NO", "yes")] == ["no", "NO", "Yes"]
+    assert isinstance(read_value(one, "No"), NotFitting)
+
+
 def test_what_is_usual_counts_for_what_is_skipped():
     asked = question({"a": {"type": "string", "default": "b"}, "c": {"type": "boolean"}})
     asking = PersonAsked(asked, [])

@@ -1,0 +1,136 @@
+"""What a model is asked: of a conversation the latest, of what was said all that counts, and each question paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agent_core.causes import BreakCause
+from agent_core.driver.modelcalls import ModelCaller, client_tools
+from agent_core.failures.complaints import Complaint
+from agent_core.jsonvalue import Json
+from agent_core.judging.compaction import SessionMemory
+from agent_core.machine.turn import Turn
+from agent_core.messages import Message
+from agent_core.model.client import ModelClient, ModelRequest, Sink
+from agent_core.turn.effects import CallModel
+from agent_core.turn.events import CallBroke, Compacted, Event, ReplyFinished, TextArrived
+from tests.agent_core.turns import ROUTE, Rig, opened
+from tests.store.support import FakeClock
+
+TOOLS = client_tools([{"type": "function", "function": {"name": name}} for name in ("read", "write")])
+
+
+@dataclass
+class Client:
+    """Says the same to everything, and keeps what it was asked."""
+
+    says: str = "words"
+    reason: str = "stop"
+    window: int = 0
+    asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
+
+    def endpoint(self, _: str) -> Any:
+        return SimpleNamespace(context_tokens=self.window, slow_arguments=False, extra_body={}, max_output_tokens=0)
+
+    async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
+        self.asked.append(request)
+        sink([TextArrived(at=1, text=self.says)])
+        return ReplyFinished(at=1, reason=self.reason, input_tokens=3, output_tokens=5)
+
+
+class Paid:
+    """Notes which calls are paid for."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    async def ask(
+        self, name: str, model: str, tokens: int, limit: int, listen: Callable[[Any], Awaitable[Any]], sink: Any
+    ) -> Any:
+        self.names.append(name)
+        return await listen(sink)
+
+
+def caller_of(client: Client, paid: Paid | None = None) -> ModelCaller:
+    spending = cast("Any", paid)
+    return ModelCaller(cast("ModelClient", client), FakeClock(), "Be kind.", SessionMemory(), TOOLS, spending=spending)
+
+
+def past(count: int, size: int = 10) -> tuple[Message, ...]:
+    said: list[Message] = []
+    for number in range(count):
+        said.append({"role": "user", "content": f"question {number}"})
+        said.append({"role": "assistant", "content": "x" * size})
+    return tuple(said)
+
+
+def turn_of(history: Sequence[Message] = (), request: dict[str, Json] | None = None) -> Turn:
+    turn = Turn()
+    turn.feed(replace(opened(), own_history=tuple(history), request=request or {}))
+    return turn
+
+
+def call(number: int = 1) -> CallModel:
+    return CallModel(number=number, route=ROUTE, offer_tools=True)
+
+
+async def asked(turn: Turn, client: Client | None = None) -> ModelRequest:
+    client = client or Client()
+    heard: list[Event] = []
+    await caller_of(client).call(turn, call(), heard.extend)
+    return client.asked[-1]
+
+
+@pytest.mark.parametrize(("count", "kept"), [(0, 0), (3, 0), (3, 1), (3, 2), (3, 3)])
+async def test_a_compaction_keeps_the_latest(count: int, kept: int) -> None:
+    turn = turn_of(past(count))
+    turn.compacted = Compacted(at=1, summary="what came before", kept_turns=kept, helped=True, tokens_before=9)
+    sent = (await asked(turn)).messages
+    told = [str(one["content"]) for one in sent if one["role"] == "user"]
+    assert told == [*(f"question {number}" for number in range(count - kept, count)), "hello"]
+    assert "what came before" in str(sent[0]["content"])
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "read"}}, "auto"])
+async def test_a_tool_that_is_demanded_is_demanded_once(choice: Json) -> None:
+    turn = turn_of(request={"tool_choice": choice, "temperature": 1})
+    assert (await asked(turn)).parameters == {"tool_choice": choice, "temperature": 1}
+    turn.step = 2
+    left: dict[str, Json] = {"tool_choice": "auto"} if choice == "auto" else {}
+    assert (await asked(turn)).parameters == {**left, "temperature": 1}
+
+
+@pytest.mark.parametrize(("known", "told"), [(1_000_000, 3_000), (3_000, 1_000_000), (3_000, 0), (0, 3_000)])
+async def test_of_two_windows_the_smaller_one_counts(known: int, told: int) -> None:
+    turn, client = turn_of(past(8, 2_000)), Client(window=known)
+    turn.last_break = CallBroke(at=1, cause=BreakCause.CONTEXT_OVERFLOW, complaint=Complaint(window=told))
+    made = await caller_of(client).compact(turn)
+    assert (made.helped, made.kept_turns < 3) == (True, True)
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])
+async def test_a_summary_counts_only_if_it_is_whole_and_is_paid_for(reason: str) -> None:
+    client, paid = Client(says="they spoke of apples and", reason=reason, window=3_000), Paid()
+    made = await caller_of(client, paid).compact(turn_of(past(8, 2_000)))
+    assert ("they spoke of apples and" in made.summary) == (reason == "stop")
+    assert made.summary
+    assert paid.names == ["summary1"]
+
+
+async def test_a_question_beside_a_turn_is_paid_for() -> None:
+    paid = Paid()
+    said, _ = await caller_of(Client(), paid).briefly(turn_of(), "title", [{"role": "user", "content": "?"}], 5)
+    assert (said, paid.names) == ("words", ["title"])
+
+
+async def test_the_ids_of_earlier_calls_are_taken() -> None:
+    rig = Rig()
+    rig.calls_tool("read")
+    made = {one.call for one in rig.turn.round.activities}
+    assert made
+    assert (await asked(rig.turn)).taken_ids >= made

@@ -1,0 +1,172 @@
+"""What becomes of a chat's message on its way to a table: what is confirmed when, who may, and what a chat is told of an outage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.store.store import StorageUnavailable
+from gateway.chats.arrival import AGAIN_SECONDS, Arrivals
+from gateway.people.access import PersonStanding
+from gateway.people.routing import GroupRules
+from tests.store.support import FakeClock
+
+CHAT = ChatAddress("telegram", "1", "2")
+CURSOR = ("updates", "7")
+
+
+def gives(value: object) -> Callable[..., object]:
+    """Whatever it is asked."""
+
+    def give(*_: object, **__: object) -> object:
+        return value
+
+    return give
+
+
+def _own(own: object, *_: object) -> object:
+    return own
+
+
+class World:
+    """All that an arrival asks, as it is told; and what was done, in its order."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.said: list[str] = []
+        self.free: list[bool] = []
+        self.told: list[bool] = []
+        self.away = False
+        self.known: Any = None
+        self.standing = PersonStanding.ALLOWED
+        self.clock = FakeClock()
+        directory = SimpleNamespace(settle=self._quiet, meet=self._quiet, session_of=_own, allowed=True)
+        members = SimpleNamespace(
+            directory=directory, rules_of=gives(GroupRules()), refusal=self._refusal,
+            standing_of=self._standing, standing=self._standing,
+        )  # fmt: skip
+        messages = SimpleNamespace(
+            take=self._takes("take"),
+            edit=self._takes("edit"),
+            held_command=gives(None),
+            refuse=self._takes("refuse"),
+        )
+        commands = SimpleNamespace(take=self._commanded)
+        unread = SimpleNamespace(keep=self._keep)
+        outbox = SimpleNamespace(unstored=SimpleNamespace(say=self._say))
+        store = SimpleNamespace(
+            inbox=SimpleNamespace(by_key=self._by_key, move_cursor=self._takes("confirmed")),
+            sessions=SimpleNamespace(by_key=self._quiet),
+        )
+        languages = SimpleNamespace(at_once=gives(""), in_chat=gives(""))
+        parts = (members, messages, commands, unread, SimpleNamespace(known=gives(None)), outbox, store, self.clock)
+        self.arrivals = Arrivals(*cast("Any", parts), languages=cast("Any", languages))
+
+    def _standing(self, *_: object) -> PersonStanding:
+        return self.standing
+
+    async def _quiet(self, *_: object) -> None:
+        """Nothing is there."""
+
+    async def _by_key(self, *_: object) -> Any:
+        return self.known
+
+    def _takes(self, what: str) -> Any:
+        async def take(*_: object) -> bool:
+            if self.away:
+                raise StorageUnavailable("away")
+            self.done.append(what)
+            return True
+
+        return take
+
+    async def _commanded(self, *_: object, **__: object) -> tuple[Any, Any]:
+        await self._takes("command")()
+        return SimpleNamespace(duplicate=False), None
+
+    async def _keep(self, *_: object, tell: bool) -> None:
+        self.told.append(tell)
+
+    def _refusal(self, _: object, *, free: bool) -> None:
+        self.free.append(free)
+
+    def _say(self, *given: Any) -> bool:
+        self.said.append(given[1].body.text)
+        return True
+
+
+def message(text: str = "hello", kind: ChatKind = ChatKind.PRIVATE, **more: Any) -> ChatMessage:
+    return ChatMessage(origin=ChatOrigin(CHAT, kind, ChatPerson("7", "Ada"), message="1"), key="1", text=text, **more)
+
+
+async def test_a_chat_is_told_once_of_an_outage_and_of_the_next_one_when_that_has_passed() -> None:
+    world = World()
+    for later, told in ((0.0, 1), (AGAIN_SECONDS + 1, 1)):
+        world.away = True
+        world.clock.now += round(later * 1000)
+        for _ in range(3):
+            with pytest.raises(NotAccepted):
+                await world.arrivals.receive(message(), CURSOR)
+            world.clock.now += round(AGAIN_SECONDS * 1000)
+        assert len(world.said) == told, "it goes on"
+        world.away = False
+        await world.arrivals.receive(message(), CURSOR)
+        world.said.clear()
+
+
+async def test_nothing_is_confirmed_that_could_not_be_stored() -> None:
+    world = World()
+    world.away = True
+    for one in (message(), message(edited=True), message(command="usage")):
+        with pytest.raises(NotAccepted):
+            await world.arrivals.receive(one, CURSOR)
+    assert world.done == []
+    world.away = False
+    await world.arrivals.receive(message(edited=True), CURSOR)
+    assert world.done == ["edit", "confirmed"]
+
+
+async def test_nobody_is_too_fast_to_stop_what_runs() -> None:
+    world = World()
+    for one in (message(), message("", command="usage"), message("", command="stop")):
+        await world.arrivals.receive(one, CURSOR)
+    assert world.free == [False, False, True]
+
+
+async def test_who_has_no_standing_is_told_nothing_of_what_could_not_be_read_or_stored() -> None:
+    world = World()
+    raw = Raw(key="1", body=b"{}", address=CHAT, person="7", for_us=True)
+    await world.arrivals.keep("telegram/1", raw, "it is odd", CURSOR)
+    world.standing, world.away = PersonStanding.STRANGER, True
+    await world.arrivals.keep("telegram/1", raw, "it is odd", CURSOR)
+    assert world.told == [True, False]
+    with pytest.raises(NotAccepted):
+        await world.arrivals.receive(message(), CURSOR)
+    assert world.said == []
+
+
+async def test_who_is_not_meant_is_not_told_of_an_outage() -> None:
+    world, refused = World(), NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
+    world.arrivals.waits(message(kind=ChatKind.GROUP), refused)
+    assert world.said == []
+    world.arrivals.waits(message(kind=ChatKind.GROUP, for_us=True), refused)
+    assert len(world.said) == 1
+
+
+async def test_the_pictures_of_an_album_are_for_us_with_the_one_that_says_so_and_those_of_others_are_not() -> None:
+    world = World()
+
+    def picture(person: str, *, for_us: bool = False) -> ChatMessage:
+        origin = ChatOrigin(CHAT, ChatKind.GROUP, ChatPerson(person, "Ada"), message="1", group="album")
+        return ChatMessage(origin=origin, key=person, text="", for_us=for_us)
+
+    await world.arrivals.receive(picture("7", for_us=True), CURSOR)
+    await world.arrivals.receive(picture("7"), CURSOR)
+    assert world.done == ["take", "take"]
+    await world.arrivals.receive(picture("8"), CURSOR)
+    assert world.done == ["take", "take", "confirmed"]
