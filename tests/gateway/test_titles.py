@@ -79,7 +79,8 @@ async def test_a_name_that_a_person_gave_stays_and_one_that_is_taken_away_leaves
         model.titles = ["Apples"]
         await tab.says("say apples")
         await called(listed, "Apples")
-        assert (await tab.changes({"title": "Mine"}))["named"] is True
+        mine = await tab.changes({"title": "Mine"})
+        assert (mine["named"], mine["title"]) == (True, "Mine")
         assert (await tab.changes({"title": ""}))["title"] == "Apples"
         other = tab.beside("c-another-one")
         model.titles = ["down", "Pears"]
