@@ -194,7 +194,7 @@ async def test_a_tool_knows_whether_words_of_others_were_read_and_that_it_was_be
 
     turn = Turns(does=looks)
     if foreign:
-        turn.turn.round.foreign.append("read")
+        turn.turn.round.foreign = ("read",)
     await turn.perform(RunTool("c1", "read", "{}", intention="x", again=foreign))
     (context,) = given
     assert (context.tainted, context.again, context.intention) == (foreign, foreign, "x")
