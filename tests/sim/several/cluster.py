@@ -41,7 +41,7 @@ from tests.sim.scenario import BUDGETS, GRAVE, TURN, Plan, Result, disk_error
 from tests.sim.several.server import SERVER, Server, shared_store
 from tests.sim.tools import EFFECTS, Runs, SimTool
 
-LAST_SECOND = 600.0
+LAST_SECOND = 300.0
 CALM_SECOND = 45.0
 """From then on nothing happens to gateways any more."""
 PATIENCE_SECONDS = 6.0
