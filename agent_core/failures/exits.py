@@ -801,7 +801,7 @@ class Stopped(Exit):
     """It was stopped because its person is being forgotten."""
 
     def text(self) -> str:
-        return say(notices.FORGOTTEN if self.forgotten else speak("Stopped, as you asked."), self.told("Cancelled: {detail}.") if self.detail else "", "" if self.ran else speak("No tool had run."), self.work)  # fmt: skip
+        return say(notices.FORGOTTEN if self.forgotten else speak("Stopped, as you asked."), speak("Cancelled: {detail}.", detail=known_sentence(self.detail)) if self.detail else "", "" if self.ran else speak("No tool had run."), self.work)  # fmt: skip
 
 
 @ends(ExitCode.SUPERSEDED, ExitClass.STOPPED, "replaced by a newer message", actions=(), operator=_WANTED)

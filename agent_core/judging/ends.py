@@ -14,10 +14,10 @@ from agent_core.failures import exits
 from agent_core.failures.leftout import LeftOutKind
 from agent_core.failures.remedies import DOUBTING, Failure, Remedy
 from agent_core.rules.whole import TextForm, form_of
-from agent_core.text.tongue import sentence
+from agent_core.text.tongue import clause, sentence
 from agent_core.turn.events import CallBroke, TurnEnded
 from agent_core.turn.standing import Standing
-from agent_core.turn.state import Activity, Phase, Segment, SegmentKind
+from agent_core.turn.state import Phase, Segment, SegmentKind
 
 NO_MORE = (Failure.NOTHING_MORE, Failure.THOUGHT_MORE)
 """Asked to go on from a text, the model brought nothing."""
@@ -140,18 +140,28 @@ def is_cut(turn: Standing) -> bool:
     return turn.closing is None and segment.kind is SegmentKind.PARTIAL and bool(segment.visible)
 
 
-def doing(phase: Phase, naming: str, unfinished: Sequence[Activity]) -> str:
-    """What a turn is at, for the notice of a stop. `naming` is the tool whose call is arriving."""
-    match phase:
+WAITS_FOR_MODEL = clause("waiting for the model")
+REPLY_ARRIVES = clause("the reply that was arriving")
+CALL_ARRIVES = clause("the call of {tool} that was arriving")
+NEXT_TRY = clause("the next try")
+SHORTENS = clause("shortening the conversation")
+MAKES_SURE = clause("making sure that the reply is finished")
+
+
+def doing(turn: Standing) -> str:
+    """What a turn is at, for the notice of a stop: in English, said in the person's language when it is shown."""
+    match turn.phase:
+        case Phase.CALLING if turn.naming:
+            return CALL_ARRIVES.format(tool=turn.naming)
         case Phase.CALLING:
-            return f"the call of {naming} that was arriving" if naming else "waiting for the model"
+            return REPLY_ARRIVES if is_cut(turn) else WAITS_FOR_MODEL
         case Phase.WAITING:
-            return "the next try"
+            return NEXT_TRY
         case Phase.COMPACTING:
-            return "shortening the conversation"
+            return SHORTENS
         case Phase.ACTING:
-            return ", ".join(activity.name for activity in unfinished)
+            return ", ".join(activity.name for activity in turn.round.unfinished)
         case Phase.ASKING:
-            return "making sure that the reply is finished"
+            return MAKES_SURE
         case Phase.NEW | Phase.ENDED:
             return ""

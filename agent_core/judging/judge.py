@@ -123,7 +123,7 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
             if isinstance(ending, exits.TimeLimit):
                 ending = meanwhile(turn, ending)
             if isinstance(ending, exits.Stopped):
-                ending = replace(ending, detail=doing(turn.phase, turn.naming, turn.round.unfinished))
+                ending = replace(ending, detail=doing(turn))
             return [ended(turn, at, ending)]
         case _:
             assert_never(question)

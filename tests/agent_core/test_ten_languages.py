@@ -14,6 +14,7 @@ from agent_core.explain.why import exit_words, story_of, told
 from agent_core.failures.exits import EXITS, ExitCode, read
 from agent_core.failures.notices import NotStarted
 from agent_core.failures.remedies import Remedy
+from agent_core.judging import ends
 from agent_core.rules.promises import PromiseSign, sign_words
 from agent_core.text.tongue import clause, known_sentence, speak, speaking
 from gateway.chats import attachments, readout, unread, voice
@@ -64,9 +65,17 @@ def _kept(words: str) -> Callable[[], str]:
     return lambda: known_sentence(clause(words).format_map(VALUES))
 
 
+def _stopped(words: str) -> Callable[[], str]:
+    """What a turn was at when a person stopped it is kept in English, too."""
+    facts: Mapping[str, object] = {"detail": words.format(tool="send_mail")}
+    return lambda: read({"code": ExitCode.STOPPED.value, "facts": facts}).text()
+
+
+AT = (ends.WAITS_FOR_MODEL, ends.REPLY_ARRIVES, ends.CALL_ARRIVES, ends.NEXT_TRY, ends.SHORTENS, ends.MAKES_SURE)
 FAULTS: Mapping[str, Callable[[], str]] = {
     **{f"{code.value} {n}": (lambda code=code, more=more: _notice(code, more)) for code in ExitCode for n, more in enumerate(MORE)},
     **{f"not started: {one.value}": (lambda one=one: one.said(3)) for one in NotStarted},
+    **{f"stopped: {words}": _stopped(words) for words in AT},
     **{f"mended by {one.value}": (lambda one=one: speak(one.recipe.mended, model="m")) for one in Remedy},
     **{f"a promise, {one.value}": (lambda one=one: sign_words(one)) for one in PromiseSign},
     **{f"a story of {name}": (lambda case=case: "\n".join(told("", story_of(case), UTC))) for name, case in CASES.items()},

@@ -919,6 +919,23 @@ def test_restarts_that_never_end_are_bounded():
     assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
 
 
+AT_A_STOP: dict[str, Callable[[Rig], object]] = {
+    "waiting for the model": lambda rig: None,
+    "the reply that was arriving": lambda rig: rig.text("Half of it"),
+    "the call of send_mail that was arriving": lambda rig: rig.begins_call("send_mail", "{"),
+    "read": lambda rig: rig.calls_tool("read"),
+}
+
+
+@pytest.mark.parametrize("at", AT_A_STOP)
+def test_a_stop_says_what_was_under_way(at: str):
+    rig = Rig()
+    AT_A_STOP[at](rig)
+    rig.feed(StopRequested(at=rig.tick()))
+    assert isinstance(rig.exit, exits.Stopped)
+    assert rig.exit.detail == at
+
+
 def test_an_orderly_stop_is_no_restart_that_broke_something_off():
     rig = Rig()
     for epoch in range(2, 5 + 2 * SETTINGS.restarts_a_step):

@@ -291,3 +291,14 @@ async def test_a_reader_shows_a_key_where_links_are_for_people_and_is_asked_for_
             await expect(reader.locator("#keydialog")).to_be_hidden()
             await page.context.close()
             await reader.context.close()
+
+
+async def test_the_list_says_of_the_conversation_that_is_shown_what_it_does_now(browser: Browser, up: Serving):
+    """It was asked for when a message had been sent, and again at the answer's end: so it said "waits" all the while."""
+    page = await opened(browser, up.url)
+    await say(page, "count to 200 slowly")
+    row = page.locator("#list li.current")
+    await expect(row.locator(".busy")).to_have_text("at work")
+    await expect(row.locator(".title")).to_have_text("count to 200 slowly")
+    await page.click("#stop")
+    await expect(row.locator(".busy")).to_have_count(0)

@@ -177,7 +177,7 @@ function receive(block) {
     turns = new Map([...before].filter(([id]) => asked.has(id)));
     if (!asked.size) more = came.filter((/** @type {Turn} */ one) => one.turn).length >= AT_ONCE;
   }
-  let ended = false;
+  let [ended, moved] = [false, false];
   for (const news of came) {
     if (news.hidden && !first) forgetEarlier();
     const id = idOf(news);
@@ -188,10 +188,17 @@ function receive(block) {
     if ((!first || before.size) && !turn.hidden) sayNews(turn, was);
     const came = turn.state === "closed" && !turn.person && !was && !first; // a reminder, which no turn told
     if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
+    moved ||= !first && standing(turn) !== (was && standing(was));
     drop(id);
   }
   if (ended) list.ended();
+  else if (moved) list.load(true);
   renderSoon();
+}
+
+/** What the list says of a conversation with this turn. @param {Turn} turn */
+function standing(turn) {
+  return turn.state === "open" && turn.bubbles.some((one) => one.kind === "approval") ? "asks" : turn.state;
 }
 
 /** What was said before all that is shown. */
