@@ -173,7 +173,7 @@ async def serving(
         signals.listen((metrics := Metrics(config.budgets.currency)).on)
         await stack.enter_async_context(metrics.watching_loop(paths.state_dir / "loop-held.txt"))
         continues = await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
-        client = _client(endpoints, clock, redactor, stack)
+        client = _client(endpoints, clock, redactor, store, stack)
         workers = await stack.enter_async_context(Workers())
         follow_ups, tasks = _later(config, store, clock)
         tools, shell = await _tools(config, endpoints[0], store, paths, workers, clock, stack, follow_ups, tasks)
@@ -390,10 +390,12 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
     return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
 
 
-def _client(endpoints: tuple[Endpoint, ...], clock: Clock, redactor: Redactor, stack: AsyncExitStack) -> ModelClient:
+def _client(
+    endpoints: tuple[Endpoint, ...], clock: Clock, redactor: Redactor, store: Store, stack: AsyncExitStack
+) -> ModelClient:
     """What asks the model; closed with the stack."""
     tell_of_old_rows(endpoints, clock)
-    client = ModelClient(endpoints, clock, redactor)
+    client = ModelClient(endpoints, clock, redactor, store.ownership)
     stack.push_async_callback(client.aclose)
     return client
 

@@ -213,6 +213,11 @@ class ChatIntake(Protocol):
         """Other gateways may speak by our accounts, and know of us."""
         ...
 
+    async def ours(self) -> None:
+        """Come back when this gateway may take what comes to its accounts. Where several divide them, and it is not known just now whether another
+        one has them by now, that takes some seconds; then people are to be told that nothing can be stored."""
+        ...
+
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         """Take a message in. When this returns, it is stored (with `cursor`: channel, last seen), or was known, or is not for us.
 

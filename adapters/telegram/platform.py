@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EVENTS = (
     LogEvent("telegram.ready", "The bot is known by its name."),
     LogEvent("telegram.webhook_removed", "A webhook that would take all updates was removed."),
+    LogEvent("telegram.poll_ended", "Telegram has ended a poll for another one of the same bot: of a gateway that had it before, mostly. It is asked again."),
     LogEvent("telegram.conflict", "Somebody else asks for this bot's updates.",
              "Two gateways with one token disturb each other: stop one of them.", by="account", everyone=True),
     LogEvent("telegram.poll_failed", "Telegram was asked for updates in vain.", LATER, by="account", connection=True),

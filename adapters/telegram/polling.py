@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("telegram")
 
 UPDATES = ["message", "edited_message", "callback_query"]
+FIRST_SECONDS = 1.0
+"""So soon after somebody else was met for the first time we ask again."""
 CONFLICT_SECONDS = 30.0
 DISTURBED_SECONDS = 3 * CONFLICT_SECONDS
 """Two that poll disturb each other now and then only: a poll that went well does not mean that the other is gone."""
@@ -88,8 +90,9 @@ class Polling:
         clock: Clock,
         take: Callable[[Sequence[object]], Awaitable[bool]],
         introduce: Callable[[], Awaitable[None]],
+        ours: Callable[[], Awaitable[None]],
     ) -> None:
-        """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more."""
+        """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more; `ours` see `ChatIntake`."""
         self.words = ""
         """Why nothing comes in although we ask."""
         self._account = settings.account
@@ -98,11 +101,14 @@ class Polling:
         self._clock = clock
         self._take = take
         self._introduce = introduce
+        self._ours = ours
         self._last_life = clock.monotonic()
         self._failed = 0
         """In a row."""
         self._disturbed: float | None = None
         """When somebody else was met last."""
+        self._met = 0
+        """How often, each time not long after the one before."""
 
     @property
     def silent_seconds(self) -> float:
@@ -120,6 +126,7 @@ class Polling:
         """Ask for updates until cancelled."""
         asking = Asking()
         while True:
+            await self._ours()
             began = self._clock.monotonic()
             try:
                 updates = await self._ask(asking)
@@ -129,8 +136,7 @@ class Polling:
                 continue
             self._failed = 0
             self.alive()
-            met = self._disturbed is not None and self._clock.monotonic() - self._disturbed < DISTURBED_SECONDS
-            self.words = CONFLICT if met else ""
+            self.words = CONFLICT if self._met > 1 and self._disturbed_lately() else ""
             if not await self._take(updates):
                 asking = replace(asking, waits=False)  # the same again, and what came since
                 continue
@@ -154,13 +160,22 @@ class Polling:
             raise CallFailed(Fate.UNKNOWN, "Telegram's answer is no list of updates")
         return cast("list[object]", answer)
 
+    def _disturbed_lately(self) -> bool:
+        return self._disturbed is not None and self._clock.monotonic() - self._disturbed < DISTURBED_SECONDS
+
     async def _pause(self, error: CallFailed) -> None:
         """Polling failed: wait as long as that needs."""
         if error.cause is Cause.NOT_LET_IN:
             await self._introduce()  # the library says so of any 404: only getMe tells whether it is the token
         if "conflict" in error.words.lower():
             self.alive()
-            self.words, self._disturbed = CONFLICT, self._clock.monotonic()
+            self._met = self._met + 1 if self._disturbed_lately() else 1
+            self._disturbed = self._clock.monotonic()
+            if self._met == 1:  # the last poll of whoever had the connection before us
+                log.info("telegram.poll_ended", account=self._account)
+                await asyncio.sleep(FIRST_SECONDS)
+                return
+            self.words = CONFLICT
             if worth_saying(self._failed):
                 log.warning("telegram.conflict", account=self._account, words=self.words, times=self._failed)
             await asyncio.sleep(CONFLICT_SECONDS)

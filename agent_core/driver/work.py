@@ -20,6 +20,7 @@ from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.watcher import Afar, NobodyAfar, TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
+from agent_core.model.reach import AskedByOthers
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
@@ -248,7 +249,8 @@ class Work:
         """A bug in one piece of work ends its turn with a notice, and nothing else.
 
         What was committed before may lie a while back (this process may have been stopped in between), and no database can take back what goes
-        out now: so the lease is asked here, at the one door of model calls and tools. While the database is away it may be ours still: then it waits.
+        out now: so the lease is asked here, at the one door of model calls and tools; and once
+        more where a call's bytes go out (`LastLook`). While the database is away it may be ours still: then it waits.
         """
         try:
             if await self._let_in():
@@ -257,6 +259,9 @@ class Work:
             else:
                 log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
                 self._boss.lost()
+        except AskedByOthers:  # stopped between the door and its first byte
+            log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
+            self._boss.lost()
         except Fenced:  # by what it has to store before it begins
             self._boss.lost()
         except Exception:

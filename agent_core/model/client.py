@@ -35,7 +35,7 @@ from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners, amended, put
 from agent_core.model.pauses import asked_pause
-from agent_core.model.reach import TransportBroke, reason, speaks_tls, theirs
+from agent_core.model.reach import ALONE, Lives, TransportBroke, reason, speaks_tls, theirs
 from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge, decoded
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
@@ -105,7 +105,8 @@ class UnknownRoute(Exception):
 class ModelClient:
     """All endpoints of the configuration, and one line for each credential, made at first use."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], clock: Clock, redactor: Redactor) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint], clock: Clock, redactor: Redactor, lives: Lives = ALONE) -> None:
+        self._lives = lives
         self._endpoints = {endpoint.label: endpoint for endpoint in endpoints}
         self._clock = clock
         self._redactor = redactor
@@ -179,7 +180,7 @@ class ModelClient:
     async def ask(self, request: ModelRequest, sink: Sink) -> Ending:
         """Make one model call. Content events go to `sink` as they come; the result says how it ended.
 
-        Never raises for what a provider or a network does; raises `CancelledError` when cancelled, with the socket closed.
+        Never raises for what a provider or a network does; raises `CancelledError` when cancelled, with the socket closed, and `AskedByOthers`.
         """
         if self._frames is None:
             await asyncio.to_thread(_load)  # the first call waits for it, nobody else does
@@ -248,7 +249,7 @@ class ModelClient:
 
             with theirs():
                 self._lines[key] = ModelLine(
-                    f"{endpoint.base_url.rstrip('/')}/chat/completions", _headers(secret, endpoint.headers)
+                    f"{endpoint.base_url.rstrip('/')}/chat/completions", _headers(secret, endpoint.headers), self._lives
                 )
         return self._lines[key]
 

@@ -16,6 +16,7 @@ import socket
 import ssl
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from agent_core.causes import BreakCause
@@ -29,6 +30,31 @@ _NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 
 class TransportBroke(Exception):
     """A library raised in the middle of a call: whatever it was, its ``__cause__``, the call broke."""
+
+
+class Lives(Protocol):
+    """Whether this process is still the one that asks; see `agent_core.store.database.ownership.Ownership`."""
+
+    def lease_ok(self) -> bool: ...
+
+    def may_return(self) -> bool: ...
+
+
+class Alone:
+    """Nobody else ever asks in our place."""
+
+    def lease_ok(self) -> bool:
+        return True
+
+    def may_return(self) -> bool:
+        return False
+
+
+ALONE = Alone()
+
+
+class AskedByOthers(Exception):
+    """Another process may ask in our place by now; of this request nothing was sent."""
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -32,13 +33,15 @@ from yarl import URL
 
 from agent_core.few import Few
 from agent_core.jsonvalue import Json
-from agent_core.model.reach import TransportBroke, theirs
+from agent_core.model.reach import ALONE, AskedByOthers, Lives, TransportBroke, theirs
 from agent_core.model.stream.bodies import ERROR, PACKED, STREAM, WHOLE, BodyLimits, bounded
 
 LARGE_BYTES = 262_144
 """A larger request is sent in pieces, between which others have their turn."""
 KEPT_SECONDS = 5.0
 """How long a connection that nobody uses is kept."""
+LOOK_SECONDS, LOOKS_SECONDS = 0.1, 60.0
+"""So often, and for so long at most, a request that is ready waits until it is known whether this process lives."""
 MAX_CONNECTIONS = 100_000
 """No limit of ours: a call that waits in a queue would look like a model that says nothing."""
 CA_FILES = (
@@ -123,8 +126,9 @@ class TokenBody(aiohttp.StreamReader):
 class LeanHandler(ResponseHandler):
     """A connection whose heads of answers, one at a time, are in no deque."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, lives: Lives) -> None:
         super().__init__(loop)
+        self.lives = lives
         few: Any = Few[object]()
         self._buffer = few
 
@@ -132,9 +136,29 @@ class LeanHandler(ResponseHandler):
 class LeanConnector(aiohttp.TCPConnector):
     """Connections that hold little."""
 
-    def begin(self) -> None:
-        """Make them so from here on."""
-        self._factory = partial(LeanHandler, loop=self._loop)
+    def begin(self, lives: Lives) -> None:
+        """Make them so from here on, for requests that go out while this process `lives`."""
+        self._factory = partial(LeanHandler, loop=self._loop, lives=lives)
+
+
+class LastLook(aiohttp.ClientRequest):
+    """A request that looks whether it may still go out in the very step that hands its bytes to the socket: whoever was stopped between an earlier look
+    and this one asks nothing. Of a large body that is the step that begins to read it."""
+
+    @override
+    async def write_bytes(
+        self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
+    ) -> None:
+        protocol = conn.protocol
+        assert isinstance(protocol, LeanHandler)
+        for _ in range(round(LOOKS_SECONDS / LOOK_SECONDS)):
+            if not protocol.lives.may_return():
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+        if not protocol.lives.lease_ok():
+            protocol.set_exception(AskedByOthers())
+            return
+        await super().write_bytes(writer, conn, content_length)
 
 
 class LeanResponse(aiohttp.ClientResponse):
@@ -218,30 +242,32 @@ class ModelAnswer:
 class ModelLine:
     """One credential's way to an address, with all that is the same in each of its calls. Connections are made at first use."""
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        """`url` is what is posted to. Raises `aiohttp.InvalidURL` for what is no address, `OSError` for authorities that cannot be read."""
+    def __init__(self, url: str, headers: Mapping[str, str], lives: Lives = ALONE) -> None:
+        """`url` is what is posted to, as long as this process `lives`. Raises `aiohttp.InvalidURL` for what is no address, `OSError` for authorities that cannot be read."""
         try:
             self._url = URL(url)
         except ValueError as error:
             raise aiohttp.InvalidURL(url) from error
         self._headers = CIMultiDict(headers)
+        self._lives = lives
         self._trusted = trusted()
         self._proxy, self._proxy_auth = proxy_of(url)
         self._session: aiohttp.ClientSession | None = None
 
     def asked(self, body: bytes, connect_seconds: float) -> AskedAnswer:
-        """The answer to a request; leaving the block closes its connection. Entering raises `TransportBroke`, `RequestNotTaken`."""
+        """The answer to a request; leaving the block closes its connection. Entering raises `TransportBroke`, `RequestNotTaken`, `AskedByOthers`."""
         return AskedAnswer(self, body, connect_seconds)
 
     async def sent(self, body: bytes, connect_seconds: float) -> aiohttp.ClientResponse:
         """Send a request; its answer, whatever that says."""
         if self._session is None:
             connector = LeanConnector(limit=MAX_CONNECTIONS, ssl=self._trusted, keepalive_timeout=KEPT_SECONDS)
-            connector.begin()
+            connector.begin(self._lives)
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                request_class=LastLook,
                 response_class=LeanResponse,
             )
         return await self._session.post(
@@ -273,7 +299,7 @@ class AskedAnswer:
 
     async def __aenter__(self) -> ModelAnswer:
         body, self._body = self._body, b""  # which may be large, and is not needed once it is sent
-        with theirs(RequestNotTaken):
+        with theirs(RequestNotTaken, AskedByOthers):
             response = await self._line.sent(body, self._connect_seconds)
             try:
                 await _taken(response)

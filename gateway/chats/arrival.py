@@ -13,6 +13,7 @@ the platform wants a pause, counts as not said: whoever looks at the message aga
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -89,6 +90,8 @@ def _origin(origin: ChatOrigin) -> ChatOrigin:
     )
 
 
+OURS_SECONDS, LOOK_SECONDS = 10.0, 0.1
+"""So long it may stay unknown whether a connection is still ours, and so often that is looked at."""
 WHY_FULL = sentence("the disk of the gateway is full")
 WHY_DAMAGED = sentence("the storage of the gateway is damaged")
 WHY_AWAY = sentence("the storage of the gateway does not answer")
@@ -220,6 +223,13 @@ class Arrivals:
     async def removed(self, account: str, key: str) -> None:
         with _stored():
             await self._messages.remove(account, key)
+
+    async def ours(self) -> None:
+        """See `adapters.contract.chat.ChatIntake`."""
+        for _ in range(round(OURS_SECONDS / LOOK_SECONDS)):
+            if not self.several or self._store.ownership.lease_ok():
+                return
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def skip(self, account: str, cursor: tuple[str, str]) -> None:
         with _stored():

@@ -20,6 +20,7 @@ from enum import StrEnum
 import structlog
 
 from adapters.contract.chat import AdapterSight
+from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.pacing import worth_saying
 from adapters.contract.supervision import AdapterDown, SeveralConnections, Supervised
 from agent_core.bell import Bell
@@ -38,6 +39,9 @@ CLOSE_SECONDS = 5.0
 """How long an adapter may take to close its connections."""
 SOUND_SECONDS = 60.0
 """An adapter that was up for so long begins its pauses anew."""
+
+
+STORAGE_AWAY = "It cannot begin while the storage of the gateway does not answer; it is tried again."
 
 
 class AdapterState(StrEnum):
@@ -100,6 +104,8 @@ class Supervisor:
                 await self.adapter.stand()
             except AdapterDown as down:
                 log.warning("adapter.cannot_send", adapter=self.adapter.name, words=str(down))
+            except (StorageUnavailable, NotAccepted) as error:
+                log.warning("adapter.storage_away", adapter=self.adapter.name, error=str(error))
             except Exception:
                 log.exception("adapter.failed", adapter=self.adapter.name)
             else:
@@ -125,6 +131,9 @@ class Supervisor:
             except Deaf as deaf:
                 words = str(deaf)
                 log.warning("adapter.deaf", adapter=self.adapter.name, words=words)
+            except (StorageUnavailable, NotAccepted) as error:
+                words = STORAGE_AWAY
+                log.warning("adapter.storage_away", adapter=self.adapter.name, error=str(error))
             except Exception as error:
                 words = f"It failed because of a mistake of ours ({type(error).__name__}); the log has the details."
                 log.exception("adapter.failed", adapter=self.adapter.name)

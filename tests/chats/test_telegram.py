@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -54,9 +55,24 @@ async def test_by_webhook_with_its_secret(telegram: TelegramHarness) -> None:
 
 
 async def test_two_pollers_are_told_of_in_words(telegram: TelegramHarness) -> None:
-    telegram.fake.script("getUpdates", conflict())
+    telegram.fake.script("getUpdates", conflict(), conflict())
     async with running(telegram) as up:
         await status_until(up.url, lambda told: "409" in told["adapters"][0]["words"])
+
+
+async def test_a_poll_that_ends_ours_once_costs_a_moment_and_nobody_is_told_to_stop_anything(
+    telegram: TelegramHarness,
+) -> None:
+    """It was the last one of whoever had the connection before."""
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    telegram.fake.script("getUpdates", conflict())
+    async with running(telegram) as up:
+        telegram.say(chat, ada, "say one")
+        began = time.monotonic()
+        await answer(telegram, chat, "one")
+        assert time.monotonic() - began < 10
+        assert (await status(up.url))["adapters"][0]["state"] == "up"
 
 
 async def test_that_two_poll_stays_told_although_a_poll_goes_well(
@@ -65,7 +81,7 @@ async def test_that_two_poll_stays_told_although_a_poll_goes_well(
     monkeypatch.setattr("adapters.telegram.polling.CONFLICT_SECONDS", 0.1)
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
-    telegram.fake.script("getUpdates", conflict())
+    telegram.fake.script("getUpdates", conflict(), conflict())
     async with running(telegram) as up:
         telegram.say(chat, ada, "say one")
         await answer(telegram, chat, "one")

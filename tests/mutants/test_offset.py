@@ -29,9 +29,11 @@ async def test_no_offset_goes_beyond_what_was_taken_in(monkeypatch: pytest.Monke
 
     async def introduce() -> None: ...
 
+    async def ours() -> None: ...
+
     monkeypatch.setattr(Polling, "_ask", ask)
     settings = cast("Any", SimpleNamespace(account="telegram/1", poll_seconds=1))
-    running = asyncio.create_task(Polling(settings, cast("Any", None), SystemClock(), take, introduce).run())
+    running = asyncio.create_task(Polling(settings, cast("Any", None), SystemClock(), take, introduce, ours).run())
     try:
         await asyncio.wait_for(over.wait(), 20)
     finally:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.databases import new_database
 from tests.several.support import HARNESSES, Talks, cluster
+from tests.wire import cable
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -88,6 +89,34 @@ async def test_what_is_gone_is_followed_by_the_other(
             talks.judge()
         assert second.inner.returncode is None
         all_.sound()
+
+
+async def test_who_is_cut_off_from_the_database_leaves_the_poll_to_the_next(database: str, tmp_path: Path) -> None:
+    with cable(database) as (url, way):
+        async with cluster(tmp_path, "telegram", database) as all_:
+            first = await all_.begin("first", OUTSPOKEN_STORAGE__URL=url)
+            second = await all_.begin("second")
+            await all_.even(2)
+            await all_.harness.ready()
+            talks = Talks(all_.harness, 12)
+            talks.say_everywhere()
+            await talks.all_answered()
+            await asyncio.sleep(1)  # that the answers are sent is stored
+            way.silent = True
+            for which in range(10):
+                talks.say(which)
+                await asyncio.sleep(1)
+            took = await talks.all_answered(15)
+            way.silent = False
+            await all_.even(2)
+            talks.say_everywhere()
+            await talks.all_answered()
+            talks.judge()
+            assert took < 5, "the poll is the next one's alone"
+            for node in (first, second):
+                said = node.log.read_text()
+                assert "telegram.conflict" not in said, "nobody is told to stop one of them"
+                assert "adapter.failed" not in said
 
 
 async def test_one_that_ends_hands_over_at_once(database: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from types import FrameType
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
-from agent_core.model.reach import TransportBroke
+from agent_core.model.reach import ALONE, AskedByOthers, Lives, TransportBroke
 from agent_core.model.transport import ModelAnswer, ModelLine
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -37,7 +37,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def answered(serve: Serve) -> AsyncGenerator[ModelLine]:
+async def answered(serve: Serve, lives: Lives = ALONE) -> AsyncGenerator[ModelLine]:
     serving: set[asyncio.Task[None]] = set()
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -52,7 +52,7 @@ async def answered(serve: Serve) -> AsyncGenerator[ModelLine]:
 
     server = await asyncio.start_server(served, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    line = ModelLine(f"http://127.0.0.1:{port}/", {})
+    line = ModelLine(f"http://127.0.0.1:{port}/", {}, lives)
     yield line
     await line.aclose()
     server.close()
@@ -247,3 +247,55 @@ async def test_a_connection_whose_body_rested_serves_the_next_request() -> None:
                     body.go_on()
                 assert said == b"one two"
     assert peer.connections == 1
+
+
+class Lease:
+    """What is told at each look, and the last of it from then on."""
+
+    def __init__(self, *told: bool | None) -> None:
+        self.told = [*told]
+        """None: it is not known just now."""
+
+    @property
+    def _now(self) -> bool | None:
+        return self.told[0]
+
+    def lease_ok(self) -> bool:
+        return self._now is True
+
+    def may_return(self) -> bool:
+        now = self._now
+        if len(self.told) > 1:
+            self.told.pop(0)
+        return now is None
+
+
+async def test_of_a_request_that_others_may_ask_by_now_no_byte_goes_out() -> None:
+    peer, read = Peer(), bytearray()
+
+    async def serve(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        peer.connections += 1
+        read.extend(await reader.read())
+        peer.gone.set()
+
+    async with answered(serve, Lease(False)) as line:
+        for body in (b"{}", b"x" * 300_000):
+            peer.gone.clear()
+            with pytest.raises(AskedByOthers):
+                async with line.asked(body, 5):
+                    pass
+            await asyncio.wait_for(peer.gone.wait(), 10)
+    assert peer.connections == 2
+    assert not read
+
+
+async def test_a_request_waits_until_it_is_known_whether_it_may_go_out() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"there") + b"0\r\n\r\n")
+        await writer.drain()
+
+    lease = Lease(None, None, True)
+    async with answered(serve, lease) as line, body_of(line) as answer:
+        assert await answer.next() == b"there"
+    assert lease.told == [True]
