@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from tests.promises.user import Browser, User, code, until
+from tests.promises.user import Browser, User, code
 
 WORDS = "remember that my fish is called swordfish"
 
@@ -37,7 +37,7 @@ def test_a_link_shows_a_conversation_as_it_was_and_only_to_who_has_the_latest_on
     mine, other, session = Browser(user, "browser-of-cleo"), Browser(user, "browser-of-ben"), "c-shown-to-others"
     link = f"/api/conversations/{session}/link"
     assert mine.post(link).status_code == 404
-    mine.says(session, "write list.txt: words of a file")
+    mine.says(session, "write list.txt: buy a halibut")
     first = mine.post(link).json()["link"]
     shown = shared(user, first).text
     assert "write list.txt" in shown
@@ -120,7 +120,7 @@ def test_what_is_said_shown_and_wished_for_is_there_after_a_kill(user: User):
     assert mine.send(session, "count to 30 slowly").status_code == 202
     user.kill()
     user.start()
-    until(lambda: all(one["state"] == "closed" for one in mine.sees(session)), "it is not answered")
+    mine.until_answered(session, "count to 30 slowly")
     after = mine.sees(session)
     assert answers(before) in answers(after)
     assert [one["exit"] for one in after] == ["answered", "answered"]

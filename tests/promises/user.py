@@ -109,6 +109,9 @@ class Browser:
         """The conversation when what was said is answered."""
         sent = self.send(session, words)
         assert sent.status_code == 202, sent.text
+        return self.until_answered(session, words)
+
+    def until_answered(self, session: str, words: str) -> list[dict[str, Any]]:
         until(lambda: self._answered(session, words), f"{words!r} is not answered")
         return self.sees(session)
 
