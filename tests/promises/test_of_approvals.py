@@ -8,7 +8,6 @@ from tests.promises.user import User, bearer, code, text, until
 
 WAITS = {"X-Outspoken-Approvals": "wait"}
 WAITING = "/v1/outspoken/approvals"
-CALL = "delete notes.txt"
 
 
 def test_what_waits_is_seen_and_decided_by_its_owner_alone_once_and_for_all(user: User):
@@ -24,10 +23,6 @@ def test_what_waits_is_seen_and_decided_by_its_owner_alone_once_and_for_all(user
         (asked,) = _waiting(user, one)
         assert (asked["tool"], asked["conversation"]) == ("delete_file", "asks")
         assert _waiting(user, other) == []
-
-        def decided(approve: object, key: str, **more: str) -> object:
-            said = {"approve": approve, **more}
-            return user.http.post(f"{WAITING}/{asked['id']}", headers=bearer(key), json=said)
 
         def refused(approve: object, key: str, **more: str) -> tuple[int, str]:
             said = {"approve": approve, **more}

@@ -14,7 +14,7 @@ from tests.promises.conftest import HOOK_SECRET
 from tests.promises.user import User, code, until
 
 BODY = b'{"build": {"number": 7}}'
-SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
+SIGNED: tuple[str, ...] = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
 def called(
@@ -29,7 +29,7 @@ def called(
 ) -> httpx.Response:
     name, now = name or f"msg_{uuid.uuid4().hex}", str(int(time.time()) - late)
     made = base64.b64encode(hmac.new(secret, f"{name}.{now}.".encode() + body, hashlib.sha256).digest()).decode()
-    heads = dict(zip(SIGNED, (name, now, f"v1,{made}"), strict=True))
+    heads: dict[str, str] = dict(zip(SIGNED, (name, now, f"v1,{made}"), strict=True))
     heads.pop(without, "")
     return user.http.post(f"/hooks/{hook}", content=body, headers=heads)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.promises.user import User, bearer, code, secret_of, text
 
@@ -79,7 +80,10 @@ def test_a_key_has_its_models_and_the_first_stands_for_outspoken(user: User):
 
 def test_a_key_without_tools_is_offered_none_and_one_with_tools_from_nobody_may_bring_none(user: User):
     bare, limited = user.key("bare", "--no-tools"), user.key("limited", "--tools-from", "none")
-    tool = {"type": "function", "function": {"name": "mine", "parameters": {"type": "object", "properties": {}}}}
+    tool: dict[str, Any] = {
+        "type": "function",
+        "function": {"name": "mine", "parameters": {"type": "object", "properties": {}}},
+    }
     assert "not offered here" in text(user.completion("list files", bare))
     assert "not offered here" in text(user.completion("list files", limited))
     assert code(user.completion("list files", limited, tools=[tool])) == (403, "tools_not_allowed")

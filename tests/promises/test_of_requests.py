@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.promises.user import User, code, text
@@ -27,7 +29,8 @@ def test_a_user_has_two_hundred_characters_and_not_one_more(user: User):
 
 @pytest.mark.parametrize("field", ["models", "route", "api_base", "api_key"])
 def test_what_would_lead_past_the_operators_settings_is_refused_by_name(user: User, field: str):
-    refused = user.completion("list files", **{field: "x"})
+    more: dict[str, Any] = {field: "x"}
+    refused = user.completion("list files", **more)
     assert code(refused) == (400, "unsupported_parameter")
     assert refused.json()["error"]["param"] == field
 
@@ -46,7 +49,10 @@ def test_an_option_that_is_misspelt_is_not_passed_over(user: User):
 
 
 def test_whose_tools_are_used_is_what_comes_first_in_the_list(user: User):
-    mine = {"type": "function", "function": {"name": "mine", "parameters": {"type": "object", "properties": {}}}}
+    mine: dict[str, Any] = {
+        "type": "function",
+        "function": {"name": "mine", "parameters": {"type": "object", "properties": {}}},
+    }
     both = {"X-Outspoken-Tools": "both"}
     assert NOT_OFFERED in text(user.completion("list files", tool_choice="none", headers=both))
     assert NOT_OFFERED in text(user.completion("list files", tools=[]))
