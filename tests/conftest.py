@@ -109,6 +109,7 @@ TOGETHER = (
         "tests/e2e/test_ten_languages",
     ),
     ("tests/packaging",),
+    ("tests/promises",),
     ("tests/laws/test_sabotaged",),
     ("tests/test_expressions",),
     ("tests/agent_core/test_turn_table",),

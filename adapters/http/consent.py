@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapters.http.common import Problem
+from adapters.http.errorsas import Disconnect
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
 from agent_core.records import changed, dataclass
@@ -34,9 +35,12 @@ from agent_core.tools.offer import ToolsFrom
 
 TOOLS_HEADER = "X-Outspoken-Tools"
 APPROVALS_HEADER = "X-Outspoken-Approvals"
+DISCONNECT_HEADER = "X-Outspoken-Disconnect"
 WAIT = "wait"
 TASK_HEADERS = ("X-Outspoken-Task", "X-OpenWebUI-Task")
 NO_TOOLS = "none"
+_OWN = frozenset({"session", "tools", "task", "approvals"})
+"""What stands in the object ``outspoken`` of a request."""
 _ERRANDS = (
     # Open WebUI. What it asks with documents begins alike ("Respond to the user query"), and is somebody's question.
     late(r"\A### Task:\s+(?!Respond to the user).*(?:<chat_history>|autocompletion system)", re.DOTALL),
@@ -67,6 +71,8 @@ def wish_of(
 ) -> Wish | str:
     """What the body of a request says: `own` is its ``outspoken`` object, `emptied` that it brings an empty list of tools. In words, if it
     makes no sense."""
+    if unknown := sorted(own.keys() - _OWN):
+        return f"outspoken.{unknown[0]} is not known; it has: {', '.join(sorted(_OWN))}"
     asked, task = own.get("tools"), own.get("task")
     if asked is not None and asked not in list(ToolsFrom):
         return f"outspoken.tools must be one of: {', '.join(ToolsFrom)}"
@@ -117,6 +123,17 @@ def wish_with(wish: Wish, headers: Mapping[str, str]) -> Wish | Problem:
         asked
     )  # front ends send their headers with everything: an errand has none of the gateway's for it
     return replace(wish, tools=wanted.within(ToolsFrom.CLIENT) if wish.errand else wanted, said=True)
+
+
+def gone_with(headers: Mapping[str, str], configured: Disconnect) -> Disconnect | Problem:
+    """What happens to a request whose client hangs up: as its header says, else as the server is configured."""
+    said = headers.get(DISCONNECT_HEADER, "").strip().lower()
+    if not said:
+        return configured
+    if said not in list(Disconnect):
+        words = f"{DISCONNECT_HEADER} must be one of: {', '.join(Disconnect)}."
+        return Problem(400, words, param=DISCONNECT_HEADER, code="invalid_header")
+    return Disconnect(said)
 
 
 def wish_of_key(wish: Wish, allowed: ToolsFrom | None) -> Wish | Problem:

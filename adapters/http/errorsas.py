@@ -1,4 +1,4 @@
-"""How a failure is told to a client of the API."""
+"""How a failure is told to a client of the API, and what becomes of its turn when it has gone."""
 
 from __future__ import annotations
 
@@ -14,3 +14,11 @@ class ErrorsAs(StrEnum):
     """In the content, with 200."""
     STATUS = "status"
     """As an HTTP status with an error object; in a stream that has begun as an error event."""
+
+
+class Disconnect(StrEnum):
+    """What happens to a turn whose API client went away."""
+
+    GRACE = "grace"
+    DETACH = "detach"
+    CANCEL = "cancel"

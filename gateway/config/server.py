@@ -10,8 +10,8 @@ from pydantic import Field, field_validator, model_validator
 
 from adapters.contract.callers import ShareLinks
 from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint
-from adapters.http.errorsas import ErrorsAs
-from gateway.config.types import Disconnect, is_loopback
+from adapters.http.errorsas import Disconnect, ErrorsAs
+from gateway.config.types import is_loopback
 from gateway.limits.patience import DoorLimits
 
 _DOOR = DoorLimits()

@@ -26,14 +26,6 @@ class SessionPolicy(StrEnum):
     INTERRUPT = "interrupt"
 
 
-class Disconnect(StrEnum):
-    """What happens to a turn whose API client went away."""
-
-    GRACE = "grace"
-    DETACH = "detach"
-    CANCEL = "cancel"
-
-
 class LogLevel(StrEnum):
     """From which gravity on events of our own are logged."""
 

@@ -84,7 +84,7 @@ async def open_doors(
             callers=keyring,
             max_body_bytes=server.max_body_bytes,
             keep_alive_seconds=server.keep_alive_seconds,
-            disconnect=server.disconnect.value,
+            disconnect=server.disconnect,
             disconnect_seconds=server.disconnect_seconds,
             cors_origins=server.cors_origins,
             errors=server.errors,

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from adapters.contract.base import About, Ended, FromApi, Gateway, Inbound, RefusedRequest, Sight, Summary, Ticket
 from adapters.http.api.surface import ApiSettings, OpenAiApi
+from adapters.http.errorsas import Disconnect
 from agent_core.failures.exits import EXITS, Exit, ExitCode
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import Bubble, BubbleKind, View, exit_view
@@ -110,7 +111,7 @@ async def surface(gateway: ScriptGateway, **settings: Any) -> AsyncGenerator[str
         "callers": OneKey(None),
         "max_body_bytes": 1_000_000,
         "keep_alive_seconds": 15,
-        "disconnect": "detach",
+        "disconnect": Disconnect.DETACH,
     }
     api = OpenAiApi(cast("Gateway", gateway), ApiSettings(**{**base, **settings}), gateway.clock, CountedIds(), unheard)
     app = web.Application()

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from adapters.contract.base import RefusedRequest, Sight, Ticket
 from adapters.http.api.surface import ApiSettings, OpenAiApi
-from adapters.http.errorsas import ErrorsAs
+from adapters.http.errorsas import Disconnect, ErrorsAs
 from agent_core.ports import SystemClock, SystemIds
 from gateway.sessions.hub import Hub
 from tests.callers import OneKey
@@ -60,7 +60,7 @@ async def test_a_stream_that_breaks_in_our_own_code_ends_in_words(tmp_path: Path
         hub.__dict__.update(up.hub.__dict__)
         hub.real = up.hub
         clock = SystemClock()
-        settings = ApiSettings(OneKey(None), 1_000_000, 1, "detach", errors=ErrorsAs.WORDS)
+        settings = ApiSettings(OneKey(None), 1_000_000, 1, Disconnect.DETACH, errors=ErrorsAs.WORDS)
         api = OpenAiApi(hub, settings, clock, SystemIds(clock), _unheard)
         app = web.Application()
         app.add_routes(api.routes())

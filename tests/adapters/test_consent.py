@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.http.common import Problem
-from adapters.http.consent import Wish, wish_with
+from adapters.http.consent import Wish, gone_with, wish_with
+from adapters.http.errorsas import Disconnect
 from adapters.http.openai_request import ChatRequest, parse
 from agent_core.tools.offer import ToolsFrom
 
@@ -133,3 +134,16 @@ def test_what_is_allowed_is_never_widened(asked: ToolsFrom, allowed: ToolsFrom) 
     found = asked.within(allowed)
     assert found.clients == (asked.clients and allowed.clients)
     assert found.gateways == (asked.gateways and allowed.gateways)
+
+
+@pytest.mark.parametrize("own", [{"tols": "none"}, {"approval": "wait"}, {"disconnect": "detach"}])
+def test_what_is_misspelt_in_its_own_options_is_refused_by_its_name(own: dict[str, str]) -> None:
+    found = parse(json.dumps({"messages": [{"role": "user", "content": "hello"}], "outspoken": own}).encode())
+    assert isinstance(found, Problem)
+    assert f"outspoken.{next(iter(own))}" in found.message
+
+
+def test_what_becomes_of_a_client_that_hangs_up_is_known_or_refused() -> None:
+    assert gone_with({}, Disconnect.CANCEL) is Disconnect.CANCEL
+    assert gone_with({"X-Outspoken-Disconnect": " Detach "}, Disconnect.CANCEL) is Disconnect.DETACH
+    assert isinstance(gone_with({"X-Outspoken-Disconnect": "detached"}, Disconnect.CANCEL), Problem)

@@ -13,13 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
+from adapters.http.errorsas import Disconnect
 from agent_core.settings import GuardCounts, LadderCounts
 from agent_core.text.redaction import Redactor
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.model import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Model, PatienceKeys
 from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values, survey
 from gateway.config.sections import Config, schema
-from gateway.config.types import Disconnect, LogLevel, SessionPolicy, is_loopback
+from gateway.config.types import LogLevel, SessionPolicy, is_loopback
 
 KEY = "sk-test-0123456789abcdef"
 OTHER_KEY = "sk-other-0123456789abcdef"

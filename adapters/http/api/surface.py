@@ -38,7 +38,8 @@ from adapters.http.common import (
     not_here,
     problem_response,
 )
-from adapters.http.errorsas import ErrorsAs
+from adapters.http.consent import gone_with
+from adapters.http.errorsas import Disconnect, ErrorsAs
 from adapters.http.routes import Handler, HttpRoute, later
 from adapters.http.sealing import Seals
 from agent_core.beside import loaded
@@ -60,8 +61,7 @@ class ApiSettings:
     callers: Callers
     max_body_bytes: int
     keep_alive_seconds: float
-    disconnect: str
-    """``grace``, ``detach`` or ``cancel``."""
+    disconnect: Disconnect
     disconnect_seconds: float = 10.0
     """How long the grace is."""
     cors_origins: tuple[str, ...] = ()
@@ -281,12 +281,12 @@ class OpenAiApi:
 
     def _goes_on(self, request: web.Request, job: ApiJob) -> float:
         """For how many seconds a request goes on whose client has gone before the end of its answer."""
-        match request.headers.get("X-Outspoken-Disconnect", self._settings.disconnect):
-            case "cancel":
+        match gone_with(request.headers, self._settings.disconnect):
+            case Disconnect.CANCEL:
                 return 0.0
-            case "detach":
+            case Disconnect.DETACH:
                 return inf
-            case _:
+            case Disconnect.GRACE | Problem():
                 return inf if job.keyed or job.asked.background else self._settings.disconnect_seconds
 
     async def _left(self, request: web.Request, job: ApiJob, served: Served) -> None:

@@ -16,8 +16,8 @@ from adapters.http.api.retries import Retries, Served, counts_retries, is_retry,
 from adapters.http.api.spelling import ApiEndpoint
 from adapters.http.api.truth import ERRORS_HEADER
 from adapters.http.common import CALLER, Problem, refusal
-from adapters.http.consent import wish_of_key, wish_with
-from adapters.http.errorsas import ErrorsAs
+from adapters.http.consent import gone_with, wish_of_key, wish_with
+from adapters.http.errorsas import Disconnect, ErrorsAs
 from adapters.http.sealing import Seals
 from adapters.http.theirs import asked_by
 from adapters.http.tracecontext import traceparent_of
@@ -98,6 +98,8 @@ class Taking:
         if request.headers.get(ERRORS_HEADER, ErrorsAs.AUTO).strip().lower() not in list(ErrorsAs):
             known = ", ".join(ErrorsAs)
             return Problem(400, f"{ERRORS_HEADER} must be one of: {known}.", param=ERRORS_HEADER, code="invalid_header")
+        if isinstance(gone := gone_with(request.headers, Disconnect.GRACE), Problem):
+            return gone
         wish = wish_with(asked.wish, request.headers)
         if not isinstance(wish, Problem):
             wish = wish_of_key(wish, request[CALLER].terms.tools_from)
