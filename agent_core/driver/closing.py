@@ -146,7 +146,7 @@ def closing_of(
     return Closing(
         whose=whose,
         exit=ending,
-        at=at,
+        at=max(at, last.at),
         rows=tuple(row_of(event, seq + offset) for offset, event in enumerate(events)),
         shown=view(turn, at) if turn is not None else exit_view(ending),
         turn=turn,
@@ -290,7 +290,7 @@ class Closer:
             agent=turn.opened.agent or None if turn.opened is not None else None,
             exit=ending.code.value,
             seconds=round(max(0, turn.phase_since - began) / 1000, 3),
-            first_content_seconds=round((end.content_at - began) / 1000, 3) if end.content_at else None,
+            first_content_seconds=round(max(0, end.content_at - began) / 1000, 3) if end.content_at else None,
             steps=turn.steps_done,
             tool_calls=len(turn.round.tools_run),
             tools_failed=sum(isinstance(e, Activity) and e.state.value == "failed" for e in turn.timeline),

@@ -19,6 +19,7 @@ import structlog
 
 from agent_core.driver.closing import TurnIdentity, TurnJournal, closing_of, ended_otherwise
 from agent_core.driver.modelcalls import ModelCaller
+from agent_core.driver.turntime import TurnTime
 from agent_core.driver.watcher import Outlet, TurnSeen
 from agent_core.driver.work import Work, World
 from agent_core.failures.exits import Exit, InternalError
@@ -88,6 +89,7 @@ class TurnDriver:
         "_journal",
         "_leaving",
         "_plain_end",
+        "_time",
         "_waiter",
         "_work",
         "_world",
@@ -114,7 +116,8 @@ class TurnDriver:
         self.identity = identity
         self._caller = caller
         self.outlet = outlet
-        self.seen = TurnSeen(world.clock)
+        self._time = TurnTime(world.clock)
+        self.seen = TurnSeen(self._time)
         self._events: list[Event | None] = []
         """What waits for the loop; None only asks it to write."""
         self._waiter: asyncio.Future[None] | None = None
@@ -168,13 +171,16 @@ class TurnDriver:
         self._effects = [effect for effect in effects if not isinstance(effect, Record)]
         return self._journal.opening(opened, recorded(opened, effects))
 
-    def resume(self, turn: Turn, seq: int, taken_over: TakenOver) -> None:
-        """Go on with an open turn from the journal. Its `taken_over` row, the last of `seq` rows, is written already."""
+    def resume(self, turn: Turn, seq: int, taken_over: TakenOver, told_at: int = 0) -> None:
+        """Go on with an open turn from the journal. Its `taken_over` row, the last of `seq` rows, is written already; `told_at` is the time of the
+        one before."""
         self.turn = turn
+        self._time.ahead = max(0, max(told_at, turn.phase_since, turn.life_at) - taken_over.at)
         self._journal.seq = seq
         self._begun = frozenset(activity.call for activity in turn.round.unfinished if activity.started)
-        self._effects = turn.feed(taken_over)
-        self._journal.note(recorded(taken_over, self._effects)[1:])
+        told = self._time.counted(taken_over)
+        self._effects = turn.feed(told)
+        self._journal.note(recorded(told, self._effects)[1:])
 
     @property
     def opened_at(self) -> int:
@@ -244,7 +250,7 @@ class TurnDriver:
     async def run(self) -> Exit:
         """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `TurnLeftOpen`, `Damaged`."""
         clock = self._world.clock
-        left = seconds_left(self.turn, self._begun_at, clock.monotonic(), clock.now_ms())
+        left = seconds_left(self.turn, self._begun_at, clock.monotonic(), self._time.now_ms())
         self._work.later(left, lambda at: DeadlinePassed(at=at))
         self._work.tick()
         try:
@@ -299,7 +305,7 @@ class TurnDriver:
         because of what it says, one that says nothing else takes its place."""
         reference = self._world.ids.new("err")
         log.exception("turn.driver_failed", turn=self.identity.turn, work="loop", reference=reference)
-        now = self._world.clock.now_ms()
+        now = self._time.now_ms()
         events: list[Event] = [DriverFailed(at=now, reference=reference)]
         if self.turn.exit is not None:  # it had decided to end, and that cannot be stored or must not be shown as it is
             events = []
@@ -386,7 +392,7 @@ class TurnDriver:
     async def _check(self, effect: RunTool, intended: list[IntendedCall], doing: list[Effect]) -> list[Effect]:
         """Whether a call can run. If not, that is its result; if so, it is intended from here on."""
         checked = self._work.checked(effect)
-        now = self._world.clock.now_ms()
+        now = self._time.now_ms()
         match checked:
             case Runnable():
                 key = f"{self.identity.turn}:{effect.call}"
@@ -418,13 +424,13 @@ class TurnDriver:
         change = await self._world.tools.change(checked, self._work.context(effect.call))
         if change is None:
             return []
-        return self._feed(ChangeShown(at=self._world.clock.now_ms(), call=effect.call, change=change))
+        return self._feed(ChangeShown(at=self._time.now_ms(), call=effect.call, change=change))
 
     async def _close(self, ending: EndTurn) -> None:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""
         await self._work.over()
         end = closing_of(
-            self.identity, self.turn, self._world.clock.now_ms(), self._journal.seq, self._journal.unwritten,
+            self.identity, self.turn, self._time.now_ms(), self._journal.seq, self._journal.unwritten,
             answer=ending.answer, content_at=self.first_content_at, plain=self._plain_end,
         )  # fmt: skip
         await self._journal.close(end, self._world.closer, self.outlet)
@@ -434,7 +440,7 @@ class TurnDriver:
         """Cancel what runs, and store that the turn is left open, with what the chat is told of it. If that cannot be stored in
         time, the next process takes the turn over as from one that died."""
         await self._work.over()
-        now = self._world.clock.now_ms()
+        now = self._time.now_ms()
         left = TurnLeft(at=now)
         self.turn.feed(left)
         self._journal.note([left])
@@ -461,18 +467,24 @@ class TurnDriver:
             return
         self.active_at = self._world.clock.monotonic()
         if not self.first_content_at:
-            self.first_content_at = self._world.clock.now_ms()
+            self.first_content_at = self._time.now_ms()
         turn = self.turn
+        if self._time.ahead:
+            events = [self._time.counted(event) for event in events]
         for event in events:
             turn.feed(event)
             self._journal.note([event])
         self._journal.streamed(events)
         self.seen.wake_for_text()
 
+    def counted(self, event: Event) -> Event:
+        """See `TurnTime`."""
+        return self._time.counted(event)
+
     def put(self, event: Callable[[int], Event]) -> None:
         """Queue an event of our own. The queue is larger than what a turn can have under way at once."""
         if not self.over and len(self._events) < QUEUE_LIMIT:
-            self._post(event(self._world.clock.now_ms()))
+            self._post(event(self._time.now_ms()))
 
     def waits(self) -> None:
         """A piece of work waits for the database; that is seen."""

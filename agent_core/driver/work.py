@@ -83,6 +83,10 @@ class Boss(Protocol):
         """Take an event that came of the work."""
         ...
 
+    def counted(self, event: Event) -> Event:
+        """An event with a time of this gateway's clock, as the turn counts time."""
+        ...
+
     def content(self, events: Sequence[Event]) -> None:
         """Take content of the model's."""
         ...
@@ -255,7 +259,7 @@ class Work:
         try:
             if await self._let_in():
                 if (event := await work()) is not None:
-                    self._boss.put(lambda _: event)
+                    self._boss.put(lambda _: self._boss.counted(event))
             else:
                 log.warning("turn.lease_lost", turn=self._identity.turn, work=name)
                 self._boss.lost()

@@ -305,7 +305,7 @@ def call_model(turn: Standing, at: int) -> list[Effect]:
     turn.draft = turn.draft.after(partial, (route.endpoint, route.model))
     turn.calls_made += 1
     _enter(turn, Phase.CALLING, at)
-    turn.life_at = at
+    turn.life_at = turn.phase_since
     return [
         CallModel(
             number=turn.calls_made,
@@ -321,8 +321,9 @@ def call_model(turn: Standing, at: int) -> list[Effect]:
 
 
 def _enter(turn: Standing, phase: Phase, at: int) -> None:
+    """The time of a turn does not go back, whoever's clock it is told by."""
     turn.phase = phase
-    turn.phase_since = at
+    turn.phase_since = max(turn.phase_since, at)
 
 
 def take_back(turn: Standing, event: TextTakenBack) -> list[Effect]:

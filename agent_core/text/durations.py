@@ -7,6 +7,7 @@ from agent_core.text.tongue import speak, speak_many
 
 def duration(seconds: int) -> str:
     """Seconds in words: 45 s, 3 min, 2 h 5 min, 3 days."""
+    seconds = max(0, seconds)  # of two clocks one may be behind
     if seconds < 120:
         return speak("{count} s", count=seconds)
     minutes, rest = divmod(seconds, 60)

@@ -79,6 +79,7 @@ class Resuming:
         try:
             turn = fold(rows[:-1])
             taken_over = decode(*rows[-1])
+            told_at = decode(*rows[-2]).at if len(rows) > 1 else 0
             messages = tuple(waiting_of(row) for row in asked)
         except (UnreadableJournal, inbox.UnreadableMessage) as error:
             reference = self._ids.new("err")
@@ -97,7 +98,7 @@ class Resuming:
         agent = turn.opened.agent if turn.opened is not None else ""
         wishes = await self._opener.instructions.told(messages[0].inbound)
         driver = self._opener.driver(found.turn, found.session, found.epoch, messages, queue, agent, wishes)
-        driver.resume(turn, len(rows), taken_over)
+        driver.resume(turn, len(rows), taken_over, told_at)
         queue.running = Running(driver, messages)
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent_core.ports import SystemClock
 from tests.chats.harness import answer, quiet, running, texts
@@ -63,3 +65,33 @@ async def test_a_piece_that_waits_for_the_next_one_is_answered_though_the_clock_
         await answer(telegram, chat, "short", 20)
         await quiet(telegram, chat)
         assert texts(telegram, chat)
+
+
+@pytest.mark.parametrize("by", [-HOUR // 10, -HOUR])
+async def test_a_turn_that_comes_to_a_clock_behind_lasts_no_less_than_nothing(
+    telegram: TelegramHarness, by: int
+) -> None:
+    """As where it changes between gateways whose clocks differ."""
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    clock = telegram.clock = SetClock()
+    async with running(telegram, OUTSPOKEN_SERVER__DRAIN_SECONDS="1"):
+        telegram.say(chat, ada, "hold on")
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
+        await asyncio.sleep(1.2)  # what has come is stored
+    clock.by = by
+    telegram.model.release()
+    with capture_logs() as logs:
+        async with running(telegram):
+            await answer(telegram, chat, "on end", 30)
+            (ended,) = [line for line in logs if line["event"] == "turn.ended"]
+    assert 1 < ended["seconds"] < 60
+    assert ended["first_content_seconds"] >= 0
+    database = sqlite3.connect(next(telegram.folder.rglob("*.db")))
+    ((opened, closed),) = database.execute("SELECT opened_at, closed_at FROM turns").fetchall()
+    kinds = database.execute("SELECT kind, at FROM journal ORDER BY id").fetchall()
+    database.close()
+    assert opened < closed < opened + 60_000
+    at = [at for kind, at in kinds if kind != "TakenOver"]
+    assert max(at) - min(at) < 60_000
+    assert "TakenOver" in dict(kinds)
