@@ -51,6 +51,7 @@ def conversation(
         ("append to notes.txt: bread", "append_file"),
         ("read notes.txt", "read_file"),
         ("edit notes.txt: replace milk with tea", "edit_file"),
+        ("delete notes.txt", "delete_file"),
         ("list files", "list_files"),
         ("search for tea", "search_files"),
         ("fetch https://example.org/x", "fetch_url"),
