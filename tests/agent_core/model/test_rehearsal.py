@@ -28,6 +28,7 @@ TOOLS = frozenset(
         "append_file",
         "read_file",
         "edit_file",
+        "delete_file",
         "list_files",
         "search_files",
         "fetch_url",
