@@ -71,9 +71,9 @@ class GatewayLost(Exception):
 class GatewayRefused(Exception):
     """The gateway did not take the request; the words are its own."""
 
-    def __init__(self, words: str, status: int = 0) -> None:
+    def __init__(self, words: str, status: int = 0, code: str = "") -> None:
         super().__init__(words)
-        self.status = status
+        self.status, self.code = status, code
 
 
 class Shown:

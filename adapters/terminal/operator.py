@@ -24,6 +24,9 @@ LONGEST_SECONDS = 15
 """How long an answer is waited for."""
 SLOW_SECONDS = 1.0
 """So long silently."""
+NOT_SERVED = "unknown_url"
+"""The code of an answer that there is no such address: what it belongs to is not configured there."""
+NO_RECEIVERS = "No webhook is configured where the gateway runs ([webhooks.NAME])."
 
 
 @contextmanager
@@ -106,11 +109,21 @@ class Remote:
 
     async def webhooks(self) -> Sequence[Table]:
         """How the receivers of webhooks are doing; none where there are none."""
-        return tables((await self.call("GET", "/api/webhooks", None)).get("webhooks"))
+        try:
+            return tables((await self.call("GET", "/api/webhooks", None)).get("webhooks"))
+        except GatewayRefused as refused:
+            if refused.code == NOT_SERVED:
+                return []
+            raise
 
     async def webhook(self, verb: str, receiver: str, one: str) -> Table:
         """Try a receiver, send again, or turn it on."""
-        return await self.call("POST", "/api/webhooks", {"verb": verb, "receiver": receiver, "id": one})
+        try:
+            return await self.call("POST", "/api/webhooks", {"verb": verb, "receiver": receiver, "id": one})
+        except GatewayRefused as refused:
+            if refused.code == NOT_SERVED:
+                raise GatewayRefused(NO_RECEIVERS, refused.status) from refused
+            raise
 
     async def _ask(self, method: str, path: str, body: Table | None, *, slowly: bool = False) -> tuple[int, bytes]:
         data = orjson.dumps(body) if body is not None else None
@@ -139,7 +152,7 @@ class Remote:
         table = answer if isinstance(answer, dict) else {}
         problem = table.get("error")
         if isinstance(problem, dict):
-            raise GatewayRefused(str(problem.get("message")), status)
+            raise GatewayRefused(str(problem.get("message")), status, str(problem.get("code")))
         return table
 
 

@@ -34,7 +34,11 @@ from gateway.queues.queue import (
 from gateway.queues.queues import Queues
 from gateway.sessions.recents import FarMessage, FarSights, earlier_sights, load_recent, stored_end
 from gateway.sessions.runner import Runner
+from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import ELSEWHERE_SECONDS, Due, Portion
+
+LEFT_SECONDS = 5.0
+"""So long a first look waits for what an earlier process left there."""
 
 
 def ended_of(driver: TurnDriver, view: View) -> Ended:
@@ -259,10 +263,18 @@ class WholeSessionFollower:
             self._watching.queues.expect_no_more(self._bell)
             await self._watching.recent(self._queue)
             return self._news(self._sights())
-        if not self._first and not await self._bell.wait(timeout_seconds):
+        if self._first:
+            await self._taken_up()
+        elif not await self._bell.wait(timeout_seconds):
             return None
         await self._watching.recent(self._queue)
         return self._news(self._sights())
+
+    async def _taken_up(self) -> None:
+        """What an earlier process left here is taken up next, and then told with all else: a message that was accepted is never seen to be gone."""
+        until = self._watching.clock.monotonic() + LEFT_SECONDS
+        while (left := until - self._watching.clock.monotonic()) > 0 and await self._watching.lacks(self._queue):
+            await self._bell.wait(min(left, ELSEWHERE_SECONDS))
 
     def _news(self, sights: Sequence[TurnSight]) -> tuple[TurnSight, ...] | None:
         changed = tuple(sight for sight in self._branched(sights) if self._sent.get(sight.key) != sight)
@@ -376,6 +388,7 @@ class Watching:
     runner: Runner
     clock: Clock
     portion: Portion
+    unclaimed: Unclaimed
     following: Counter[int] = field(default_factory=Counter[int])
     """How many follow which message."""
     left: Bell = field(default_factory=Bell)
@@ -409,6 +422,17 @@ class Watching:
         for row in await self.store.inbox.inputs(*turns):
             found.setdefault(row.turn or "", []).append(waiting_of(row))
         return found
+
+    async def lacks(self, queue: SessionQueue) -> bool:
+        """An earlier process left something in the session that the queue does not know yet. While the storage is away, nobody knows."""
+        if queue.running is not None or queue.waiting or not queue.session or self.runner.closing:
+            return False
+        if queue.epoch:
+            return queue.blocked or self.unclaimed.holds(queue.session)
+        try:
+            return await self.unclaimed.find(queue.session)
+        except StorageUnavailable:
+            return False
 
     async def recent(self, queue: SessionQueue) -> None:
         """Load the session's latest closed turns into the queue, once, and again where there are branches of which it does not know."""

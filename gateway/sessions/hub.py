@@ -131,7 +131,7 @@ class Hub:
         who, given = settings.tools_policy.approvers, self.opener.consents
         self.stopping = TurnStopping(store, self.queues, self.runner, self.chats, clock, given, self.portion, who)
         self._responses = KeptByGateway(store, self.queues, self.stopping, settings.history_turns)
-        self.watching = Watching(store, self.queues, self.runner, clock, self.portion)
+        self.watching = Watching(store, self.queues, self.runner, clock, self.portion, self.left)
         self._gone = ClientsGone(self.stopping, self.watching.following, self._group, self._tasks)
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *settings.watch)
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)

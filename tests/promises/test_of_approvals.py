@@ -16,7 +16,7 @@ def test_what_waits_is_seen_and_decided_by_its_owner_alone_once_and_for_all(user
         user.key("eva-2", "--owner", "eva"),
         user.key("fritz", "--owner", "fritz"),
     )
-    call = 'call delete_file {"path": "not-there.txt"}'
+    call = "delete not-there.txt"
     with ThreadPoolExecutor(1) as aside:
         answer = aside.submit(user.completion, call, one, session="asks", headers=WAITS)
         until(lambda: bool(_waiting(user, one)), "nobody is asked")
@@ -45,7 +45,7 @@ def test_what_waits_is_seen_and_decided_by_its_owner_alone_once_and_for_all(user
 
 
 def test_where_nobody_can_be_found_a_call_is_not_run_and_waiting_is_refused(user: User):
-    call = 'call delete_file {"path": "notes.txt"}'
+    call = "delete notes.txt"
     assert code(user.completion(call, headers=WAITS)) == (400, "unsupported_value")
     user.completion("write notes.txt: still here", session="unasked")
     user.completion(call, session="unasked")

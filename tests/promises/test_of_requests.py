@@ -92,3 +92,10 @@ def test_a_body_that_is_no_json_or_too_large_is_refused_with_its_code(user: User
 
     assert sent(b"{") == (400, "invalid_json")
     assert sent(b'{"a":"' + b"x" * 2_000_000 + b'"}') == (413, "request_too_large")
+
+
+def test_words_that_are_in_a_tools_name_call_none_of_the_gateways_tools(user: User):
+    text(user.completion("write list.txt: what to do with a file", session="rehearses"))
+    assert "what to do with a file" in text(user.completion("read list.txt", session="rehearses"))
+    asked = user.completion("would you delete or send a message about a file?", session="rehearses").json()
+    assert asked["outspoken"]["tool_calls"] == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from tests.promises.user import Browser, User, code
+from tests.promises.user import Browser, User, code, until
 
 WORDS = "remember that my fish is called swordfish"
 
@@ -118,8 +118,10 @@ def test_what_is_said_shown_and_wished_for_is_there_after_a_kill(user: User):
     mine.post("/api/instructions", text="Be kind.")
     mine.post(f"/api/conversations/{session}", pinned=True, archived=True)
     assert mine.send(session, "count to 30 slowly").status_code == 202
+    until(lambda: mine.sees(session)[-1]["state"] == "open", "it does not begin")
     user.kill()
     user.start()
+    assert [one["person"] for one in mine.sees(session)] == ["list files", "count to 30 slowly"]
     mine.until_answered(session, "count to 30 slowly")
     after = mine.sees(session)
     assert answers(before) in answers(after)

@@ -16,6 +16,7 @@ OWN = frozenset(
         "append_file",
         "read_file",
         "edit_file",
+        "delete_file",
         "list_files",
         "search_files",
         "fetch_url",
@@ -36,6 +37,7 @@ OWN = frozenset(
         "start_task",
         "send_message",
         "remember_for_everybody",
+        "speak",
     ]
 )
 """Tools that the plain requests are for: they are not called because their name is in the words."""

@@ -15,7 +15,7 @@ from agent_core.text.patterns import late
 
 PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
 CAN = """\
-- `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
+- `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`, `delete notes.txt`
 - `list files`, `send me notes.txt`, `search for tea`, `fetch https://example.org`, `search the web for tea` (if an engine is configured)
 - `transcribe this`, `what is in this PDF` (of a file that you attach), `say aloud: good morning` (if it is set up to speak)
 - `run: python3 --version`, `run the tests in this archive`, `make a chart of this CSV` (where commands can be run)
@@ -87,6 +87,7 @@ _RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
         (r"^(?:please )?append to ([\w./-]+)\s*:\s*(.*)$", lambda m: ("append_file", {"path": m[1], "content": m[2] + "\n"}, f"I'll add that to {m[1]}.")),
         (r"^(?:please )?(?:read|show)(?: me)?(?: the file)? ([\w./-]+\.\w+)\W*$", lambda m: ("read_file", {"path": m[1]}, f"I'll read {m[1]}.")),
         (r"^(?:please )?edit ([\w./-]+)\s*:\s*replace (.+?) with (.*)$", lambda m: ("edit_file", {"path": m[1], "old": m[2], "new": m[3]}, f"I'll edit {m[1]}.")),
+        (r"^(?:please )?delete ([\w./-]+)$", lambda m: ("delete_file", {"path": m[1]}, f"I'll delete {m[1]}.")),
         (r"^(?:please )?(?:list|show)(?: me)?(?: all| the| my)* files\W*$", lambda _: ("list_files", {}, "I'll look into the folder.")),
         (r"^(?:please )?search the web for (.+)$", lambda m: ("search_web", {"query": m[1].strip()}, "I'll search the web.")),
         (r"^(?:please )?search (?:for )?(.+)$", lambda m: ("search_files", {"query": m[1].strip()}, "I'll search the files.")),
