@@ -50,8 +50,9 @@ class Records:
         self._changed = asyncio.Event()
         self.next_place = 1
 
-    async def open(self) -> None:
-        self.next_place = await self._store.deliveries.last_place() + 1
+    async def count_on(self) -> None:
+        """Places go on behind those that anybody has given: at a start, and when chats come from another gateway, which counted for itself."""
+        self.placed(await self._store.deliveries.last_place())
 
     def placed(self, place: int) -> None:
         """This place is taken."""

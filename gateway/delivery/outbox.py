@@ -165,7 +165,7 @@ class Outbox:
 
     async def __aenter__(self) -> Outbox:
         await self._stack.enter_async_context(self.surfaces)
-        await self.records.open()
+        await self.records.count_on()
         await self.gates.open()
         return self
 

@@ -8,7 +8,7 @@ waits is then as good as idle.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 import structlog
 
@@ -35,17 +35,18 @@ class Dividing:
         address: str,
         connections: Iterable[str],
         busy: Callable[[bool], Collection[str]],
+        coming: Callable[[], Awaitable[None]],
         gained: Callable[[], None],
         given: Callable[[frozenset[str]], None],
         tell: Callable[[], None],
     ) -> None:
-        """`connections` are those of our accounts, as slices. `busy` names the slices in which something is done, and those in which something waits unless told to pass over it; `gained` is called when there are more, `given` with those that are about to go;
+        """`connections` are those of our accounts, as slices. `busy` names the slices in which something is done, and those in which something waits unless told to pass over it; `coming` is waited for before more are ours, `gained` called when there are, `given` with those that are about to go;
         `tell` has the others look who has what."""
         self._portion = portion
         self._store = store
         self._address = address
         self._connections = tuple(connections)
-        self._busy, self._gained, self._given, self._tell = busy, gained, given, tell
+        self._busy, self._coming, self._gained, self._given, self._tell = busy, coming, gained, given, tell
         self._leaving = self._everything = False
         self._one = asyncio.Lock()
         self.bell = Bell()
@@ -89,7 +90,7 @@ class Dividing:
     async def _look(self) -> None:
         async with self._one:
             seen = await self._store.slices.division()
-            self._see(seen)
+            await self._see(seen)
             if divided(self._store.node, seen, leaving=self._leaving, busy=self._kept(seen)):
                 await self._divide()
 
@@ -111,7 +112,7 @@ class Dividing:
         except BaseException:
             self._portion.change(held, found=going)  # it is still ours, if anything is, and was not worked on meanwhile
             raise
-        self._see(now, before=held, found=now.held_by(me) - (held - going))
+        await self._see(now, before=held, found=now.held_by(me) - (held - going))
         if going:
             self._tell()
 
@@ -127,9 +128,11 @@ class Dividing:
         moved = divided(me, there, leaving=self._leaving, busy=held - going)
         return {name: to for name, to in moved.items() if name not in held or name in going}
 
-    def _see(self, seen: Division, before: frozenset[str] | None = None, found: Collection[str] = ()) -> None:
+    async def _see(self, seen: Division, before: frozenset[str] | None = None, found: Collection[str] = ()) -> None:
         before = self._portion.held if before is None else before
         now = seen.held_by(self._store.node)
+        if now - self._portion.held:
+            await self._coming()
         self._portion.peers = tuple(one for one in seen.peers if one.address)
         self._portion.owners = seen.owners
         self._portion.change(now, {name: seen.epochs[name] for name in now}, found)

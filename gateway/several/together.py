@@ -156,7 +156,15 @@ async def together(
     portion.serves, portion.platforms = frozenset(one.adapter.name for one in chats.supervisors), platform_names()
     connections = [name for one in chats.supervisors for name in one.slices]
     dividing = Dividing(
-        portion, store, address, connections, partial(_busy, hub, chats), gained, given, lambda: calls.call(LOOK)
+        portion,
+        store,
+        address,
+        connections,
+        partial(_busy, hub, chats),
+        chats.outbox.records.count_on,
+        gained,
+        given,
+        lambda: calls.call(LOOK),
     )
     await dividing.begin()
     learning = _learnt(chats.members, people)

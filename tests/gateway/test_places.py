@@ -27,7 +27,22 @@ async def test_new_parts_come_below_an_old_one_that_is_open_though_a_start_asks_
         await store.deliveries.put(session, epoch, sent)
         clock = FakeClock()
         records = Records(store, DamageMet(clock))
-        await records.open()
+        await records.count_on()
         assert records.next_place == NEWEST + 1
         Ledger(base.surface, records, clock, lambda: None).restore([Delivery(session, base)], Owner(session, epoch))
         assert records.next_place == 9_001
+
+
+async def test_who_is_given_chats_counts_on_behind_those_who_had_them(tmp_path: Path) -> None:
+    async with opened(str(tmp_path / "store.db")) as store:
+        session, epoch, turn = await turn_of(store)
+        mine = Records(store, DamageMet(FakeClock()))
+        await mine.count_on()
+        await store.deliveries.put(
+            session, epoch, [DeliveryRow("telegram/1/7", turn, "answer", 0, 70, b"words", "h", "k")]
+        )
+        await mine.count_on()
+        assert mine.next_place == 71
+        mine.placed(90)
+        await mine.count_on()
+        assert mine.next_place == 91

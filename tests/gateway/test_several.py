@@ -5,15 +5,26 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from adapters.terminal.operator import status_lines
-from agent_core.store.slices.rows import HOUSE, TENURE, NodeSight, Tenure, account_slices, chat_slices, slice_of
+from agent_core.store.slices.rows import (
+    HOUSE,
+    TENURE,
+    Division,
+    NodeSight,
+    Tenure,
+    account_slices,
+    chat_slices,
+    slice_of,
+)
 from gateway.config.misfits import misfits
 from gateway.config.sections import Config
 from gateway.several.alike import sums
+from gateway.several.dividing import Dividing
 from gateway.several.telling import reached_at
 from gateway.sharing.nodes import nodes_json
 from gateway.sharing.portion import AccountConnections, Portion
@@ -27,6 +38,22 @@ def test_what_several_cannot_do_is_refused_in_words(storage: dict[str, object], 
     config = Config.model_validate({"storage": {**storage, "several": True}})
     assert words in " ".join(one.what for one in misfits(config, lambda _: True))
     assert not [one for one in misfits(Config(), lambda _: True) if one.key == "several"]
+
+
+async def test_places_are_counted_on_before_a_chat_is_ours() -> None:
+    portion, found = Portion(whole=False), list[frozenset[str]]()
+
+    async def division() -> Division:
+        return Division((), {"chats/01": 7, "chats/02": 8}, {"chats/01": 1, "chats/02": 1})
+
+    async def coming() -> None:
+        found.append(portion.held)
+
+    store = cast("Any", SimpleNamespace(node=7, slices=SimpleNamespace(division=division)))
+    dividing = Dividing(portion, store, "", (), lambda _: (), coming, lambda: None, lambda _: None, lambda: None)
+    for _ in range(2):
+        await dividing._look()
+    assert (found, portion.held) == ([frozenset()], {"chats/01"})
 
 
 async def test_what_is_had_is_done_as_long_as_it_is_had() -> None:

@@ -301,7 +301,7 @@ def _chats(commands: Commands) -> Any:
     supervisor = SimpleNamespace(adapter=SimpleNamespace(name=ACCOUNT), slices=(account_slice(ACCOUNT),))
     surfaces = SimpleNamespace(busy=lambda: ())
     return SimpleNamespace(
-        commands=commands, messages=SimpleNamespace(announce=_nothing), supervisors=[supervisor], outbox=SimpleNamespace(surfaces=surfaces),
+        commands=commands, messages=SimpleNamespace(announce=_nothing), supervisors=[supervisor], outbox=SimpleNamespace(surfaces=surfaces, records=SimpleNamespace(count_on=_nothing)),
         members=SimpleNamespace(learn=_nothing),
     )  # fmt: skip
 
