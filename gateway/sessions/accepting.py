@@ -195,7 +195,7 @@ class Accepting:
             # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
             mine = accepted.state is InboxState.NEW and self.portion.mine(message.session_key)
             if mine and self._overtakes(queue, accepted):
-                self.portion.collect()  # which brings both, in their order
+                self.portion.stored.ring()  # which brings both, in their order
             elif mine and (there := await self._queue_for(message, accepted)) is not None:
                 queue = there
                 taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)

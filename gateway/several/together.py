@@ -97,6 +97,21 @@ def _busy(hub: Hub, chats: Platforms, leaving: bool) -> set[str]:
     return {*surfaces, *(slice_of(key) for key in keys if not single(key))}
 
 
+def _gained(keeper: Keeper, portion: Portion, tasks: Tasks) -> None:
+    """What was left in more slices is taken up."""
+    keeper.look_at_once()
+    portion.stored.ring()
+    tasks.look()
+
+
+def _given(hub: Hub, going: frozenset[str]) -> None:
+    """Nothing of these slices is begun here any more."""
+    for queue in hub.queues:
+        if not single(queue.key) and slice_of(queue.key) in going:
+            hub.runner.hand_over(queue)
+    hub.queues.pasts.clear()
+
+
 @asynccontextmanager
 async def together(
     portion: Portion,
@@ -111,15 +126,13 @@ async def together(
     ids: Ids,
 ) -> AsyncGenerator[Together]:
     """This gateway takes part for the block."""
-    collecting = Collecting(portion, store, hub.accepting, chats.commands, chats.messages, keeper.look_at_once, Bell())
-
     people = Bell()
     far = FarControl(hub.accepting, store.writing.clock, ids, {})
 
     def heard(word: str) -> None:
         kind, _, rest = word.partition(":")
         if word in portion.held:
-            collecting.bell.ring()
+            portion.stored.ring()
         elif word == LOOK:
             dividing.bell.ring()
         elif kind == CONTROL:
@@ -138,23 +151,15 @@ async def together(
     calls = NodeCalls(place, heard)
     signals.listen(told, TurnClosed)
     portion.tell, portion.far, portion.words[PEOPLE] = calls.call, far, people.ring
-    portion.asked, portion.collect = partial(carry_out, hub, calls.call), collecting.bell.ring
-
-    def gained() -> None:
-        keeper.look_at_once()
-        collecting.bell.ring()
-        tasks.look()
-
-    def given(going: frozenset[str]) -> None:
-        for queue in hub.queues:
-            if not single(queue.key) and slice_of(queue.key) in going:
-                hub.runner.hand_over(queue)
-        hub.queues.pasts.clear()
+    portion.asked = partial(carry_out, hub, calls.call)
 
     number = await asyncio.to_thread(number_of, hub.workspaces)
     keeper.elsewhere = FilesElsewhere(hub.workspaces, number, store, chats.commands).say
     portion.serves, portion.platforms = frozenset(one.adapter.name for one in chats.supervisors), platform_names()
     connections = [name for one in chats.supervisors for name in one.slices]
+    collecting = Collecting(
+        portion, store, hub.accepting, chats.commands, chats.messages, keeper.look_at_once, portion.stored
+    )
     dividing = Dividing(
         portion,
         store,
@@ -162,8 +167,8 @@ async def together(
         connections,
         partial(_busy, hub, chats),
         chats.outbox.records.count_on,
-        gained,
-        given,
+        partial(_gained, keeper, portion, tasks),
+        partial(_given, hub),
         lambda: calls.call(LOOK),
     )
     await dividing.begin()

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 import orjson
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
+from agent_core.bell import Bell
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
@@ -182,8 +183,8 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
-        self.collect: Callable[[], None] = lambda: None
-        """Looks at once what others have stored for us."""
+        self.stored = Bell()
+        """Rings when others may have stored something for us."""
         self.afar = FarWatchers(self._say)
         """Who watches what at another gateway than the one that runs it."""
         self.words: dict[str, Callable[[], None]] = {}
