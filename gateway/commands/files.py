@@ -12,7 +12,15 @@ from agent_core.failures.notices import say
 from agent_core.limits.quotas import QuotaKind, size_words
 from agent_core.text.tongue import sentence, speak
 from agent_core.tools.files.trees import below, empty_tree
-from agent_core.tools.files.workspace import FileMissing, PathRefused, folder, remove, remove_empty, split_file
+from agent_core.tools.files.workspace import (
+    FileMissing,
+    FolderNotEmpty,
+    PathRefused,
+    folder,
+    remove,
+    remove_empty,
+    split_file,
+)
 from gateway.commands.carrying import CommandReply, Handler, Request
 from gateway.limits.diskuse import count_folder
 from gateway.limits.incoming import whose_share
@@ -104,6 +112,8 @@ def _removed(workspace: Path, name: str) -> str:
         remove_empty(workspace, folders)
     except (FileMissing, FileNotFoundError):
         return speak("There is no file {name} here.", name=_shown(name))
+    except FolderNotEmpty:
+        return speak("{name} is a folder that is not empty.", name=_shown(name))
     except PathRefused:  # its words are the model's, in English
         return speak("{name} is nothing that can be deleted here; {/files} shows what there is.", name=_shown(name))
     except OSError as error:

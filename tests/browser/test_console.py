@@ -211,7 +211,7 @@ async def test_every_view_on_a_desktop_and_a_phone_in_the_light_and_in_the_dark(
         for dark in (False, True):
             page = await opened(browser, scene, size=size, dark=dark)
             for view, words in (
-                ("turns", ", Telegram"), ("sessions", "waiting"), ("incidents", "empty reply"), ("outbox", "Refused for good"),
+                ("turns", ", Telegram"), ("sessions", "waiting"), ("incidents", "the model answers with nothing"), ("outbox", "Refused for good"),
                 ("adapters", "last in: "), ("spend", "Everybody, today"), ("exits", "By person"), ("audit", "Tried again"),
             ):  # fmt: skip
                 await page.evaluate(f"location.hash = {view!r}")

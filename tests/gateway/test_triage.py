@@ -47,7 +47,7 @@ def test_failures_are_told_alike_from_the_database_beside_the_gateway_and_from_i
         shown = outspoken(env, "triage")
         told = json.loads(outspoken(env, "triage", "--json").stdout)
     assert shown.returncode == 1, shown.stderr
-    assert "not authorised" in shown.stdout
+    assert "the provider refuses the key" in shown.stdout
     assert "Renew it" in shown.stdout
     (group,) = told["groups"]
     assert (group["count"], group["conversations_hurt"], group["surfaces"]) == (2, 2, {"api": 2})

@@ -33,6 +33,10 @@ class FileMissing(PathRefused):
     """The file, or a folder on the way to it, is not there."""
 
 
+class FolderNotEmpty(PathRefused):
+    """It holds something, and is not removed with that."""
+
+
 def elsewhere(workspace: Path) -> str:
     """What is to be said besides, where a file is missing."""
     if not (workspace / ELSEWHERE).is_file():
@@ -120,7 +124,7 @@ def remove(directory: int, name: str, shown: str) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            raise PathRefused(
+            raise FolderNotEmpty(
                 f"{shown} is a folder that is not empty: delete what is in it, and it goes with the last of that."
             ) from None
 
