@@ -6,7 +6,7 @@ In the words, ``{seconds}``, ``{quiet}``, ``{status}`` and ``{detail}`` stand fo
 from __future__ import annotations
 
 from agent_core.text.shown import quoted
-from agent_core.text.tongue import sentence, speak
+from agent_core.text.tongue import known_sentence, sentence, speak
 from agent_core.text.worded import Worded
 
 
@@ -95,5 +95,5 @@ def said_words(status: int, detail: str) -> str:
 
 
 def detail_words(detail: str) -> str:
-    """What a provider said, behind what it speaks of; empty if it said nothing."""
-    return f" ({detail})" if detail else ""
+    """What a provider said, or is known besides, behind what it speaks of; empty if that is nothing."""
+    return f" ({known_sentence(detail)})" if detail else ""

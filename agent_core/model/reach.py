@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from agent_core.causes import BreakCause
 from agent_core.text.patterns import late
+from agent_core.text.tongue import clause
 
 TLS_LOOK_SECONDS = 2.0
 _NO_TLS = late(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
@@ -68,6 +69,12 @@ def theirs(*said: type[Exception]) -> Generator[None]:
         raise TransportBroke from error
 
 
+NO_TLS = clause("no secure connection came about: {what}")
+NO_WAY = clause("there is no way to that network")
+NO_ADDRESS = clause("what is configured is no web address")
+NO_PROXY = clause("the configured proxy cannot be reached")
+
+
 def reason(error: BaseException) -> tuple[BreakCause, str]:
     """Why there was no connection, or that it was lost; with the library's word for it, if it adds something."""
     chain = [*_chain(error)]
@@ -99,13 +106,13 @@ def _one(error: BaseException) -> tuple[BreakCause, str] | None:
             said = str(getattr(error, "reason", None) or "SSLError")  # only OpenSSL's own have one
             if _NO_TLS.search(f"{said} {_text(error)}"):
                 return BreakCause.NOT_TLS, ""
-            return BreakCause.UNREACHABLE, f"no TLS came about: {said.replace('_', ' ').lower()}"
+            return BreakCause.UNREACHABLE, NO_TLS.format(what=said.replace("_", " ").lower())
         case socket.gaierror():
             return BreakCause.UNKNOWN_NAME, ""
         case ConnectionRefusedError():
             return BreakCause.CONNECTION_REFUSED, ""
         case OSError() if error.errno in _NO_WAY:
-            return BreakCause.UNREACHABLE, "there is no way to that network"
+            return BreakCause.UNREACHABLE, NO_WAY
         case OSError() if "Multiple exceptions" in (text := _text(error)) and _REFUSED.search(text):
             return BreakCause.CONNECTION_REFUSED, ""
         case _:
@@ -126,9 +133,9 @@ def _by_name(error: BaseException) -> tuple[BreakCause, str] | None:
     if "ConnectionTimeoutError" in names:
         return BreakCause.NOT_CONNECTED, ""
     if names & {"UnsupportedProtocol", "InvalidURL", "NonHttpUrlClientError"}:
-        return BreakCause.UNREACHABLE, "what is configured is no web address"
+        return BreakCause.UNREACHABLE, NO_ADDRESS
     if names & {"ClientProxyConnectionError", "ProxyError"}:
-        return BreakCause.UNREACHABLE, "the configured proxy cannot be reached"
+        return BreakCause.UNREACHABLE, NO_PROXY
     if "ClientHttpProxyError" in names:
         return BreakCause.BY_PROXY, ""
     if "ClientResponseError" in names:

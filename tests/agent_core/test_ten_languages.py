@@ -10,11 +10,13 @@ import pytest
 import adapters.refusing as refusing
 from adapters.contract import files
 from adapters.delivery import aftermath, substitutes
+from agent_core.causes import BreakCause, cause_words
 from agent_core.explain.why import exit_words, story_of, told
 from agent_core.failures.exits import EXITS, ExitCode, read
 from agent_core.failures.notices import NotStarted
 from agent_core.failures.remedies import Remedy
 from agent_core.judging import ends
+from agent_core.model.reach import NO_ADDRESS, NO_PROXY, NO_TLS, NO_WAY
 from agent_core.rules.promises import PromiseSign, sign_words
 from agent_core.text.tongue import clause, known_sentence, speak, speaking
 from gateway.chats import attachments, readout, unread, voice
@@ -71,11 +73,17 @@ def _stopped(words: str) -> Callable[[], str]:
     return lambda: read({"code": ExitCode.STOPPED.value, "facts": facts}).text()
 
 
+def _not_reached(words: str) -> Callable[[], str]:
+    return lambda: cause_words(BreakCause.UNREACHABLE, detail=words.format(what="0"))
+
+
+NOT_REACHED = (NO_TLS, NO_WAY, NO_ADDRESS, NO_PROXY)
 AT = (ends.WAITS_FOR_MODEL, ends.REPLY_ARRIVES, ends.CALL_ARRIVES, ends.NEXT_TRY, ends.SHORTENS, ends.MAKES_SURE)
 FAULTS: Mapping[str, Callable[[], str]] = {
     **{f"{code.value} {n}": (lambda code=code, more=more: _notice(code, more)) for code in ExitCode for n, more in enumerate(MORE)},
     **{f"not started: {one.value}": (lambda one=one: one.said(3)) for one in NotStarted},
     **{f"stopped: {words}": _stopped(words) for words in AT},
+    **{f"not reached: {words}": _not_reached(words) for words in NOT_REACHED},
     **{f"mended by {one.value}": (lambda one=one: speak(one.recipe.mended, model="m")) for one in Remedy},
     **{f"a promise, {one.value}": (lambda one=one: sign_words(one)) for one in PromiseSign},
     **{f"a story of {name}": (lambda case=case: "\n".join(told("", story_of(case), UTC))) for name, case in CASES.items()},
