@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -183,8 +184,6 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
-        self.stored = Bell()
-        """Rings when others may have stored something for us."""
         self.afar = FarWatchers(self._say)
         """Who watches what at another gateway than the one that runs it."""
         self.words: dict[str, Callable[[], None]] = {}
@@ -198,6 +197,11 @@ class Portion:
         self._changed = asyncio.Event()
         self._used: Counter[tuple[str, ...]] = Counter()
         self._ended = asyncio.Event()
+
+    @cached_property
+    def stored(self) -> Bell:
+        """Rings when others may have stored something for us."""
+        return Bell()
 
     @property
     def slices(self) -> frozenset[str] | None:
