@@ -92,7 +92,7 @@ def opened(calls: Calls, opener: str) -> Grammar:
     if follows == END and opener in WORDS and calls.ends_well:
         raise NotACall
     if follows == END:
-        calls.broken(BrokenReason.CUT_OFF)
+        yield from _cut(calls)
         return
     if follows in _BEGINNINGS and follows not in _FOLLOWS[opener]:
         return
@@ -111,7 +111,13 @@ def wrapped(calls: Calls, mark: str) -> Grammar:
     if follows is None and not mark.startswith(_TOKENS):
         raise NotACall
     if follows == END:
-        calls.broken(BrokenReason.CUT_OFF)
+        yield from _cut(calls)
+
+
+def _cut(calls: Calls) -> Grammar:
+    """The text ended before the call began: half of what should come belongs to it, and is shown to nobody."""
+    calls.broken(BrokenReason.CUT_OFF)
+    yield from until()
 
 
 def last(_calls: Calls, mark: str) -> Grammar:

@@ -322,11 +322,19 @@ def test_nothing_is_shown_that_may_yet_become_a_tag(text: str, length: int) -> N
 
 @given(texts, st.integers(5, len(START_TAG)))
 @example("<tool_call>{} ", 5)
+@example("<tool_call><", 5)
 def test_a_text_cut_inside_a_tag_never_shows_a_recognisable_half_of_it(text: str, length: int) -> None:
     text = text.replace('"', "")  # a quotation
-    decided = shown(read(text + "|"))
+    decided = shown(read(text + "~"))  # with which no mark goes on
     assert decided.startswith(shown(read(text + START_TAG[:length])))
     assert decided.startswith(shown(read(text + END_TAG[: min(length + 1, 11)])))
+
+
+@pytest.mark.parametrize("half", ["<", "<|", "<fun"])
+def test_half_of_what_should_follow_a_tag_belongs_to_the_call_that_was_cut(half: str) -> None:
+    pieces = read(f"So. {START_TAG}\n{half}")
+    assert shown(pieces) == "So."
+    assert broken(pieces) == [(None, CUT)]
 
 
 @given(st.text("<tolcai_>/ \n{x", max_size=30))
