@@ -7,8 +7,11 @@ for its past, so that the order is kept where that can be had.
 
 Whatever is raised while a place is read, the place stays behind and is tried again, and nobody who waits for it is disturbed.
 
+Where more places are behind than a platform likes to be asked for, those in which something is least likely to have been said are read
+*at leisure*: when nothing else is to be read, one in each `LEISURE_SECONDS`, and at once when something is said there. None is left out.
+
 Laws (tests/adapters/test_backlog.py): a mark never goes back, nor over what was not read; a pause that was asked for is kept;
-a place that can be read is read, whatever befalls the others.
+a place that can be read is read, whatever befalls the others, and one that is read at leisure keeps none of them waiting.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ log = structlog.get_logger("chat")
 
 LIVE_SECONDS = 5.0
 """How long a message waits for the past of its place."""
+LEISURE_SECONDS = 3.0
+"""Between two places that are read at leisure. Slack allows some fifty calls in a minute, and most of them are left for others
+(https://docs.slack.dev/apis/web-api/rate-limits, tier 3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,8 @@ class Behind:
     attempt: int = 0
     not_before_ms: int = 0
     """By the monotonic clock."""
+    leisure: bool = False
+    """Others come first, and not many such places are read in a minute."""
 
 
 Item = TypeVar("Item")
@@ -71,8 +79,9 @@ def after_failure(behind: Behind, error: CallFailed, now: int) -> Behind | None:
             return replace(behind, attempt=attempt, not_before_ms=now + MISSED.ms(attempt))
 
 
-Read = Callable[[str, Behind], Awaitable[None]]
-"""Reads a place after its mark and hands over what it finds, telling `advanced` for each. Raises `CallFailed`."""
+Read = Callable[[str, Behind], Awaitable[bool]]
+"""Reads a place after its mark and hands over what it finds, telling `advanced` for each; whether that was all: if not, the place
+stays behind, and goes on at leisure. Raises `CallFailed`."""
 
 
 class Backlog:
@@ -89,16 +98,27 @@ class Backlog:
         self._locks: dict[str, asyncio.Lock] = {}
         self._closed_until_ms = 0
         """The platform asked for a pause."""
+        self._leisure_at_ms = 0
+        """When the next place may be read at leisure."""
         self._more = asyncio.Event()
 
-    def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None, *, pause_seconds: float = 0.0) -> None:
+    def add(
+        self,
+        marks: Iterable[tuple[str, int]],
+        since_ms: int | None = None,
+        *,
+        pause_seconds: float = 0.0,
+        leisure: bool = False,
+    ) -> None:
         """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is."""
         not_before_ms = steady_ms(self._clock) + round(pause_seconds * 1000) if pause_seconds else 0
         since = self._clock.now_ms() if since_ms is None else since_ms
         for place, mark in marks:
             known = self._behind.get(place)
-            new = Behind(mark, since, not_before_ms=not_before_ms)
-            self._behind[place] = new if known is None else replace(known, since_ms=since)
+            if known is None:
+                self._behind[place] = Behind(mark, since, not_before_ms=not_before_ms, leisure=leisure)
+            else:
+                self._behind[place] = replace(known, since_ms=since, leisure=known.leisure and leisure)
         self._more.set()
 
     def mark(self, place: str) -> int | None:
@@ -140,11 +160,14 @@ class Backlog:
         while True:
             self._more.clear()
             now = steady_ms(self._clock)
-            due = [place for place in self._behind if self._wait_ms(place, now) <= 0]
+            waits = [self._due_ms(place, now) for place in self._behind]
+            due = [place for place, wait in zip(self._behind, waits, strict=True) if wait <= 0]
             if due:
-                await self._try(max(due, key=lambda place: (place in self._hurried, self._behind[place].mark)))
+                place = max(due, key=self._first)
+                if self._behind[place].leisure:
+                    self._leisure_at_ms = now + round(LEISURE_SECONDS * 1000)
+                await self._try(place)
                 continue
-            waits = [self._wait_ms(place, now) for place in self._behind]
             try:
                 async with asyncio.timeout(min(waits) / 1000 if waits else None):
                     await self._more.wait()
@@ -156,6 +179,7 @@ class Backlog:
         if place not in self._behind or self._wait_ms(place, steady_ms(self._clock)) > pause * 1000:
             return False
         self._hurried.add(place)
+        self._more.set()
         return True
 
     async def catch_up(self, place: str, seconds: float = LIVE_SECONDS) -> None:
@@ -171,7 +195,17 @@ class Backlog:
         except TimeoutError:
             return
 
+    def _first(self, place: str) -> tuple[bool, bool, int]:
+        behind = self._behind[place]
+        return place in self._hurried, not behind.leisure, behind.mark
+
+    def _due_ms(self, place: str, now: int) -> int:
+        """How long until it is read by itself."""
+        at_leisure = self._behind[place].leisure and place not in self._hurried
+        return max(self._wait_ms(place, now), self._leisure_at_ms - now if at_leisure else 0)
+
     def _wait_ms(self, place: str, now: int) -> int:
+        """How long until it may be read, if somebody waits for it."""
         return max(self._behind[place].not_before_ms, self._closed_until_ms) - now
 
     async def _try(self, place: str) -> None:
@@ -180,7 +214,7 @@ class Backlog:
             if behind is None:
                 return
             try:
-                await self._read(place, behind)
+                whole = await self._read(place, behind)
             except CallFailed as error:
                 self._failed(place, error)
                 return
@@ -189,9 +223,12 @@ class Backlog:
                 log.exception("chat.history_odd", account=self._account, place=place)
                 self._failed(place, CallFailed(Fate.UNKNOWN, f"reading it failed ({type(error).__name__})"))
                 return
-            self._locks.pop(place, None)
             self._hurried.discard(place)
-            self._behind.pop(place, None)
+            if whole:
+                self._locks.pop(place, None)
+                self._behind.pop(place, None)
+            else:
+                self._behind[place] = replace(self._behind[place], leisure=True)
 
     def _failed(self, place: str, error: CallFailed) -> None:
         now = steady_ms(self._clock)

@@ -33,9 +33,9 @@ log = structlog.get_logger("discord")
 LATE = "[Sent while I was offline] "
 PAGE = 100
 MOST_MESSAGES = 1_000
-"""So many are read of one channel after a gap; the oldest first."""
+"""So many are read at once of one channel after a gap, the oldest first; the others at leisure."""
 MOST_PLACES = 200
-"""So many channels without a cursor are looked into after a gap: those where something was said last."""
+"""So many channels without a cursor are looked into at once after a gap: those where something was said last. The others at leisure."""
 MOST_OPENED = 20
 OPEN_EVERY_SECONDS = 30.0
 """So many private chats are opened at a connect, and then one in each such time: Discord does not want bots to open many at once."""
@@ -129,7 +129,11 @@ class DiscordGaps:
     async def complete(self, client: discord.Client, shard: int | None) -> None:
         """The servers are known: their channels without a cursor, and people whose chats are not known, are looked at."""
         heard = min(self._heard.values()) if shard is None else self._heard[shard]
-        self._backlog.add((str(place.id), heard) for place in self._fresh(client, shard, heard))
+        fresh = [(str(place.id), heard) for place in self._fresh(client, shard, heard)]
+        if len(fresh) > MOST_PLACES:
+            log.warning("discord.gap_too_wide", channels=len(fresh))
+        self._backlog.add(fresh[:MOST_PLACES])
+        self._backlog.add(fresh[MOST_PLACES:], leisure=True)
         if not shard:
             people = [one for one in await self._intake.allowed(self._name) if one.isdigit() and one not in self._met]
             for number, person in enumerate(people, start=1):
@@ -147,9 +151,7 @@ class DiscordGaps:
             if (place.last_message_id or 0) > heard and str(place.id) not in self._backlog.seen
         ]
         found.sort(key=lambda place: -(place.last_message_id or 0))
-        if len(found) > MOST_PLACES:
-            log.warning("discord.channels_not_read", channels=len(found) - MOST_PLACES)
-        return found[:MOST_PLACES]
+        return found
 
     # ------------------------------------------------------------------ for what comes in
 
@@ -204,11 +206,11 @@ class DiscordGaps:
 
     # ------------------------------------------------------------------ reading
 
-    async def _read(self, place: str, behind: Behind) -> None:
+    async def _read(self, place: str, behind: Behind) -> bool:
         if place.startswith(PERSON):
             await self._open(place.removeprefix(PERSON), behind)
-        else:
-            await self._read_channel(place, behind)
+            return True
+        return await self._read_channel(place, behind)
 
     async def _open(self, person: str, behind: Behind) -> None:
         try:
@@ -224,7 +226,8 @@ class DiscordGaps:
         # Last: a crash before it opens the chat again, and one after it finds the channel's cursor.
         await self._meet(person, channel)
 
-    async def _read_channel(self, channel: str, behind: Behind) -> None:
+    async def _read_channel(self, channel: str, behind: Behind) -> bool:
+        """Whether it was read to its end."""
         client = self._port.client
         if client is None:
             raise CallFailed(Fate.NOT_SENT, "Discord is not connected")
@@ -241,10 +244,12 @@ class DiscordGaps:
                 after = max(after, number)
             count += len(page)
             if len(page) < PAGE:
-                break
-        else:
-            log.warning("discord.gap_too_long", channel=channel, read=count)
-        await self._caught_up(channel, after)
+                await self._caught_up(channel, after)
+                return True
+        log.warning("discord.gap_too_long", channel=channel, read=count)
+        self._backlog.advanced(channel, after)
+        await self._note(channel, after)
+        return False
 
     async def place_of(self, client: discord.Client, channel: int) -> Any:
         """A channel, asked for if it is not known."""

@@ -23,8 +23,9 @@ log = structlog.get_logger("slack")
 LATE = "[Sent while I was offline] "
 PAGE = 100
 MOST_PAGES = 10
+"""So many are taken at once of one place after a gap, from the oldest on; the others at leisure."""
 MOST_CHANNELS, MOST_THREADS = 500, 100
-"""So many are looked into after a gap: those in which something was most likely said. The others, when something is said there."""
+"""So many are looked into at once after a gap: those in which something was most likely said. The others at leisure."""
 THREAD_DAYS = 7.0
 """A thread in which nothing was said for so long is not looked into."""
 HOLD_SECONDS, HOLD_PAUSE_SECONDS = 60.0, 30.0
@@ -93,8 +94,6 @@ class SlackGaps:
         self._sure: dict[str, int] = {}
         """The same, when the connection was last seen to stand, and was seen so once more since: a socket may be dead for
         some seconds before that is noticed."""
-        self._left_out: dict[str, int] = {}
-        """Place → the mark from which it is looked into when something is said there."""
         self._refused: dict[str, int] = {}
         """Place → the last message that was not taken because the past of the place was being read, maybe by a call that began
         before it was said."""
@@ -140,10 +139,11 @@ class SlackGaps:
         oldest = self._gap_ms * 1000 - round(THREAD_DAYS * 86_400e6)
         channels = [one for one in likely_first if ":" not in one[0]]
         threads = [one for one in likely_first if ":" in one[0] and one[1] >= oldest]
-        self._left_out = dict((*channels[MOST_CHANNELS:], *threads[MOST_THREADS:]))
-        if any(_likely(one)[0] for one in self._left_out.items()):
+        later = (*channels[MOST_CHANNELS:], *threads[MOST_THREADS:])
+        if any(_likely(one)[0] for one in later):
             log.warning("slack.gap_too_wide", channels=len(channels), threads=len(threads))
         self._backlog.add((*channels[:MOST_CHANNELS], *threads[:MOST_THREADS]))
+        self._backlog.add(later, leisure=True)
 
     # ------------------------------------------------------------------ for what comes in
 
@@ -183,8 +183,6 @@ class SlackGaps:
 
         That the place is to be read is stored, so that a crash in the middle does not forget it.
         """
-        if (mark := self._left_out.pop(place, None)) is not None:
-            self._backlog.add([(place, mark)], since_ms=self._gap_ms)
         if place in self._backlog.seen or self._clock.monotonic() - self._gap_at > RETOLD_SECONDS:
             return
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
@@ -214,21 +212,25 @@ class SlackGaps:
 
     # ------------------------------------------------------------------ reading
 
-    async def _read(self, place: str, behind: Behind) -> None:
+    async def _read(self, place: str, behind: Behind) -> bool:
         last = behind.mark
         while True:
-            last = await self._read_after(place, behind, last)
-            await self._caught_up(place, last)
+            last, whole = await self._read_after(place, behind, last)
+            if not whole:
+                self._backlog.advanced(place, last)
+                await self._note(place, lambda mark=last: mark)
+                return False
+            self._backlog.saw(place, last)
+            await self._note(place, lambda: self._backlog.seen[place])
             if self._refused.pop(place, 0) <= last:
-                return
+                return True
 
-    async def _read_after(self, place: str, behind: Behind, mark: int) -> int:
-        """Hand over what was said after `mark`; the last of it."""
+    async def _read_after(self, place: str, behind: Behind, mark: int) -> tuple[int, bool]:
+        """Hand over what was said after `mark`; the last of it, and whether that was all."""
         channel, _, thread = place.partition(":")
         last = mark
-        for number, message in numbered(
-            await self._pages(channel, thread, mark), lambda one: number_of(one["ts"]), _odd
-        ):
+        page, whole = await self._pages(channel, thread, mark)
+        for number, message in numbered(page, lambda one: number_of(one["ts"]), _odd):
             if number <= mark:
                 continue  # the message that a thread hangs on comes with every page of it
             kind = "im" if channel.startswith("D") else "channel"
@@ -239,9 +241,10 @@ class SlackGaps:
             inner = f"{channel}:{message['ts']}"
             if message.get("reply_count") and (inner in self._backlog.seen or channel.startswith("D")):
                 self._backlog.add([(inner, number)])
-        return last
+        return last, whole
 
-    async def _pages(self, channel: str, thread: str, mark: int) -> list[Table]:
+    async def _pages(self, channel: str, thread: str, mark: int) -> tuple[list[Table], bool]:
+        """The first messages after `mark`, and whether that is all. Where only `oldest` is given, the pages go forward in time."""
         found: list[Table] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -255,15 +258,10 @@ class SlackGaps:
             paging = cast("Table", answer.get("response_metadata") or {})
             cursor = str(paging.get("next_cursor") or "")
             if not cursor:
-                return found
+                return found, True
         log.warning("slack.gap_too_long", channel=channel, thread=thread, read=len(found))
-        return found
+        return found, False
 
-    async def _caught_up(self, place: str, last: int) -> None:
-        """From now on the cursor is what was seen last."""
-        self._backlog.saw(place, last)
-
-        async def note() -> None:
-            await self._intake.skip(self._name, (place, ts_of(self._backlog.seen[place])))
-
-        await until_stored(note, _refused)
+    async def _note(self, place: str, mark: Callable[[], int]) -> None:
+        """Store a place's cursor, however long that takes, and as it is then."""
+        await until_stored(lambda: self._intake.skip(self._name, (place, ts_of(mark()))), _refused)

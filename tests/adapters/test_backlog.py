@@ -45,12 +45,16 @@ class History:
 
     failing: dict[str, list[Exception]] = field(default_factory=dict[str, list[Exception]])
     read: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    parts: dict[str, int] = field(default_factory=dict[str, int])
+    """How often there is more of a place."""
 
-    async def __call__(self, place: str, behind: Behind) -> None:
+    async def __call__(self, place: str, behind: Behind) -> bool:
         await asyncio.sleep(0)
         if failures := self.failing.get(place):
             raise failures.pop(0)
         self.read.append((place, behind.mark))
+        self.parts[place] = left = self.parts.get(place, 0) - 1
+        return left < 0
 
 
 async def until_empty(backlog: Backlog) -> None:
@@ -95,6 +99,49 @@ async def test_a_place_that_is_behind_stays_where_it_is() -> None:
     assert backlog.mark("b") is None
 
 
+async def test_what_is_read_at_leisure_comes_last_and_not_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.contract.backlog.LEISURE_SECONDS", 0.2)
+    history = History()
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("quiet", 8), ("quieter", 7), ("busy", 9)], leisure=True)
+    backlog.add([("a", 3), ("b", 2)])
+    backlog.add([("b", 2)], leisure=True)
+    task = asyncio.create_task(backlog.run())
+    await asyncio.sleep(0.1)
+    assert history.read == [("a", 3), ("b", 2), ("busy", 9)]
+    assert backlog.hurry("quieter", 1.0), "somebody waits for it"
+    await asyncio.sleep(0.05)
+    assert history.read[3:] == [("quieter", 7)]
+    task.cancel()
+    await until_empty(backlog)
+    assert history.read[4:] == [("quiet", 8)]
+
+
+async def test_what_is_not_read_to_its_end_goes_on_at_leisure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.contract.backlog.LEISURE_SECONDS", 0.1)
+    history = History(parts={"long": 2})
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("long", 9), ("a", 3)])
+    await until_empty(backlog)
+    assert history.read == [("long", 9), ("a", 3), ("long", 9), ("long", 9)]
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(st.integers(0, 99), st.booleans(), st.integers(0, 3))),
+)
+async def test_every_place_is_read_to_its_end(places: dict[str, tuple[int, bool, int]]) -> None:
+    history = History(parts={place: parts for place, (_, _, parts) in places.items()})
+    backlog = Backlog("test/1", history, SystemClock())
+    for place, (mark, leisure, _) in places.items():
+        backlog.add([(place, mark)], leisure=leisure)
+        assert backlog.hurry(place, 1.0)
+    async with asyncio.timeout(60):
+        for place in places:
+            await backlog.catch_up(place)
+    assert len(backlog) == 0
+    assert sorted(history.read) == sorted((p, mark) for p, (mark, _, parts) in places.items() for _ in range(parts + 1))
+
+
 @pytest.mark.parametrize(("retry_after", "caught_up"), [(0.1, True), (600.0, False)])
 async def test_what_comes_waits_for_its_past_only_if_that_is_near(retry_after: float, *, caught_up: bool) -> None:
     history = History({"a": [CallFailed(Fate.TOO_FAST, "x", retry_after=retry_after)]})
@@ -117,7 +164,8 @@ async def test_what_a_library_raises_is_a_failure_like_others_and_disturbs_nobod
 
 
 def test_a_place_that_is_behind_stores_its_mark_until_its_history_is_read() -> None:
-    async def read(_: str, __: Behind) -> None: ...
+    async def read(_: str, __: Behind) -> bool:
+        return True
 
     backlog = Backlog("bot", read, SystemClock())
     assert backlog.cursor("room", 5, late=False) == 5

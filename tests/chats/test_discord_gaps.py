@@ -95,6 +95,26 @@ async def test_a_long_gap_is_read_to_its_end(discord: DiscordHarness) -> None:
         await answer(discord, group, "two", 40)
 
 
+async def test_a_gap_that_is_too_long_or_too_wide_to_be_read_at_once_is_read_all_the_same(
+    discord: DiscordHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missed, "MOST_MESSAGES", 100)
+    monkeypatch.setattr(missed, "MOST_PLACES", 1)
+    monkeypatch.setattr("adapters.contract.backlog.LEISURE_SECONDS", 0.5)
+    ada = discord.person("Ada")
+    known, *fresh = [discord.group(ada) for _ in range(3)]
+    async with running(discord):
+        discord.say(known, ada, "say one", mention=True)
+        await answer(discord, known, "one")
+    for number in range(250):
+        discord.say(known, ada, f"not for you {number}")
+    for place in (known, *fresh):
+        discord.say(place, ada, "say two", mention=True)
+    async with running(discord):
+        for place in (known, *fresh):
+            await answer(discord, place, "two", 40)
+
+
 async def test_a_channel_that_was_never_read_is_found_by_its_last_message(discord: DiscordHarness) -> None:
     ada = discord.person("Ada")
     chat = discord.private(ada)

@@ -151,23 +151,28 @@ async def test_the_first_message_of_a_place_has_one_before_it_that_nobody_heard(
         assert MARK not in asked(slack, "three")
 
 
-async def test_where_not_everything_can_be_looked_into_the_rest_is_when_somebody_writes(
-    slack: SlackHarness, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("leisure", [60.0, 1.0])
+async def test_where_not_everything_can_be_looked_into_at_once_the_rest_is_later_or_when_somebody_writes(
+    slack: SlackHarness, monkeypatch: pytest.MonkeyPatch, leisure: float
 ) -> None:
     monkeypatch.setattr(missed, "MOST_THREADS", 1)
-    ada, bob = slack.person("Ada"), slack.person("Bob")
-    one, other = slack.topics(ada)[1], slack.topics(bob)[1]
+    monkeypatch.setattr("adapters.contract.backlog.LEISURE_SECONDS", leisure)
+    ada, bob, eve = slack.person("Ada"), slack.person("Bob"), slack.person("Eve")
+    one, quieter, other = (slack.topics(person)[1] for person in (ada, eve, bob))
     async with running(slack):
-        for thread, person in ((one, ada), (other, bob)):
-            slack.say(thread, person, "say begun", mention=True)
-            await answer(slack, thread, "begun")
         chat = slack.private(ada)
         slack.say(chat, ada, "say what opens a thread that nobody answers in")
         await answer(slack, chat, "what opens a thread that nobody answers in")
+        for thread, person in ((one, ada), (quieter, eve), (other, bob)):
+            slack.say(thread, person, "say begun", mention=True)
+            await answer(slack, thread, "begun")
     slack.say(one, ada, "say two")
     slack.say(other, bob, "say three")
     async with running(slack):
         await answer(slack, other, "three", 20)
+        if leisure < 10:
+            await answer(slack, one, "two", 20)
+            return
         await quiet(slack, one)
         assert texts(slack, one) == ["begun"]
         slack.say(one, ada, "say four")
@@ -188,6 +193,30 @@ async def test_a_long_gap_is_read_to_its_end(slack: SlackHarness) -> None:
     async with running(slack):
         await answer(slack, group, "two", 20)
         await answer(slack, group, "three", 20)
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+async def test_a_gap_that_is_too_long_to_be_taken_at_once_is_taken_all_the_same(
+    slack: SlackHarness, monkeypatch: pytest.MonkeyPatch, *, threaded: bool
+) -> None:
+    monkeypatch.setattr(missed, "PAGE", 2)
+    monkeypatch.setattr(missed, "MOST_PAGES", 2)
+    monkeypatch.setattr("adapters.contract.backlog.LEISURE_SECONDS", 0.3)
+    ada = slack.person("Ada")
+    group = slack.topics(ada)[1] if threaded else slack.group(ada)
+    async with running(slack):
+        slack.say(group, ada, "say begun", mention=True)
+        await answer(slack, group, "begun")
+    missed_words = ["two", "three", "four", "five", "six", "seven", "eight"]
+    for words in missed_words:
+        slack.say(group, ada, f"say {words}", mention=True)
+        if not threaded:  # who writes in a thread with us is meant for us
+            slack.say(group, ada, f"not for you, {words}")
+    async with running(slack):
+        for words in missed_words:
+            await answer(slack, group, words, 60)
+        if threaded:  # else each opens a thread of its own, and these have no order
+            assert [one for one in texts(slack, group) if one in missed_words] == missed_words
 
 
 def test_time_stamps_are_compared_as_numbers() -> None:

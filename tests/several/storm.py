@@ -213,8 +213,10 @@ class Storm:
             if time.monotonic() - began > LAST_SECONDS:
                 break
             await asyncio.sleep(0.05)
-        self.times.taken.append((what, time.monotonic() - began))
-        return time.monotonic() - began
+        took = time.monotonic() - began
+        self.times.taken.append((what, took))
+        self.happened[-1] += f" (taken over after {took:.1f} s)"
+        return took
 
     async def _talk(self, talks: Talks, until: float) -> None:
         """Each says the next thing when they have their answer, and now and then before."""
