@@ -110,7 +110,8 @@ class Backlog:
         pause_seconds: float = 0.0,
         leisure: bool = False,
     ) -> None:
-        """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is."""
+        """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is,
+        and is read as soon as either wants it."""
         not_before_ms = steady_ms(self._clock) + round(pause_seconds * 1000) if pause_seconds else 0
         since = self._clock.now_ms() if since_ms is None else since_ms
         for place, mark in marks:
@@ -118,7 +119,10 @@ class Backlog:
             if known is None:
                 self._behind[place] = Behind(mark, since, not_before_ms=not_before_ms, leisure=leisure)
             else:
-                self._behind[place] = replace(known, since_ms=since, leisure=known.leisure and leisure)
+                sooner = min(known.not_before_ms, not_before_ms)
+                self._behind[place] = replace(
+                    known, since_ms=since, not_before_ms=sooner, leisure=known.leisure and leisure
+                )
         self._more.set()
 
     def mark(self, place: str) -> int | None:

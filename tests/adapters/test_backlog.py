@@ -117,6 +117,16 @@ async def test_what_is_read_at_leisure_comes_last_and_not_all_at_once(monkeypatc
     assert history.read[4:] == [("quiet", 8)]
 
 
+async def test_a_place_that_was_to_wait_is_read_when_there_is_a_gap() -> None:
+    history = History()
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("a", 5)], pause_seconds=600.0)
+    backlog.add([("a", 5)])
+    async with asyncio.timeout(10):
+        await until_empty(backlog)
+    assert history.read == [("a", 5)]
+
+
 async def test_what_is_not_read_to_its_end_goes_on_at_leisure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.contract.backlog.LEISURE_SECONDS", 0.1)
     history = History(parts={"long": 2})
