@@ -185,7 +185,7 @@ async def serving(
         outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
         voice = _voice(config, endpoints[0], outbox, queues, store, quotas, workers, clock, stack)
         budgets = await _budgets(config, store, clock, signals, voice, stack)
-        keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, stack)
+        keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, portion, stack)
         hub = Hub(
             _hub_settings(config, paths, tools, servers), store, client, endpoints, tools, clock, ids, signals.tell,
             queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
@@ -410,10 +410,19 @@ def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Si
 
 
 async def _keyring(
-    config: Config, paths: Paths, store: Store, clock: Clock, ids: SystemIds, meters: KeyMeters, stack: AsyncExitStack
+    config: Config,
+    paths: Paths,
+    store: Store,
+    clock: Clock,
+    ids: SystemIds,
+    meters: KeyMeters,
+    portion: Portion,
+    stack: AsyncExitStack,
 ) -> Keyring:
     """Who may call. A file is written to by nobody else while we run; a server is."""
-    keyring = Keyring(store, clock, ids, api_key_of(config), keyless=config.server.keyless, meters=meters)
+    keyring = Keyring(
+        store, clock, ids, api_key_of(config), keyless=config.server.keyless, meters=meters, portion=portion
+    )
     await keyring.open()
     if not keyring.opens_anything() and not (config.server.identity_header and config.server.trusted_proxies):
         log.warning("keys.none", host=config.server.host)

@@ -254,7 +254,7 @@ class ChatIntake(Protocol):
         ...
 
     async def reserve(self, account: str, channel: str, every_ms: int) -> int:
-        """In how many ms it is our turn, where all who ask for this channel have theirs `every_ms` one after the other. Raises as `receive`."""
+        """0 if it is our turn, and nobody else's for `every_ms`; else in how many ms to ask again. Raises as `receive`."""
         ...
 
     async def allowed(self, account: str) -> Sequence[str]:

@@ -116,7 +116,7 @@ class DiscordAdapter:
         self._way = WayIn(self.name, intake, clock)
         self._probed_at = self._last_life
         self._missed = DiscordGaps(self.name, intake, self.port, clock, self._late, self._waiting)
-        self._sessions = ShardSessions(self.name, intake, self._up_to)
+        self._sessions = ShardSessions(self.name, intake, self._up_to, self.alive)
 
     # ------------------------------------------------------------------ life
 
@@ -159,6 +159,8 @@ class DiscordAdapter:
         self._last_life = self._clock.monotonic()
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
+        if state != UP and (waiting := self._sessions.waiting):
+            words = f"{waiting} of {len(self._clients)} connections wait for their turn: Discord lets a bot begin one after the other."
         if state == UP:
             gone, count = len(self._clients) - sum(socket.open for socket in self._sockets()), len(self._clients)
             if gone:

@@ -49,12 +49,23 @@ class Upto(Enum):
 
 
 class ShardSessions:
-    """Those of one account. `up_to` says up to which event everything that a connection has told is stored."""
+    """Those of one account. `up_to` says up to which event everything that a connection has told is stored; `alive` is told that one is in order which
+    waits for its turn: it has nothing to say."""
 
-    def __init__(self, account: str, intake: ChatIntake, up_to: Callable[[int | None], Upto | int]) -> None:
+    waiting = 0
+    """So many wait for their turn."""
+
+    def __init__(
+        self,
+        account: str,
+        intake: ChatIntake,
+        up_to: Callable[[int | None], Upto | int],
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
         self._account = account
         self._intake = intake
         self._up_to = up_to
+        self._alive = alive
         self._stored: dict[int | None, str] = {}
 
     async def turn(self, client: BotClient) -> None:
@@ -65,11 +76,15 @@ class ShardSessions:
             words = f"Discord lets this bot begin no more sessions for {seconds / 3600:.1f} hours: it has begun too many today."
             raise AdapterDown(words, wait_seconds=seconds)
         bucket = (client.shard_id or 0) % max(1, limit["max_concurrency"])
+        self.waiting += 1
         try:
-            wait = await self._intake.reserve(self._account, f"starts:{bucket}", BEGIN_MS)
+            while wait := await self._intake.reserve(self._account, f"starts:{bucket}", BEGIN_MS):
+                self._alive()
+                await asyncio.sleep(wait / 1000)
         except NotAccepted as away:
             raise AdapterDown(str(away)) from away
-        await asyncio.sleep(wait / 1000)
+        finally:
+            self.waiting -= 1
 
     async def stored(self, shard: int | None) -> Session | None:
         """The one that whoever had this connection before us has left."""

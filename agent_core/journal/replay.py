@@ -130,6 +130,7 @@ def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
     """Fold the turn of `rows` (all of its journal, in order), and compare. Never raises for what the rows hold."""
     work = _Replaying(redacted=redacted)
     events: list[ev.Event] = []
+    told_at = 0
     for expected, row in enumerate(rows):
         if row.seq != expected and not work.found.differences:
             work.differs(row.seq, Mismatch.ROWS, f"row {row.seq}", f"row {expected}")
@@ -140,6 +141,9 @@ def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
             break
         if events[-1].at != row.at:
             work.differs(row.seq, Mismatch.ROWS, f"the time {row.at}", f"the event's own time {events[-1].at}")
+        told_at = max(told_at, row.at)
+        if isinstance(events[-1], ev.TakenOver):  # whose clock is behind counts on from here: `agent_core.driver.turntime`
+            events[-1] = replace(events[-1], at=told_at)
     work.all(events, [row.seq for row in rows])
     return work.found
 

@@ -66,6 +66,7 @@ class HookIntake:
         self._outbox = outbox
         self._clock = clock
         self._tell = tell
+        accepting.portion.rates["hook"] = self._count
 
     def routes(self) -> list[web.RouteDef]:
         """None without any hook."""
@@ -110,7 +111,8 @@ class HookIntake:
         )
         ticket = await self._accepting.accept(inbound, busy=SessionPolicy.QUEUE)
         if not ticket.duplicate:
-            self._taken[door.name].append(self._clock.now_ms())
+            self._count(door.name)
+            self._accepting.portion.let("hook", door.name)
             log.info("hook.taken", hook_name=door.name, inbox=ticket.inbox_id, session=ticket.session)
             if address is not None:
                 await self._announce(door, address, inbound, ticket.inbox_id, ticket.session)
@@ -130,6 +132,11 @@ class HookIntake:
         """Whether the call was stored before: it is answered again, however many came."""
         account = f"{address.platform}/{address.account}" if address is not None else "api"
         return await self._accepting.store.inbox.by_key(account, _key(door, name)) is not None
+
+    def _count(self, name: str) -> None:
+        """A call was taken, here or at another gateway."""
+        if (taken := self._taken.get(name)) is not None:
+            taken.append(self._clock.now_ms())
 
     def _full(self, door: HookDoor) -> int:
         return room_in([*self._taken[door.name]], door.per_minute, self._clock.now_ms())

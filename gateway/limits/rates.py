@@ -6,6 +6,7 @@ Law (tests/gateway/test_standing.py): in no minute more than the limit is let th
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import field
 
 from adapters.contract.base import FromApi, Inbound
@@ -23,6 +24,8 @@ class KeyMeters:
         self._times: dict[str, deque[int]] = {}
         self._tokens: dict[str, tuple[int, int, int]] = {}
         """Limit, what was left, and when the day ends (ms)."""
+        self.told: Callable[[str], None] = lambda _: None
+        """Has other gateways count a request of a key as well."""
 
     def tokens(self, key: str, limit: int, left: int, until: int) -> None:
         """So many of its tokens are left."""
@@ -41,13 +44,22 @@ class KeyMeters:
 
     def early(self, key: str, limit: int, now: int) -> int:
         """Let a request through at `now` (steady ms), and 0; or how many milliseconds too early it is."""
-        times = self._times.setdefault(key, deque())
-        while times and now - times[0] >= MINUTE_MS:
-            times.popleft()
+        times = self._lately(key, now)
         if len(times) >= limit:
             return times[len(times) - limit] + MINUTE_MS - now
         times.append(now)
+        self.told(key)
         return 0
+
+    def met(self, key: str, now: int) -> None:
+        """Another gateway has let one through (steady ms of ours)."""
+        self._lately(key, now).append(now)
+
+    def _lately(self, key: str, now: int) -> deque[int]:
+        times = self._times.setdefault(key, deque())
+        while times and now - times[0] >= MINUTE_MS:
+            times.popleft()
+        return times
 
 
 @dataclass(frozen=True, slots=True)

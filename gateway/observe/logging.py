@@ -181,12 +181,19 @@ def _stamp(now: Callable[[], datetime]) -> structlog.typing.Processor:
     return stamp
 
 
+POOL = "sqlalchemy.pool"
+"""What it cannot close or clean is a connection that is gone, for which nobody here has to look through the library: whoever used it says more."""
+
+
 def _foreign(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """A library's record under our own name; its words become a fact."""
     record = cast("logging.LogRecord", event["_record"])
     event["message"] = event.pop("event")
     event["event"] = "library.message"
     event["logger"] = record.name
+    if record.name.startswith(POOL) and record.exc_info is not None:
+        del event["exc_info"]
+        event.update(level="warning", error=_words(record.exc_info[1]))
     return event
 
 

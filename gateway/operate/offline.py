@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from adapters.terminal.ask import GatewayRefused
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.store import open_store
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
@@ -17,6 +19,7 @@ from gateway.people.keyring import Keyring
 from gateway.people.keys import KeyRefused, Nameable
 from gateway.people.members import everybody_of
 from gateway.retention.forgetting import Forgetting, copies_beside
+from gateway.sharing.portion import KEYS, PEOPLE
 from gateway.version import program_version
 
 
@@ -43,6 +46,7 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
             access.approved(found, "operator", now) if verb == "approve" else access.revoked(found, "operator", now)
         )
         await store.people.put(changed)
+        await _told(where, PEOPLE)
         return [access.table_of(changed)]
 
 
@@ -92,7 +96,16 @@ async def keys_of(
                     return [one for one in await ring.tables(config.budgets.rules()) if isinstance(one, dict)], ""
         except KeyRefused as error:
             raise GatewayRefused(str(error)) from error
+        await _told(config.storage.url or paths.database, KEYS)
         return [table], key
+
+
+async def _told(where: str | Path, word: str) -> None:
+    """Gateways that serve on other machines hear of it at once."""
+    if isinstance(place := parse_place(where), PostgresPlace):
+        from agent_core.store.slices.calls import call_once
+
+        await call_once(place, word)
 
 
 def nameable(config: Config) -> Nameable:

@@ -13,12 +13,11 @@ from adapters.contract.chat import ChatKind
 from agent_core.ports import Clock
 from agent_core.store.memory.access import StoredMemory
 from gateway.limits.whose import UNNAMED, memory_of
+from gateway.sharing.portion import Portion, SomeKept
 
 INSTRUCTIONS = "instructions"
 """The kind under which they are kept."""
 MOST_CHARS = 4_000
-LOOK_SECONDS = 60.0
-"""So long the first that were given at another node may not be told."""
 BEGIN = "What the person who writes wants of every answer, in their own words. Keep to it as far as what stands above allows:"
 
 
@@ -27,16 +26,14 @@ class OwnInstructions:
 
     most_chars = MOST_CHARS
 
-    def __init__(self, memory: StoredMemory, clock: Clock) -> None:
+    def __init__(self, memory: StoredMemory, clock: Clock, portion: Portion) -> None:
         self._memory = memory
         self._clock = clock
-        self._looked_at = float("-inf")
-        self._some = False
-        """Somebody has given some: else nobody looks for them with every turn."""
+        self._kept = SomeKept(memory, INSTRUCTIONS, clock, portion)
 
     async def told(self, inbound: Inbound) -> str:
         """What the model is told of them in a turn that answers this message; empty: nothing."""
-        if not may_have(inbound) or not await self._any():
+        if not may_have(inbound) or not await self._kept.any():
             return ""
         found = await self.read(memory_of(inbound))
         return f"{BEGIN}\n\n{found}" if found else ""
@@ -52,14 +49,8 @@ class OwnInstructions:
         if not text:
             await self._memory.delete(scope, INSTRUCTIONS, INSTRUCTIONS)
             return
-        self._some = True
         await self._memory.put(scope, INSTRUCTIONS, INSTRUCTIONS, text[:MOST_CHARS], at_ms=self._clock.now_ms())
-
-    async def _any(self) -> bool:
-        now = self._clock.monotonic()
-        if not self._some and now - self._looked_at > LOOK_SECONDS:
-            self._some, self._looked_at = bool(await self._memory.of_kind(INSTRUCTIONS, 1)), now
-        return self._some
+        self._kept.added()
 
 
 def may_have(inbound: Inbound) -> bool:

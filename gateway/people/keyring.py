@@ -1,7 +1,8 @@
 """The keys that are good, in memory: asked at each request, changed with the store, and looked at again where others may change it.
 
 No request costs a statement: when a key was used is noted once a minute at most, for all keys in one write. On SQLite nobody else can change
-what is stored; on PostgreSQL a command on another machine can, so once a second it is asked whether anything changed.
+what is stored; on PostgreSQL a command on another machine can, so once a second it is asked whether anything changed. What another gateway changes,
+it says.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from adapters.contract.callers import EVERYTHING, PROXY, Allowance, Caller, KeyTerms
+from agent_core.bell import Bell
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules, Level
 from agent_core.ports import Clock, Ids
@@ -23,6 +25,7 @@ from agent_core.store.store import StorageUnavailable, Store
 from gateway.limits.rates import KeyMeters
 from gateway.people import keys
 from gateway.people.keys import KeyRefused, KnownKey, Nameable
+from gateway.sharing.portion import KEYS, Portion
 
 log = structlog.get_logger("gateway")
 
@@ -44,6 +47,7 @@ class Keyring:
         *,
         keyless: bool = False,
         meters: KeyMeters | None = None,
+        portion: Portion | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -60,6 +64,9 @@ class Keyring:
         self._noted: dict[str, int] = {}
         """As far as it is stored."""
         self._noted_at = 0
+        self._bell = Bell()
+        self._portion = portion or Portion()
+        self._portion.words[KEYS] = self._bell.ring
 
     async def open(self) -> None:
         """Learn which there are. Raises `StorageUnavailable`."""
@@ -77,12 +84,13 @@ class Keyring:
         finally:
             task.cancel()
             await asyncio.wait({task})
+            self._bell.close()
             with suppress(StorageUnavailable):
                 await self._note()
 
     async def _run(self, *, shared: bool) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await self._bell.wait(LOOK_SECONDS)
             with suppress(StorageUnavailable):  # whoever watches the store says so
                 if shared and await self._store.apikeys.state() != self._seen:
                     await self.open()
@@ -164,8 +172,7 @@ class Keyring:
         row = keys.made(name, key, keys.terms_from(asked, there), BY, now)
         if not await self._store.apikeys.add(row, self._entry("added", name, after=row.terms)):
             raise KeyRefused(f"There is or was a key called {name}. A name is given once: choose another one.")
-        await self.open()
-        log.info("key.changed", caller=name, act="added", by=BY)
+        await self._told("added", name)
         return self.table(name), key
 
     async def change(self, name: str, asked: Mapping[str, Json], there: Nameable) -> dict[str, Json]:
@@ -194,9 +201,14 @@ class Keyring:
     async def _changed(self, name: str, made: Callable[[ApiKeyRow], ApiKeyRow], noted: AuditRow) -> dict[str, Json]:
         made(self._of(name).row)  # what cannot be made of it is refused before anything is written
         await self._store.apikeys.change(name, made, noted)
-        await self.open()
-        log.info("key.changed", caller=name, act=noted.act, by=BY)
+        await self._told(noted.act, name)
         return self.table(name)
+
+    async def _told(self, act: str, name: str) -> None:
+        """It is stored: it counts here at once, and at the others as soon as they hear of it."""
+        self._portion.tell(KEYS)
+        await self.open()
+        log.info("key.changed", caller=name, act=act, by=BY)
 
     def _entry(self, act: str, name: str, before: str = "", after: str = "") -> AuditRow:
         words = f"The API key {name} was {act}."

@@ -82,6 +82,8 @@ class Members:
         self._people: dict[tuple[str, str], PersonRow] = {}
         self._recent: dict[tuple[str, str], Recent] = {}
         self._changed = changed
+        self.told: Callable[[str, str, str], None] = lambda _account, _person, _key: None
+        """Has other gateways count a message as well: its account, its person, and its key."""
         self.directory = PeopleDirectory(store, clock, ids, self._counts, changed, allowed=link)
 
     async def open(self) -> None:
@@ -157,9 +159,9 @@ class Members:
         later = 0
         if early:
             recent, later = known.with_one_later(steady, limit, HELD_MOST, key)
-        while len(self._recent) >= KNOWN_RECENT:
-            del self._recent[next(iter(self._recent))]
-        self._recent[account, person.id] = recent
+        self._remember(account, person.id, recent)
+        if later or not early:
+            self.told(account, person.id, key)
         if early:
             seconds = -(-early // 1000)
             return MemberRefused(
@@ -168,6 +170,17 @@ class Members:
                 later_ms=later,
             )
         return None
+
+    def met(self, account: str, person: str, key: str) -> None:
+        """Another gateway has taken a message of theirs."""
+        if (rules := self._rules.get(account)) is not None:
+            known, now = self._recent.get((account, person), Recent()), round(self._clock.monotonic() * 1000)
+            self._remember(account, person, known.with_one(now, rules.per_minute, key)[0])
+
+    def _remember(self, account: str, person: str, recent: Recent) -> None:
+        while len(self._recent) >= KNOWN_RECENT:
+            del self._recent[next(iter(self._recent))]
+        self._recent[account, person] = recent
 
     async def put(self, row: PersonRow) -> None:
         """Store what is known of a person."""

@@ -23,13 +23,12 @@ from agent_core.store.memory.access import StoredMemory
 from agent_core.text.tongue import speak
 from agent_core.turn.state import ConsentGiven
 from gateway.limits.whose import asker_of, memory_of
+from gateway.sharing.portion import Portion, SomeKept
 
 CONSENT, ENDED = "consent", "consent_ended"
 """Kinds of what is kept: a consent for good; that one was taken back."""
 ASKER, ADMINS, ANYONE = "asker", "admins", "anyone"
 """Who may decide, as the configuration names them; anybody else as PLATFORM/PERSON."""
-LOOK_SECONDS = 60.0
-"""So long a consent that another node was given may be asked for once more, where there was none before."""
 NOBODY = frozenset({"schedule", "webhook", "operator", ""})
 """Who asked where no person did."""
 
@@ -52,12 +51,10 @@ class StandingConsent:
 class ConsentBook:
     """Every method raises `StorageUnavailable`."""
 
-    def __init__(self, memory: StoredMemory, clock: Clock) -> None:
+    def __init__(self, memory: StoredMemory, clock: Clock, portion: Portion) -> None:
         self.memory = memory
         self.clock = clock
-        self._looked_at = float("-inf")
-        self._some = False
-        """Somebody has agreed to something for good: else nobody looks for it with every turn."""
+        self._kept = SomeKept(memory, CONSENT, clock, portion)
 
     async def standing(self, inbound: Inbound, past: SessionMemory) -> list[StandingConsent]:
         """What covers a turn that answers this message, the oldest first."""
@@ -68,7 +65,7 @@ class ConsentBook:
         if said:
             entries = await self.memory.entries(_of_session(inbound.session), ENDED)
             ended = {name: at for name, _, at in entries}
-        entries = await self.memory.entries(memory_of(inbound), CONSENT) if await self._any() else ()
+        entries = await self.memory.entries(memory_of(inbound), CONSENT) if await self._kept.any() else ()
         kept = [one for _, value, at in entries if (one := read(value, at)) is not None]
         fresh = [one for one in said if one.given.at > ended.get(name_of(one.kind), 0)]
         found = [one for one in (*fresh, *kept) if one.kind.asker in ("", asker)]
@@ -77,14 +74,8 @@ class ConsentBook:
     async def keep(self, inbound: Inbound, kind: Kind, by: str, turn: str) -> None:
         """Somebody has agreed to such calls for good."""
         source, now = MemorySource(turn, asker_of(inbound)), self.clock.now_ms()
-        self._some = True
         await self.memory.put(memory_of(inbound), CONSENT, name_of(kind), written(kind, by), at_ms=now, source=source)
-
-    async def _any(self) -> bool:
-        now = self.clock.monotonic()
-        if not self._some and now - self._looked_at > LOOK_SECONDS:
-            self._some, self._looked_at = bool(await self.memory.of_kind(CONSENT, 1)), now
-        return self._some
+        self._kept.added()
 
     async def end(self, inbound: Inbound, one: StandingConsent) -> None:
         """It counts no more, from the next turn on."""

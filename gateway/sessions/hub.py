@@ -102,7 +102,7 @@ class Hub:
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.chain = ModelChain(client, endpoints, clock)
         told, herald = announce if settings.operators_chat else None, herald or NoHerald()
-        self.learning = Learning(settings.incidents, self.chain.asked, told, store, clock, ids, herald)
+        self.learning = Learning(settings.incidents, self.chain.asked, told, store, clock, ids, herald, self.portion)
         self.closer = Closer(store, tell, self.learning.troubled, herald)
         self.queues = queues if queues is not None else Queues()
         self.aside = PutAside(
@@ -116,7 +116,7 @@ class Hub:
         self.opener = TurnOpener(
             settings, store, world, client, self.chain, Offers(tools, settings.memory_writers), recall,
             self.learning, self.left, self.aside, self.chats, Budgeting(budgets, quotas), continues, doors.standings,
-            ConsentBook(store.memory, clock), OwnInstructions(store.memory, clock),
+            ConsentBook(store.memory, clock, self.portion), OwnInstructions(store.memory, clock, self.portion),
         )  # fmt: skip
         runner = Runner(
             self.queues, self.opener.open, rooms.left, self.aside, self.learning.refused, settings.bounds, clock, tell,

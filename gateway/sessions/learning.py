@@ -13,6 +13,7 @@ from dataclasses import replace
 import structlog
 
 from adapters.contract.base import Inbound
+from agent_core.bell import Bell
 from agent_core.driver.closing import Herald, NoHerald
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.known import Known
@@ -25,6 +26,7 @@ from agent_core.store.troubles.rows import IncidentRow, IncidentState, TroubleRo
 from gateway.limits.alerts import Announce
 from gateway.limits.whose import conversation_of, nameless
 from gateway.setaside.takeup import LeftKind
+from gateway.sharing.portion import INCIDENTS, Portion
 
 log = structlog.get_logger("incident")
 
@@ -46,9 +48,10 @@ class Learning:
         clock: Clock,
         ids: Ids,
         herald: Herald | None = None,
+        portion: Portion | None = None,
     ) -> None:
         """`asked` says whether a model at an endpoint is one that turns ask; None in place of `announce`: the log alone is told. `herald`
-        tells other programs."""
+        tells other programs; by the `portion` other gateways hear of what is new here, and the other way round."""
         self.refused = RefusedContents()
         self._rules = rules
         self._asked = asked
@@ -64,6 +67,9 @@ class Learning:
         self._looking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._announce = announce
+        self._bell = Bell()
+        self._portion = portion or Portion()
+        self._portion.words[INCIDENTS] = self._bell.ring
 
     async def __aenter__(self) -> Learning:
         self._task = asyncio.create_task(self._watch(), name="incidents")
@@ -73,6 +79,7 @@ class Learning:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
+        self._bell.close()
 
     async def _tell_of_late(self) -> None:
         """The operators are told also of what happened lately while they could not be."""
@@ -147,7 +154,7 @@ class Learning:
                 log.warning("incident.not_looked", error=str(error))
             except Exception:
                 log.exception("incident.watch_failed")
-            await asyncio.sleep(LOOK_SECONDS)
+            await self._bell.wait(LOOK_SECONDS)
 
     async def _look(self, *, only_touched: bool, at: int | None = None) -> None:
         """Compare the counts with the incidents, and store what has changed."""
@@ -189,6 +196,7 @@ class Learning:
             self._announce(f"incident:{incident.incident}:{incident.state.value}", incident_words(incident))
 
     def _log(self, incident: IncidentRow) -> None:
+        self._portion.tell(INCIDENTS)
         over = incident.state is IncidentState.CLOSED
         (log.info if over else log.warning)(
             "incident.closed" if over else "incident.opened",

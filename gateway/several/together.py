@@ -12,7 +12,7 @@ import structlog
 from adapters.platforms import platform_names
 from agent_core.bell import Bell
 from agent_core.beside import beside
-from agent_core.ports import Ids
+from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Signal, Signals, TurnClosed
 from agent_core.store.database.place import PostgresPlace
@@ -21,6 +21,7 @@ from agent_core.store.slices.rows import single, slice_of
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
 from gateway.later.tasks import Tasks
+from gateway.limits.rates import KeyMeters
 from gateway.people.members import Members
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
@@ -28,7 +29,7 @@ from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl, carry_out
 from gateway.several.files import FilesElsewhere, number_of
-from gateway.sharing.portion import PEOPLE, SESSION, TOOL, WATCH, Portion
+from gateway.sharing.portion import PEOPLE, RATE, SESSION, TOOL, WATCH, Portion
 
 log = structlog.get_logger("gateway")
 
@@ -112,6 +113,16 @@ def _given(hub: Hub, going: frozenset[str]) -> None:
     hub.queues.pasts.clear()
 
 
+def _rates_together(portion: Portion, meters: KeyMeters, members: Members, clock: Clock) -> None:
+    """What each lets through in a minute counts at all of them, as soon as they hear of it."""
+    meters.told, members.told = partial(portion.let, "key"), partial(portion.let, "person")
+
+    def met(key: str) -> None:
+        meters.met(key, round(clock.monotonic() * 1000))
+
+    portion.rates |= {"key": met, "person": members.met}
+
+
 @asynccontextmanager
 async def together(
     portion: Portion,
@@ -141,17 +152,24 @@ async def together(
             hub.queues.ring(rest if kind == SESSION else portion.afar.heard_of_tool(rest))
         elif kind == WATCH:
             portion.afar.heard(rest)
+        elif kind == RATE:
+            portion.hear_of_rate(rest)
         elif (act := portion.words.get(word)) is not None:
+            act()
+
+    def missed() -> None:
+        for act in (portion.stored.ring, dividing.bell.ring, *portion.words.values()):
             act()
 
     def told(signal: Signal) -> None:
         if isinstance(signal, TurnClosed):
             calls.call(f"{SESSION}:{signal.session}")
 
-    calls = NodeCalls(place, heard)
+    calls = NodeCalls(place, heard, missed)
     signals.listen(told, TurnClosed)
     portion.tell, portion.far, portion.words[PEOPLE] = calls.call, far, people.ring
     portion.asked = partial(carry_out, hub, calls.call)
+    _rates_together(portion, hub.doors.meters, chats.members, store.writing.clock)
 
     number = await asyncio.to_thread(number_of, hub.workspaces)
     keeper.elsewhere = FilesElsewhere(hub.workspaces, number, store, chats.commands).say

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,8 @@ from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, account_in, s
 from agent_core.turn.events import Verdict
 
 if TYPE_CHECKING:
+    from agent_core.ports import Clock
+    from agent_core.store.memory.access import StoredMemory
     from agent_core.store.store import Store
     from gateway.sharing.afar import FarTurn
 
@@ -30,12 +33,17 @@ PEOPLE = "people"
 """Word: who may talk, or what goes on in a private chat, is stored otherwise."""
 SESSION, WATCH, TOOL = "session", "watch", "tool"
 """Words, with a session's id: there is more to see of it; somebody looks at it elsewhere; a tool that runs in it says how far it is."""
+KEYS, KEPT, INCIDENTS, RATE = "keys", "kept", "incidents", "rate"
+"""Words: a key of the API is stored otherwise; somebody has kept the first of a kind (behind a colon); an incident has begun or is over; something was let
+through of which there is a limit a minute (with what it was)."""
 TOOL_SECONDS = 0.5
 """So often a conversation's tools are heard elsewhere."""
 MOST_TOOL_CHARS = 300
 WATCH_SECONDS = 10.0
 """How often whoever looks says so."""
 HEED_SECONDS = 2.5 * WATCH_SECONDS
+SOME_SECONDS = 60.0
+"""So often it is looked whether there is the first of a kind by now, also if nobody has said so."""
 ELSEWHERE_SECONDS = 1.0
 """How often it is looked what became of what does not run here, although nobody has said that there is more."""
 MOST_KEPT = 1_000
@@ -188,6 +196,9 @@ class Portion:
         """Who watches what at another gateway than the one that runs it."""
         self.words: dict[str, Callable[[], None]] = {}
         """What is done when another gateway says a word that means no more than that there is something new."""
+        self.rates: dict[str, Callable[..., None]] = {}
+        """By what is limited a minute: counts here what another gateway has let through."""
+        self._let = itertools.count()
         self.asked: Callable[[SessionKey, int, str], Awaitable[None]] | None = None
         """Does what another gateway passes on, by the number of its message and in its words."""
         self.far: Far | None = None
@@ -225,6 +236,17 @@ class Portion:
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""
         self.tell(slice_of(key))
+
+    def let(self, what: str, *names: str) -> None:
+        """Something of which there is a limit a minute was let through here: it counts at all gateways."""
+        if not self.whole:
+            self.tell(f"{RATE}:{orjson.dumps([next(self._let), what, *names]).decode()}")
+
+    def hear_of_rate(self, said: str) -> None:
+        """The same, at the others."""
+        _, what, *names = orjson.loads(said)
+        if (count := self.rates.get(what)) is not None:
+            count(*names)
 
     def _say(self, word: str) -> None:
         self.tell(word)  # which is another one as soon as we take part
@@ -301,6 +323,34 @@ class Portion:
     def _is_used(self, name: str) -> bool:
         """Something is done in it alone, or in it and others of which we have none any more."""
         return any(count and name in names and not self.has_any(names) for names, count in self._used.items())
+
+
+class SomeKept:
+    """Whether anybody at all has something of a kind kept: as long as nobody has, nobody looks for theirs with every turn."""
+
+    def __init__(self, memory: StoredMemory, kind: str, clock: Clock, portion: Portion) -> None:
+        self._memory, self._kind, self._clock, self._portion = memory, kind, clock, portion
+        self._word = f"{KEPT}:{kind}"
+        self._looked_at = float("-inf")
+        self._some = False
+        portion.words[self._word] = self._look_again
+
+    async def any(self) -> bool:
+        """Raises `StorageUnavailable`."""
+        now = self._clock.monotonic()
+        if not self._some and now - self._looked_at > SOME_SECONDS:
+            self._looked_at = now  # before: what is said meanwhile has it looked once more
+            self._some = bool(await self._memory.of_kind(self._kind, 1))
+        return self._some
+
+    def added(self) -> None:
+        """Something is kept from now on."""
+        if not self._some:
+            self._some = True
+            self._portion.tell(self._word)
+
+    def _look_again(self) -> None:
+        self._looked_at = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from agent_core.journal.replay import replay
 from agent_core.ports import SystemClock
 from tests.chats.harness import answer, quiet, running, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
@@ -82,9 +83,11 @@ async def test_a_turn_that_comes_to_a_clock_behind_lasts_no_less_than_nothing(
     clock.by = by
     telegram.model.release()
     with capture_logs() as logs:
-        async with running(telegram):
+        async with running(telegram) as up:
             await answer(telegram, chat, "on end", 30)
             (ended,) = [line for line in logs if line["event"] == "turn.ended"]
+            again = replay(await up.hub.accepting.store.turns.journal(ended["turn"]))
+    assert not again.differences, "and is judged again as it was"
     assert 1 < ended["seconds"] < 60
     assert ended["first_content_seconds"] >= 0
     database = sqlite3.connect(next(telegram.folder.rglob("*.db")))

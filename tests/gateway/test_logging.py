@@ -79,6 +79,21 @@ def test_libraries_log_in_the_same_form_from_warning_on() -> None:
     assert warned["logger"] == "py.warnings"
 
 
+def test_a_connection_that_the_pool_cannot_close_any_more_is_told_in_words() -> None:
+    """As a gateway that was suspended finds its connections: the server has ended them."""
+    (event,) = events(
+        "from sqlalchemy import create_engine\n"
+        "engine = create_engine('sqlite://')\n"
+        "def refuses(_): raise ConnectionResetError('it is gone')\n"
+        "connection = engine.connect()\n"
+        "engine.dialect.do_terminate = engine.dialect.do_close = refuses\n"
+        "connection.invalidate()"
+    )
+    assert (event["event"], event["level"]) == ("library.message", "warning")
+    assert event["error"] == "ConnectionResetError: it is gone"
+    assert "exception" not in event
+
+
 def test_a_record_whose_arguments_do_not_fit_is_told_nevertheless() -> None:
     (event,) = events("logging.getLogger('x').warning('%d turns', 'many')")
     assert (event["event"], event["logger"]) == ("library.unreadable", "x")

@@ -208,3 +208,40 @@ async def test_the_one_connection_of_discord_goes_on_at_the_next_gateway(databas
         assert len(fake.gateway.of(Op.IDENTIFY)) == 1
         assert [one.resumes for one in fake.gateway.live] == [1]
         all_.sound()
+
+
+QUICK_QUEUE = """
+import adapters.discord.adapter as adapter
+import adapters.discord.sessions as sessions
+import gateway.chats.supervisor as supervisor
+sessions.BEGIN_MS, adapter.DEAF_SECONDS, adapter.PROBE_SECONDS, supervisor.LOOK_SECONDS = 1_100, 6.0, 3.0, 1.0
+"""
+"""All a fifth to a seventh of what it is, so that a queue of a minute and a half takes a quarter of one."""
+
+
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_queue_that_is_longer_than_the_patience_with_a_silent_connection_is_passed_by_all(
+    dies: bool, database: str, tmp_path: Path
+) -> None:
+    """Sixteen connections of two gateways, which come one after the other, and so give each other places; then the one at the front is gone."""
+    shards = 16
+    async with cluster(tmp_path, "discord", database) as all_:
+        harness = all_.harness
+        assert isinstance(harness, DiscordHarness)
+        fake = harness.fake
+        fake.gateway.identify_seconds = 1.0
+        many = {"OUTSPOKEN_DISCORD__SHARDS": f"{shards}"}
+        first = await all_.begin("first", QUICK_QUEUE, **many)
+        await until(lambda: len(fake.gateway.of(Op.IDENTIFY)) >= 1)
+        second = await all_.begin("second", QUICK_QUEUE, **many)
+        await shared(all_, shards // 2, shards // 2)
+        if dies:
+            first.signal(signal.SIGKILL)
+            fake.gateway.sessions.clear()  # nobody can go on with what it had
+        took = await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)}, 60)
+        print(f"all are there after {took:.1f} s, {len(fake.gateway.of(Op.IDENTIFY))} sessions were begun")
+        assert took < 1.1 * shards + 12
+        assert fake.gateway.crowded == 0
+        for node in (second,) if dies else (first, second):
+            assert "adapter.deaf" not in node.log.read_text()
+        all_.sound()

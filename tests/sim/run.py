@@ -75,7 +75,7 @@ def _played(seed: int, folder: Path) -> tuple[Result, list[str]]:
 
     cluster = Cluster(seed, folder)
     result = cluster.run()
-    return result, broken_by_several(result, calm=cluster.calm)
+    return result, broken_by_several(result, within_ms=cluster.soon_ms)
 
 
 def one(seed: int, folder: Path, totals: Totals) -> str:

@@ -145,9 +145,9 @@ class Inbox(InboxReads, Writing):
         await self._writer.submit(MoveCursor(account, channel, last_seen))
 
     async def reserve(self, account: str, channel: str, every_ms: int) -> int:
-        """Promises: whoever asks next for this channel gets a time that is `every_ms` later. In how many ms ours is: 0 is now.
+        """Promises, with 0: for `every_ms` whoever else asks for this channel is told to wait. In how many ms it may be asked again, if somebody has it.
 
-        So all gateways stand in one queue, in which who is gone leaves no more than their own place.
+        A place is had by beginning, and not by waiting for it: who is gone meanwhile leaves none behind.
         """
         return await self._writer.alone(partial(reserve, account, channel, every_ms, self._node.clock.now_ms()))
 

@@ -86,13 +86,12 @@ def _stored(row: InboxRow) -> InboxRow:
     return changed(row, state=InboxState.TAKEN) if told_by_turn else row
 
 
-MOST_RESERVED = 1_000
-"""Longer queues than so many are no queue: the clock was put back."""
 _DATABASE_MS = select(cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger))
 
 
 def reserve(account: str, channel: str, every_ms: int, now: int, conn: Connection) -> int:
-    """In how many ms it is our turn, and from when on the next one's. By the clock of the database, where several ask; `now` is ours."""
+    """0: it is ours, and nobody else's for `every_ms`; else for how many ms it is somebody's still. By the clock of the database, where several ask;
+    `now` is ours."""
     mine = (t.cursors.c.account == account) & (t.cursors.c.channel == channel)
     dialect = conn.dialect.name
     first = inserting(t.cursors, dialect).values(account=account, channel=channel, last_seen="0")
@@ -100,6 +99,7 @@ def reserve(account: str, channel: str, every_ms: int, now: int, conn: Connectio
     stored = int(conn.execute(select(t.cursors.c.last_seen).where(mine).with_for_update()).scalar_one())
     if dialect == "postgresql":
         now = conn.execute(_DATABASE_MS).scalar_one()
-    at = stored if now <= stored <= now + MOST_RESERVED * every_ms else now
-    conn.execute(update(t.cursors).where(mine).values(last_seen=str(at + every_ms)))
-    return at - now
+    if now < stored <= now + every_ms:  # what is later, an hour put back has left
+        return stored - now
+    conn.execute(update(t.cursors).where(mine).values(last_seen=str(now + every_ms)))
+    return 0

@@ -1,13 +1,15 @@
 """Words from node to node, by way of the database: that there is something new in a slice.
 
 They go over a connection of their own, many at once, after what they are about is committed: sent within the journal's transactions they would
-cost these four times as much. A word may be lost with its connection; whoever listens looks by itself now and then.
+cost these four times as much. A word may be lost with the connection of whoever should hear it; so who has one anew looks for everything that words
+may have said, and by itself now and then.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -39,10 +41,10 @@ _SEND = text("SELECT pg_notify(:channel, word) FROM unnest(:words) AS word").bin
 class NodeCalls:
     """`run` it in a task; `call` from anywhere."""
 
-    def __init__(self, place: PostgresPlace, heard: Callable[[str], None]) -> None:
-        """`heard` is told each word of another node."""
+    def __init__(self, place: PostgresPlace, heard: Callable[[str], None], missed: Callable[[], None]) -> None:
+        """`heard` is told each word of another node; `missed` is called when words may have been said that nobody here has heard."""
         self._place = place
-        self._heard = heard
+        self._heard, self._missed = heard, missed
         self._words: dict[str, None] = {}
         self._bell = Bell()
 
@@ -76,6 +78,7 @@ class NodeCalls:
                 self._heard(word)
 
         await raw.add_listener(CHANNEL, told)
+        self._missed()
         while True:
             words = [*self._words]
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -86,3 +89,14 @@ class NodeCalls:
             for word in words:
                 self._words.pop(word, None)
             await self._bell.wait(LOOK_SECONDS)
+
+
+async def call_once(place: PostgresPlace, word: str) -> None:
+    """Have all gateways hear a word, from a process that is none of them. Where that does not succeed, they find what it is about by looking."""
+    engine = postgres_engine(place, name="calls", autocommit=True, settings={})
+    try:
+        with suppress(SQLAlchemyError, OSError, TimeoutError):
+            async with asyncio.timeout(ANSWER_SECONDS), engine.connect() as conn:
+                await conn.execute(_SEND, {"words": [word]})
+    finally:
+        await engine.dispose()

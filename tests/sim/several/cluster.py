@@ -38,7 +38,8 @@ from tests.sim.loop import MAX_STEPS, SimLoop, SimTask, TooManySteps
 from tests.sim.model import ENDPOINTS, Script, SimClient
 from tests.sim.people import Person, Said, stopper
 from tests.sim.scenario import BUDGETS, GRAVE, TURN, Plan, Result, disk_error
-from tests.sim.several.server import SERVER, Server, shared_store
+from tests.sim.several.laws import HEARD_MS, LATE_MS
+from tests.sim.several.server import LOST_WORDS, SERVER, Server, shared_store
 from tests.sim.tools import EFFECTS, Runs, SimTool
 
 LAST_SECOND = 300.0
@@ -302,7 +303,7 @@ def _chats(commands: Commands) -> Any:
     surfaces = SimpleNamespace(busy=lambda: ())
     return SimpleNamespace(
         commands=commands, messages=SimpleNamespace(announce=_nothing), supervisors=[supervisor], outbox=SimpleNamespace(surfaces=surfaces, records=SimpleNamespace(count_on=_nothing)),
-        members=SimpleNamespace(learn=_nothing),
+        members=SimpleNamespace(learn=_nothing, met=_nothing),
     )  # fmt: skip
 
 
@@ -318,12 +319,14 @@ class Cluster:
         database = sqlite3.connect(self.path)
         database.executescript(WATCHED)
         database.close()
-        self.calm = not self.blows
-        """Nothing happens to any gateway, and their clocks agree."""
+        heard = not self.blows and seed % 2 == 0
+        """No word is lost."""
+        self.soon_ms = None if self.blows else HEARD_MS if heard else LATE_MS
+        """How soon a conversation has to be begun; None where something happens to gateways."""
         self.now = 0.0
         self.draw = random.Random(seed * 31)
         self.ids = world.SimIds()
-        self.server = Server(self.path, seed * 13)
+        self.server = Server(self.path, seed * 13, 0.0 if heard else LOST_WORDS)
         SERVER[:] = [self.server]
         self.result = Result(self.plan, self.path, Runs(), [])
         self.settings = HubSettings(

@@ -14,21 +14,23 @@ MOST_SECONDS = 200.0
 """From a message's being stored to its end, whatever happens to gateways meanwhile."""
 LATE_MS = 2_200
 """A look each second, and what it costs."""
+HEARD_MS = 800
+"""A word that is heard, and what it costs: sooner than by any look."""
 SETTLED_MS = 3_000
 """After the last start it is settled whose a conversation is."""
 EXPECTED = frozenset({"tool.crashed", "turn.overtaken"})
 """What the simulated tools do on purpose; and that a gateway which comes too late notices it."""
 
 
-def broken(result: Result, *, calm: bool) -> list[str]:
-    """The laws that `result` breaks, in words; if it was `calm`, also how soon a conversation begins."""
+def broken(result: Result, *, within_ms: int | None) -> list[str]:
+    """The laws that `result` breaks, in words; and how soon a conversation has to be begun, where nothing is in its way."""
     with closing(sqlite3.connect(f"file:{result.path}?mode=ro", uri=True)) as database:
         found = [*result.violations, *_of_the_whole(database, result)]
         turns: dict[str, Turn] = {}
         for (turn,) in database.execute("SELECT turn FROM turns").fetchall():
             found += of_a_turn(database, turn, turns, result)
         found += of_the_order(database)
-        found += _of_the_beginnings(database) if calm else ()
+        found += _of_the_beginnings(database, within_ms) if within_ms else ()
         for said in result.plan.said:
             found += of_a_message(database, said, turns)
             if said.ended is not None and said.ended_at - said.accepted_at > MOST_SECONDS:
@@ -50,12 +52,12 @@ def _of_the_whole(database: sqlite3.Connection, result: Result) -> Iterator[str]
         yield f"{waiting} messages wait, and nobody runs them"
 
 
-def _of_the_beginnings(database: sqlite3.Connection) -> Iterator[str]:
-    """Whoever took the first message of a conversation, it is begun as soon as somebody looks, though nobody heard of it."""
+def _of_the_beginnings(database: sqlite3.Connection, within_ms: int) -> Iterator[str]:
+    """Whoever took the first message of a conversation, it is begun as soon as its owner hears of it, or looks, where nobody heard."""
     for session, late in database.execute(
         "SELECT i.session, min(t.opened_at) - min(i.received_at) FROM inbox i JOIN turns t ON t.session = i.session WHERE i.lane = 'normal' GROUP BY i.session"
         " HAVING min(i.received_at) > (SELECT max(started_at) FROM nodes) + ?",
         (SETTLED_MS,),
     ):
-        if late > LATE_MS:
+        if late > within_ms:
             yield f"{session} was begun {late} ms after its first message"

@@ -57,7 +57,6 @@ from tests.sim.loop import SimLoop
 
 WAY_SECONDS = (0.0005, 0.001, 0.02)
 LOST_WORDS = 0.1
-"""The share of words that nobody hears."""
 
 
 @dataclass(eq=False)
@@ -73,8 +72,10 @@ class Link:
 class Server:
     """One database server. `watch` it whenever time has passed."""
 
-    def __init__(self, path: Path, seed: int) -> None:
+    def __init__(self, path: Path, seed: int, lost: float) -> None:
         self.path = path
+        self.lost = lost
+        """The share of words that nobody hears."""
         self.now = 0.0
         self.draw = random.Random(seed)
         self.links: list[Link] = []
@@ -210,14 +211,14 @@ class SimPulse(PulseLock):
 class SimCalls:
     """`NodeCalls`: words come a little later, some never."""
 
-    def __init__(self, _place: object, heard: Callable[[str], None]) -> None:
+    def __init__(self, _place: object, heard: Callable[[str], None], missed: Callable[[], None]) -> None:
         self._loop, self._server, self._heard = cast("Any", asyncio.get_running_loop()), SERVER[-1], heard
 
     def call(self, word: str) -> None:
         server = self._server
         for other in server.listening:
             reached = self._loop not in server.cut_off and other._loop not in server.cut_off
-            if other is not self and reached and server.draw.random() >= LOST_WORDS:
+            if other is not self and reached and server.draw.random() >= server.lost:
                 other._loop.call_later(server.draw.choice((0.001, 0.01, 0.3)), other._heard, word)
 
     async def run(self) -> None:
