@@ -36,9 +36,7 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if message.arrival != message.id:
         words = f"Message {message.id} came as number {message.arrival} of its conversation, which is another place."
         yield _of(seen, Law.MISPLACED, words)
-    try:
-        decode_message(message.body)
-    except UnreadableMessage:
+    if message.state is not InboxState.DROPPED and not _readable(message.body):  # of those nobody reads more than their keys
         yield _of(seen, Law.UNREADABLE, f"What is stored of message {message.id} cannot be read.")
     match message.state:
         case InboxState.NEW:
@@ -49,6 +47,14 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
             yield from _done(seen, moment)
         case InboxState.DROPPED:
             yield from _dropped(seen)
+
+
+def _readable(body: bytes) -> bool:
+    try:
+        decode_message(body)
+    except UnreadableMessage:
+        return False
+    return True
 
 
 def looks_around(seen_state: InboxState, turn: str | None, lane: str) -> bool:

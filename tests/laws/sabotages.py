@@ -189,10 +189,9 @@ def the_answer_to_a_long_question_is_not_there(conn: Connection) -> None:
 
 
 def what_a_turn_said_is_another_in_its_journal(conn: Connection) -> None:
-    rows = _rows(_first(conn, long_turn(conn)))
-    which, body = one(conn, select(_j.id, _j.body).where(*rows, _j.kind == "TextArrived"))
-    assert b"word17 " in body, body[:200]
-    conn.execute(update(t.journal).where(_j.id == which).values(body=body.replace(b"word17 ", b"lord17 ")))
+    rows = conn.execute(select(_j.id, _j.body).where(_j.kind == "TextArrived")).all()
+    which, body = next((row[0], bytes(row[1])) for row in rows if b"hello Bob" in bytes(row[1]))
+    conn.execute(update(t.journal).where(_j.id == which).values(body=body.replace(b"hello Bob", b"hello Rob")))
 
 
 def a_tool_call_is_recorded_that_nobody_made(conn: Connection) -> None:
