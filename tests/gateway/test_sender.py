@@ -176,10 +176,12 @@ class Chat:
 
 
 @asynccontextmanager
-async def chat(ability: Ability = Ability.LOOK_UP, port: Port | None = None) -> AsyncGenerator[Chat]:
+async def chat(
+    ability: Ability = Ability.LOOK_UP, port: Port | None = None, rate: Rate = ANY
+) -> AsyncGenerator[Chat]:
     clock, port, log = SystemClock(), port or Port(ability), list[str]()
     accounts, paper = Accounts(clock), Paper(log)
-    accounts.add(CHAT.platform, CHAT.account, PlatformAccount(port, ANY, lambda _: ANY))
+    accounts.add(CHAT.platform, CHAT.account, PlatformAccount(port, ANY, lambda _: rate))
 
     def tell(signal: object) -> None:
         if isinstance(signal, PartSent):
@@ -401,7 +403,15 @@ async def test_what_fails_for_long_keeps_nothing_back(monkeypatch: pytest.Monkey
     async with chat(port=Picky(Ability.LOOK_UP)) as one:
         one.wants("t1", "first", "second")
         await one.until(lambda: "second" in [said for _, said, _ in one.port.calls])
-        assert [said for _, said, _ in one.port.calls].count("first") > 1
+        assert 1 < [said for _, said, _ in one.port.calls].count("first") < 9, "with pauses"
+
+
+async def test_no_more_is_sent_at_once_than_a_chat_takes() -> None:
+    async with chat(rate=Rate(1, 300.0)) as one:
+        one.wants("t1", "one", "two", "three")
+        await one.until(lambda: len(one.port.calls) == 3)
+        first, _, last = [at for _, _, at in one.port.calls]
+        assert last - first >= 0.6 - 0.05
 
 
 async def test_what_is_being_stored_is_changed_by_hand_only_then() -> None:
