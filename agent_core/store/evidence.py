@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import BindParameter, Column, Row, Select, and_, bindparam, func, or_, select, text, tuple_
@@ -17,7 +18,7 @@ from agent_core.store import tables as t
 from agent_core.store.budgets.rows import DAILY, PotRow, ReservationRow
 from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.ownership import LIVES
-from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.deliveries.rows import DeliveryRow, made_for
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
@@ -69,6 +70,8 @@ class TurnEvidence:
     """Of the turn before."""
     heard_before: int = 0
     """The number of one of its messages that the turn before has heard as well; 0 if there is none."""
+    emptied: frozenset[str] = frozenset()
+    """Chats for which parts of it were made and in which nothing is recorded any more, of any turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +229,31 @@ class EvidenceReads(StoreReading):
             sessions, before = [t.SESSION.make(row) for row in found[0]], [t.TURN.make(row) for row in found[1]]
             messages, calls = [t.MESSAGE.make(row) for row in found[2]], [t.CALL.make(row) for row in found[3]]
             parts = tuple(_kept_part(row) for row in found[4])
+        messages = [await self._whole(one) if one.id == turn.first_message else one for one in messages]
         return TurnEvidence(
             turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
             tuple(sorted(messages, key=lambda one: one.id)), parts, tuple(calls),
             await self.parts_of(before[0].turn) if before else (), await self._heard_before(messages, before),
+            await self._emptied(parts),
         )  # fmt: skip
+
+    async def _emptied(self, parts: Sequence[KeptPart]) -> frozenset[str]:
+        """Those of the chats that these were made for of which nothing is left. Asked only of parts that stand elsewhere."""
+        astray = {made_for(one.row) for one in parts if not one.row.key.startswith(f"{one.row.surface}/")}
+        found: set[str] = set()
+        for chat in astray:
+            there = select(_d.id).where(self._asks.begins(_d.surface, chat)).limit(1)
+            if not await self._asks.all(there):
+                found.add(chat)
+        return frozenset(found)
+
+    async def _whole(self, message: InboxRow) -> InboxRow:
+        """A message with what is large in it. What cannot be put together again stays as it is, and cannot be read."""
+        try:
+            (body,) = await self._asks.whole([message.body])
+        except Damaged:
+            return message
+        return replace(message, body=body)
 
     async def _heard_before(self, messages: Sequence[InboxRow], before: Sequence[TurnRow]) -> int:
         """Which of these the turn before has heard. Asked only of what came while that was open."""
@@ -297,6 +320,7 @@ class EvidenceReads(StoreReading):
             session = t.SESSION.make(sessions[0]) if sessions else None
             mine, running = (t.TURN.make(rows[0]) if rows else None for rows in (taken, opened))
         number = int(passed[0][0]) if passed else 0
+        message = await self._whole(message)
         return MessageEvidence(message, session, mine, running, number, around, heard, bool(told))
 
     async def _heard(self, inbox: int, turns: Sequence[TurnRow]) -> TurnRow | None:

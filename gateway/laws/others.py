@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import product
 
 from adapters.contract.contents import decode
+from agent_core.limits.budgets import Amount
+from agent_core.limits.spend import Measure
 from agent_core.store.budgets.rows import ReservationState
 from agent_core.store.evidence import KeptPart, LedgerEvidence, MessageEvidence
 from agent_core.store.inbox.rows import InboxState
@@ -14,6 +17,7 @@ from agent_core.store.turns.rows import TurnState
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.laws.shown import OPEN
 from gateway.queues.inbox import NO_MODEL, NORMAL_LANE, NOT_OPENED, REFUSED_LANE, UnreadableMessage, chat_of
+from gateway.queues.inbox import decode as decode_message
 from gateway.schedule import times
 from gateway.schedule.schedules import TASK
 from gateway.schedule.times import BadTime, Once
@@ -21,6 +25,7 @@ from gateway.setaside.takeup import SET_ASIDE
 
 MUST_BE_TOLD = (NOT_OPENED, NO_MODEL, SET_ASIDE)
 """Why messages are given up by the gateway itself, and not because somebody wanted it."""
+_COUNTED = {Measure.TOKENS: "tokens", Measure.MONEY: "billionths of the currency"}
 ZONES_MS = 3 * 3_600_000
 """By so much the clocks of a zone may have been set otherwise since a time was reckoned."""
 
@@ -31,6 +36,8 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if message.arrival != message.id:
         words = f"Message {message.id} came as number {message.arrival} of its conversation, which is another place."
         yield _of(seen, Law.MISPLACED, words)
+    if message.state is not InboxState.DROPPED and not _readable(message.body):  # of those nobody reads more than their keys
+        yield _of(seen, Law.UNREADABLE, f"What is stored of message {message.id} cannot be read.")
     match message.state:
         case InboxState.NEW:
             yield from _waits(seen, moment)
@@ -40,6 +47,14 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
             yield from _done(seen, moment)
         case InboxState.DROPPED:
             yield from _dropped(seen)
+
+
+def _readable(body: bytes) -> bool:
+    try:
+        decode_message(body)
+    except UnreadableMessage:
+        return False
+    return True
 
 
 def looks_around(seen_state: InboxState, turn: str | None, lane: str) -> bool:
@@ -119,14 +134,14 @@ def _dropped(seen: MessageEvidence) -> Iterator[Breach]:
 
 def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What is held is held for calls, and what calls used was spent."""
-    held: Counter[tuple[str, int]] = Counter()
-    spent: Counter[tuple[str, int]] = Counter()
+    held: defaultdict[tuple[str, int], Amount] = defaultdict(Amount)
+    spent: defaultdict[tuple[str, int], Amount] = defaultdict(Amount)
     for call in seen.calls:
         for key in call.keys:
             if call.state is ReservationState.OPEN:
-                held[key] += call.held_tokens
+                held[key] += call.held
             else:
-                spent[key] += call.used_tokens
+                spent[key] += call.used
         if call.state is ReservationState.OPEN and not moment.alive(call.node):
             since = moment.dead_since(call.node)
             if moment.now - since > UNCLAIMED_MS:
@@ -135,17 +150,21 @@ def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if not seen.steady:
         return
     known = {(pot.scope, pot.window): pot for pot in seen.pots}
-    for key, pot in known.items():
-        if pot.held_tokens != held[key]:
-            words = f"Budget {pot.scope} says that {pot.held_tokens} tokens are held; its open calls hold {held[key]}."
+    for (key, pot), measure in product(known.items(), Measure):
+        what, level = _COUNTED[measure], pot.level
+        told, counted = level.held.of(measure), held[key].of(measure)
+        if told != counted:
+            words = f"Budget {pot.scope} says that {told} {what} are held; its open calls hold {counted}."
             yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
         whole = pot.window > 0 and moment.now - pot.window < KEPT_MS  # none of its calls can be pruned yet
-        if spent[key] > pot.spent_tokens or (whole and spent[key] < pot.spent_tokens):
-            words = f"Budget {pot.scope} says that {pot.spent_tokens} tokens are spent; its calls used {spent[key]}."
+        told, counted = level.spent.of(measure), spent[key].of(measure)
+        if counted > told or (whole and counted < told):
+            words = f"Budget {pot.scope} says that {told} {what} are spent; its calls used {counted}."
             yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
     for key in sorted(held.keys() - known.keys()):
-        if held[key]:
-            yield Breach(Law.SPENT, f"Calls hold {held[key]} tokens in budget {key[0]}, which is not there.", key[0])
+        if held[key].tokens:
+            words = f"Calls hold {held[key].tokens} tokens in budget {key[0]}, which is not there."
+            yield Breach(Law.SPENT, words, key[0])
 
 
 def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str = "") -> Iterator[Breach]:

@@ -10,7 +10,8 @@ Known to be weak: of turns that an earlier version of this program wrote, its ow
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from adapters.contract.chat import Content, ContentKind, Piece, Traits
@@ -19,7 +20,7 @@ from adapters.delivery.parts import WantedPart, picture
 from adapters.delivery.reconcile import is_print_of
 from adapters.platforms import platform_of
 from adapters.text.styled import Styled
-from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, made_for
 from agent_core.store.evidence import KeptPart, TurnEvidence
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
 from agent_core.turn.view import TEXTS, BubbleKind, View, view
@@ -35,8 +36,8 @@ _WORDS = (ContentKind.TEXT, ContentKind.NOTICE)
 _COMPARED = (*TEXTS, BubbleKind.NOTICE, BubbleKind.NOTE)
 
 
-def of_part(part: KeptPart, chat: str = "") -> Iterator[Breach]:
-    """The laws that one part breaks, whatever it belongs to."""
+def of_part(part: KeptPart, chat: str = "", emptied: Collection[str] = ()) -> Iterator[Breach]:
+    """The laws that one part breaks, whatever it belongs to. In `emptied` chats nothing is recorded any more."""
     row, where = part.row, part.row.key
     if not is_print_of(row.want_hash, row.want):
         yield Breach(
@@ -52,8 +53,9 @@ def of_part(part: KeptPart, chat: str = "") -> Iterator[Breach]:
         yield Breach(Law.NO_RECEIPT, f"Part {where} is recorded as delivered, and {words}.", where, chat, row.at)
     if row.state is DeliveryState.SENT and row.gone:
         yield Breach(Law.TWICE, f"Part {where} should be gone, and is recorded as delivered.", where, chat, row.at)
-    # A platform may give a chat another id; what was shown there moves with its conversation.
-    moved = not row.key.startswith(f"{row.surface}/")
+    # A platform may give a chat another id: all that was shown there moves at once, and so does its conversation, unless there is one already
+    # where it goes. What was put elsewhere alone has left others behind.
+    moved = not row.key.startswith(f"{row.surface}/") and made_for(row) not in emptied
     if chat and moved and not chat.startswith(row.surface.rstrip("/")):
         words = f"Part {where} is recorded in another chat than the one that it was made for."
         yield Breach(Law.OTHER_CHAT, words, where, chat, row.at)
@@ -97,7 +99,8 @@ def orphan(part: KeptPart) -> Iterator[Breach]:
 def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
     """The laws that a closed turn breaks by what its chat shows."""
     turn, chat = seen.turn, seen.session.key if seen.session is not None else ""
-    found = [one for part in seen.parts for one in of_part(part, chat)]
+    found = [one for part in seen.parts for one in of_part(part, chat, seen.emptied)]
+    found += _one_key_each(seen)
     if turn.state is not TurnState.CLOSED or turn.closed_at is None:
         return found
     found += [one for part in seen.parts for one in waits(part, turn.closed_at, moment, chat)]
@@ -110,6 +113,13 @@ def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
         words = f"Part {unfinished[0].row.key} is recorded as delivered on its way, and its turn has ended."
         found.append(breach(seen, Law.UNDELIVERED, words))
     return [*found, *_compared(seen, moment)]
+
+
+def _one_key_each(seen: TurnEvidence) -> Iterator[Breach]:
+    """By its key a platform knows a part again: of two with one key it shows one."""
+    for key, count in Counter(one.row.key for one in seen.parts).items():
+        if count > 1:
+            yield breach(seen, Law.TWICE, f"{count} parts of turn {seen.turn.turn} have the same key, {key}.")
 
 
 def asked_in(seen: TurnEvidence) -> str:

@@ -118,9 +118,17 @@ def _owner(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
         if moment.now - since > UNCLAIMED_MS:
             words = f"Turn {turn.turn} is open, and process {session.owner}, which has it, is over.{moment.idle}"
             yield breach(seen, Law.UNCLAIMED, words, since)
-    if moment.now - turn.deadline > moment.late:
-        words = f"Turn {turn.turn} is open, and its time was over {_span(moment.now - turn.deadline)} ago.{moment.idle}"
-        yield breach(seen, Law.OVERDUE, words, turn.deadline)
+    deadline = min(turn.deadline, _deadline(seen))
+    if moment.now - deadline > moment.late:
+        words = f"Turn {turn.turn} is open, and its time was over {_span(moment.now - deadline)} ago.{moment.idle}"
+        yield breach(seen, Law.OVERDUE, words, deadline)
+
+
+def _deadline(seen: TurnEvidence) -> int:
+    """When its time is over by its journal; if that does not tell, by its row."""
+    told = folded(seen)
+    opened = told.opened if told is not None else None
+    return opened.at + opened.settings.turn_seconds * 1000 if opened is not None else seen.turn.deadline
 
 
 def _runs(epochs: Sequence[int]) -> str:
@@ -139,6 +147,9 @@ def _journal(seen: TurnEvidence) -> Iterator[Breach]:
             yield breach(
                 seen, Law.UNREADABLE, f"Turn {turn.turn} is forgotten, and {len(rows)} rows of its journal are there."
             )
+        if turn.removed == FORGOTTEN and seen.parts:
+            words = f"Turn {turn.turn} is forgotten, and {len(seen.parts)} parts of it are there."
+            yield breach(seen, Law.UNREADABLE, words)
         return
     if seen.unreadable:
         yield breach(seen, Law.UNREADABLE, f"The journal of turn {turn.turn} cannot be read: {seen.unreadable}")
@@ -157,11 +168,13 @@ def _journal(seen: TurnEvidence) -> Iterator[Breach]:
     except (ProtocolError, UnreadableJournal) as error:
         yield breach(seen, Law.UNREADABLE, f"The journal of turn {turn.turn} does not fit together: {error}.")
         return
-    begun = {one.call for one in seen.calls}
-    missing = [event.call for event in events if isinstance(event, ToolStarted) and event.call not in begun]
+    intended, begun = {one.call for one in seen.calls}, [one.call for one in events if isinstance(one, ToolStarted)]
+    missing = [call for call in begun if call not in intended]
     if missing:
         words = f"Of turn {turn.turn}, {len(missing)} tool call(s) were begun and are not recorded as intended: {missing[0]}."
         yield breach(seen, Law.LOST, words)
+    for call in sorted(intended.difference(begun)):
+        yield breach(seen, Law.LOST, f"Tool call {call} is recorded for turn {turn.turn}, whose journal does not know it.")
 
 
 def _hole(turn: TurnRow, rows: Sequence[KeptRow]) -> int | None:

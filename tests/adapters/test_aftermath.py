@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.chat import GROWS, Ability, Button, CallFailed, Cause, Content, ContentKind, Fate, Traits
+from adapters.contract.chat import GROWS, Ability, Button, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
 from adapters.contract.files import MOST_TEXT_BYTES, spelled_out
 from adapters.contract.pacing import Urgency
-from adapters.delivery.aftermath import MOST_SHIELDED, MOST_UNREADABLE, MOST_UPLOADS, failed
+from adapters.delivery.aftermath import MOST_MOVES, MOST_SHIELDED, MOST_UNREADABLE, MOST_UPLOADS, failed
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import (
     BLOCKS_MS,
@@ -457,3 +457,25 @@ def test_of_pieces_the_first_replies_and_the_last_can_be_pressed() -> None:
         found = in_more_parts(long, lambda body, _: [body, Styled(""), body, body], replies=replies)
         assert [one.reply_to for one in found] == ["m", *["m" if replies else ""] * 2]
         assert [bool(one.buttons) for one in found] == [bool(one.feedback) for one in found] == [False, False, True]
+
+
+@pytest.mark.parametrize("fate", [Fate.UNKNOWN, Fate.NOT_SENT])
+@pytest.mark.parametrize("creating", [True, False])
+def test_only_what_may_have_been_created_is_looked_for_and_what_may_have_grown_is_not_known(
+    fate: Fate, creating: bool
+) -> None:
+    _, part = part_of(content("a"))
+    part = replace(part, there=Flow("so far"), row=replace(part.row, platform_id=None if creating else "m1"))
+    (made,) = failed(part, CallFailed(fate, "x"), Ability.LOOK_UP, creating=creating, now=1, share=0)
+    unknown = creating and fate is Fate.UNKNOWN
+    assert made.row.state is (DeliveryState.UNKNOWN if unknown else DeliveryState.WANTED)
+    assert (made.there is None) == (fate is Fate.UNKNOWN)
+
+
+def test_a_part_that_is_sent_from_chat_to_chat_comes_to_its_end() -> None:
+    _, part = part_of(content("a"))
+    for _ in range(MOST_MOVES):
+        (part,) = refused(part, Cause.MOVED, creating=True)
+        assert part.row.state is DeliveryState.WANTED
+    (part,) = refused(part, Cause.MOVED, creating=True)
+    assert part.row.state is DeliveryState.FAILED

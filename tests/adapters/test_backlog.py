@@ -190,3 +190,25 @@ def test_a_place_that_is_behind_stores_its_mark_until_its_history_is_read() -> N
     assert backlog.mark("room") == 12
     backlog.stored("room", 10, late=True)
     assert (backlog.mark("room"), backlog.seen["room"]) == (12, 40)
+
+
+async def test_who_comes_while_a_pause_is_long_does_not_wait_for_any_of_it() -> None:
+    history = History({"a": [CallFailed(Fate.TOO_FAST, "x", retry_after=600.0)]})
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("a", 5)])
+    async with asyncio.timeout(20):
+        await backlog.catch_up("a", 300.0)
+
+
+async def test_what_is_added_is_read_by_who_had_nothing_to_read() -> None:
+    history = History()
+    backlog = Backlog("test/1", history, SystemClock())
+    reading = asyncio.create_task(backlog.run())
+    await asyncio.sleep(0.05)
+    backlog.add([("a", 5)])
+    try:
+        async with asyncio.timeout(20):
+            while not history.read:
+                await asyncio.sleep(0.01)
+    finally:
+        reading.cancel()

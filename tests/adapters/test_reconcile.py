@@ -499,3 +499,16 @@ def test_what_cannot_grow_here_is_created_as_if_it_had_never_been_tried() -> Non
     tried = begun(part, 5, repeated=False)
     back = ungrown(replace(tried, row=replace(tried.row, retry_at=9)))
     assert (back.row.state, back.row.retry_at, back.row.attempt, back.tried) == (DeliveryState.WANTED, None, 0, None)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.booleans(), st.sampled_from(Ability))
+def test_a_try_once_more_is_of_when_it_was_tried_first_and_what_is_there_has_its_label_only_where_it_may_be_there_twice(
+    first: int, later: int, repeated: bool, ability: Ability
+) -> None:
+    part = plan({}, wanted_of(["a"], final=True), "s", "t", 1)[0]
+    tried = begun(part, first, repeated=False)
+    again = begun(tried, first + later, repeated=repeated)
+    assert tried.row.sending_at == first
+    assert again.row.sending_at == (first if repeated else first + later)
+    done = settled(again, "m", again.content, ability, first + later)
+    assert done.row.labelled == (repeated and ability is Ability.NONE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -58,3 +59,19 @@ async def test_a_stored_pause_is_no_longer_than_it_was_meant_whatever_the_clock_
     gates = await gates_of(shelf, clock)
     assert gates.waits(HERE)[Urgency.FINAL] == 5_000
     assert gates.waits(THERE)[Urgency.FINAL] == LONGEST_GATE_MS
+
+
+async def test_threads_of_a_chat_are_one_chat_to_its_platform() -> None:
+    gates = await gates_of(Shelf(), FakeClock())
+    for _ in range(5):
+        gates.passed(replace(HERE, thread="1"))
+    assert gates.waits(replace(HERE, thread="2"))[Urgency.FINAL] == gates.waits(HERE)[Urgency.FINAL] > 0
+    assert gates.waits(THERE)[Urgency.FINAL] == 0
+
+
+async def test_who_is_refused_in_several_chats_at_once_is_refused_as_a_bot() -> None:
+    gates = await gates_of(Shelf(), FakeClock())
+    for chat in ("1", "2", "3"):
+        assert gates.waits(HERE)[Urgency.FINAL] == 0
+        await gates.too_fast(replace(HERE, chat=chat), 60.0)
+    assert gates.waits(HERE)[Urgency.FINAL] > 0

@@ -153,3 +153,78 @@ async def test_parts_of_a_chat_that_has_another_id_are_stored_there_and_here_not
     assert list(other.parts) == before
     assert {part.row.surface for part in other.parts.values()} == {"new chat"}
     assert other.owners == {"t1": ME}
+
+
+def kept(place: int, origin: str = "t1", **more: Any) -> Delivery:
+    """A part that an earlier process has left."""
+    ledger, _ = ledger_of()
+    (part,) = ledger.plan(origin, wanted("left"))
+    return Delivery("s", replace(part.row, place=place, **more))
+
+
+async def test_places_go_on_behind_all_that_were_given_and_never_back() -> None:
+    ledger, paper = ledger_of()
+    ledger.restore([kept(40), kept(7, "t2")], ME)
+    (new,) = ledger.plan("t3", wanted("new"))
+    assert new.row.place == 41
+    ledger.take([new])
+    paper.placed(3)
+    assert paper.next_place == 42
+
+
+async def test_what_is_stored_by_now_wakes_its_surface() -> None:
+    clock, rung = FakeClock(), list[str]()
+    ledger = Ledger("chat", Paper(clock), clock, lambda: rung.append("rang"))
+    ledger.propose("t1", ME, wanted("a"))
+    rung.clear()
+    ledger.release("t1")
+    assert rung == ["rang"]
+
+
+async def test_a_word_that_stands_is_remembered_at_rest_and_stored_as_gone_with_the_end() -> None:
+    """Else the next process would let it stand."""
+    clock = FakeClock()
+    ledger = Ledger("chat", Paper(clock), clock, lambda: None)
+    word = kept(1, "queue:5", state=DeliveryState.SENT, platform_id="9")
+    ledger.restore([word, kept(2, "t1", state=DeliveryState.SENT, platform_id="10")], ME)
+    ledger.sweep()
+    assert [part.row.origin for part in ledger.parts.values()] == ["queue:5"]
+    assert ledger.standing
+    ledger.take_back("queue:5")
+    _, rows = ledger.close("t1", ME, wanted("the end"), Traits(drafts=False))
+    assert {(row.origin, row.gone) for row in rows} == {("t1", False), ("queue:5", True)}
+    assert not ledger.standing
+
+
+async def test_what_is_being_stored_with_an_end_is_not_stored_beside_it() -> None:
+    ledger, paper = ledger_of("t1")
+    (before,) = ledger.ready()
+    await ledger.keep_begun(before, repeated=False)
+    paper.rows.clear()
+    ledger.close("t1", ME, wanted("other words"), Traits(drafts=False))
+    assert not await ledger.pay(())
+    assert paper.rows == []
+
+
+async def test_a_turn_of_an_earlier_process_is_awaited_until_it_ends() -> None:
+    clock = FakeClock()
+    ledger = Ledger("chat", Paper(clock), clock, lambda: None)
+    growing = kept(1, final=False, state=DeliveryState.WANTED, platform_id="9")
+    ledger.restore([growing], ME, going_on={"t1"})
+    assert ledger.ready() == [], "what is on its way is changed by its turn"
+    (part,) = ledger.waiting
+    assert not part.row.gone
+    ledger.close("t1", ME, wanted("the end"), Traits(drafts=False))
+    ledger.release("t1")
+    assert ledger.awaited == set()
+    ledger.take([replace(part, row=replace(part.row, final=True))])
+    assert len(ledger.ready()) == 1
+
+
+async def test_what_an_earlier_process_has_left_waits_since_then() -> None:
+    clock = FakeClock()
+    ledger = Ledger("chat", Paper(clock), clock, lambda: None)
+    ledger.restore([kept(1, at=clock.now - 60_000)], ME)
+    oldest = ledger.oldest_wanted_at()
+    assert oldest is not None
+    assert round(clock.monotonic() * 1000) - oldest == 60_000

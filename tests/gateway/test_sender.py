@@ -26,14 +26,18 @@ from adapters.contract.chat import (
     Traits,
 )
 from adapters.contract.pacing import Rate
+from adapters.delivery import aftermath
 from adapters.delivery.parts import WantedPart
+from adapters.delivery.reconcile import Part
 from adapters.text.styled import Styled
 from agent_core.ports import SystemClock
 from agent_core.signals import PartSent
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.store import Fenced, Store
+from agent_core.store.store import Fenced, StorageUnavailable, Store
 from gateway.delivery import sender
+from gateway.delivery import surface as surfaces
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
+from gateway.delivery.calls import called
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import Records
 from gateway.delivery.owners import Owner
@@ -59,13 +63,17 @@ class Paper(Records):
         super().__init__(cast("Any", None), DamageMet(SystemClock()))
         self.rows: dict[str, DeliveryRow] = {}
         self.ours, self.fenced, self._log = True, False, log
+        self.away, self.tried = False, 0
 
     def may_send(self) -> bool:
         return self.ours
 
     async def put(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
+        self.tried += 1
         if self.fenced:
             raise Fenced("somebody else's")
+        if self.away:
+            raise StorageUnavailable("It is away.")
         for row in rows:
             await asyncio.sleep(0)
             self.rows[row.origin] = row
@@ -138,12 +146,18 @@ class Chat:
     port: Port
     paper: Paper
     log: list[str] = field(default_factory=list[str])
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Its task has ended."""
 
     def wants(self, origin: str, *texts: str, kind: ContentKind = ContentKind.TEXT, final: bool = True) -> None:
         wanted = [WantedPart("b", n, Content(kind, Styled(one)), final=final) for n, one in enumerate(texts)]
         self.surface.ledger.propose(origin, ME, wanted)
         self.surface.ledger.release(origin)
         self.surface.bell.ring()
+
+    def has_no_rest(self) -> None:
+        """Something is being stored of another turn: what was sent is remembered."""
+        self.surface.ledger.held.add("another")
 
     async def takes_back(self) -> None:
         """What is on its way is not wanted any more."""
@@ -162,22 +176,28 @@ class Chat:
 
 
 @asynccontextmanager
-async def chat(ability: Ability = Ability.LOOK_UP) -> AsyncGenerator[Chat]:
-    clock, port, log = SystemClock(), Port(ability), list[str]()
+async def chat(
+    ability: Ability = Ability.LOOK_UP, port: Port | None = None, rate: Rate = ANY
+) -> AsyncGenerator[Chat]:
+    clock, port, log = SystemClock(), port or Port(ability), list[str]()
     accounts, paper = Accounts(clock), Paper(log)
-    accounts.add(CHAT.platform, CHAT.account, PlatformAccount(port, ANY, lambda _: ANY))
+    accounts.add(CHAT.platform, CHAT.account, PlatformAccount(port, ANY, lambda _: rate))
 
     def tell(signal: object) -> None:
         if isinstance(signal, PartSent):
             log.append("told")
 
+    async def moved(address: ChatAddress, to: str) -> None:
+        log.append(f"{address.chat} is {to}")
+
     store = cast("Store", SimpleNamespace(deliveries=SimpleNamespace(put_gate=_nothing)))
     shared = Shared(
-        accounts, Gates(accounts, store, clock, tell), paper, SurfaceTroubles(clock, _nothing), Forming(), _nothing,
+        accounts, Gates(accounts, store, clock, tell), paper, SurfaceTroubles(clock, _nothing), Forming(), moved,
         lambda _: None, tell, clock, random.Random(1),
     )  # fmt: skip
-    made = Chat(Surface(CHAT, port, shared, lambda _: None), port, paper, log)
+    made = Chat(Surface(CHAT, port, shared, lambda _: log.append("forgotten")), port, paper, log)
     task = asyncio.create_task(made.surface.run())
+    task.add_done_callback(lambda _: made.over.set())
     try:
         yield made
     finally:
@@ -295,3 +315,133 @@ async def test_a_chat_with_another_id_hears_of_the_turns_that_run_there() -> Non
         assert seen.bells == [new.surface.bell]
         assert outlet.surface is new.surface
         new.surface._outlets.clear()
+        async with asyncio.timeout(20):
+            await old.over.wait()  # the other shows everything from now on
+
+
+async def test_a_chat_that_is_another_by_now_is_told_of() -> None:
+    async with chat() as one:
+
+        async def moved() -> None:
+            raise CallFailed(Fate.REFUSED, "it is another", cause=Cause.MOVED, moved_to="9")
+
+        one.port.does = [moved]
+        one.wants("t1", "hello")
+        await one.until(lambda: "2 is 9" in one.log)
+
+
+async def test_what_stood_behind_a_lost_message_is_sent_once_more_behind_what_takes_its_place() -> None:
+    async with chat() as one:
+        one.has_no_rest()
+        one.wants("t1", "one", "two")
+        await one.until(lambda: len(one.port.calls) == 2)
+        await one.shows("t1")
+        one.port.does = [fails(Fate.REFUSED, Cause.NO_MESSAGE)]
+        one.wants("t1", "one, in other words", "two")
+        await one.until(lambda: ["one, in other words", "two"] == [s for w, s, _ in one.port.calls if w == "create"][2:])
+
+
+async def test_what_may_have_been_sent_and_is_not_wanted_any_more_is_only_looked_for() -> None:
+    async with chat() as one:
+
+        async def lost() -> None:
+            await one.takes_back()
+            raise CallFailed(Fate.UNKNOWN, "it was cut")
+
+        one.port.does = [lost]
+        one.wants("t1", "hello")
+        await one.until(lambda: one.port.since and not one.surface.ledger.waiting)
+        assert [what for what, _, _ in one.port.calls] == ["create"]
+        assert one.paper.rows["t1"].state is DeliveryState.SKIPPED
+
+
+async def test_of_what_was_changed_to_its_last_words_there_is_a_receipt() -> None:
+    async with chat() as one:
+        one.has_no_rest()
+        one.wants("t1", "hel", final=False)
+        await one.until(lambda: one.port.calls)
+        assert "told" not in one.log
+        one.wants("t1", "hello")
+        await one.until(lambda: "told" in one.log)
+        assert [what for what, _, _ in one.port.calls] == ["create", "edit"]
+
+
+async def test_a_surface_lives_while_a_word_stands_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surfaces, "LINGER_SECONDS", 0.05)
+    async with chat() as one:
+        one.wants("queue:5", "It waits.")
+        await one.shows("queue:5")
+        await asyncio.sleep(0.3)
+        assert not one.over.is_set()
+        one.surface.ledger.take_back("queue:5")
+        async with asyncio.timeout(20):
+            await one.over.wait()
+        assert one.log[-1] == "forgotten"
+
+
+async def test_without_storage_a_surface_waits() -> None:
+    async with chat() as one:
+        one.paper.away = True
+        one.wants("t1", "hello")
+        await one.until(lambda: one.paper.tried)
+        await asyncio.sleep(0.2)
+        assert one.paper.tried < 4
+        assert one.port.calls == []
+
+
+class Picky(Port):
+    """It takes no message that says this."""
+
+    async def _call(self, what: str, said: str) -> None:
+        await super()._call(what, said)
+        if said == "first":
+            raise CallFailed(Fate.NOT_SENT, "no connection")
+
+
+async def test_what_fails_for_long_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aftermath, "BLOCKS_MS", 1)
+    async with chat(port=Picky(Ability.LOOK_UP)) as one:
+        one.wants("t1", "first", "second")
+        await one.until(lambda: "second" in [said for _, said, _ in one.port.calls])
+        assert 1 < [said for _, said, _ in one.port.calls].count("first") < 9, "with pauses"
+
+
+async def test_no_more_is_sent_at_once_than_a_chat_takes() -> None:
+    async with chat(rate=Rate(1, 300.0)) as one:
+        one.wants("t1", "one", "two", "three")
+        await one.until(lambda: len(one.port.calls) == 3)
+        first, _, last = [at for _, _, at in one.port.calls]
+        assert last - first >= 0.6 - 0.05
+
+
+async def test_what_is_being_stored_is_changed_by_hand_only_then() -> None:
+    async with chat() as one:
+        one.has_no_rest()
+        one.wants("t1", "hello")
+        await one.shows("t1")
+        (name,) = one.surface.ledger.parts
+        one.surface.ledger.held.add("t1")
+
+        async def change(part: Part) -> Part:
+            assert "t1" not in one.surface.ledger.held
+            return part
+
+        asked = asyncio.create_task(one.surface.amendments.ask(name, change))
+        await asyncio.sleep(0.1)
+        assert not asked.done()
+        one.surface.ledger.release("t1")
+        assert (await asked).name == name
+
+
+async def test_whatever_a_port_raises_it_may_have_been_done_and_what_takes_too_long_as_well() -> None:
+    async def odd() -> str:
+        raise ZeroDivisionError
+
+    async def slow() -> str:
+        await asyncio.sleep(60)
+        return ""
+
+    for call, seconds in ((odd, 9.0), (slow, 0.01)):
+        with pytest.raises(CallFailed) as failed:
+            await called(call(), "Somewhere", seconds)
+        assert failed.value.fate is Fate.UNKNOWN

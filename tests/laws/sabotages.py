@@ -13,7 +13,7 @@ from adapters.contract.contents import decode, encode
 from adapters.delivery.reconcile import want_hash
 from adapters.text.styled import Styled
 from agent_core.store import tables as t
-from agent_core.store.turns.rows import ROWS_A_TURN
+from agent_core.store.turns.rows import FORGOTTEN, ROWS_A_TURN
 from gateway.laws.law import Law
 
 _u, _d, _i, _j, _s = t.turns.c, t.deliveries.c, t.inbox.c, t.journal.c, t.sessions.c
@@ -167,7 +167,47 @@ def a_part_stands_in_the_chat_of_others(conn: Connection) -> None:
     conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(surface="telegram/7000000001/4711/"))
 
 
+def an_answer_in_one_part_stands_in_the_chat_of_others(conn: Connection) -> None:
+    alone = select(_d.origin).where(_d.origin.like("t_%")).group_by(_d.origin).having(func.count() == 1)
+    turn = one(conn, alone.order_by(_d.origin))[0]
+    conn.execute(update(t.deliveries).where(_d.origin == turn).values(surface="telegram/7000000001/4711/"))
+
+
+def two_parts_have_one_key(conn: Connection) -> None:
+    turn = long_turn(conn)
+    key = one(conn, select(_d.key).where(_d.origin == turn, _d.part == 0))[0]
+    conn.execute(update(t.deliveries).where(_d.origin == turn, _d.part == 1).values(key=key))
+
+
+def the_answer_to_a_long_question_is_not_there(conn: Connection) -> None:
+    """One that is cut out of its message, as it is long."""
+    packed = select(_i.turn).where(func.length(_i.body) < 4_000, func.substr(_i.body, 1, 1) == b"P")
+    conn.execute(delete(t.deliveries).where(_d.origin == one(conn, packed)[0]))
+
+
 # ---------------------------------------------------------------------- of turns
+
+
+def what_a_turn_said_is_another_in_its_journal(conn: Connection) -> None:
+    rows = conn.execute(select(_j.id, _j.body).where(_j.kind == "TextArrived")).all()
+    which, body = next((row[0], bytes(row[1])) for row in rows if b"hello Bob" in bytes(row[1]))
+    conn.execute(update(t.journal).where(_j.id == which).values(body=body.replace(b"hello Bob", b"hello Rob")))
+
+
+def a_tool_call_is_recorded_that_nobody_made(conn: Connection) -> None:
+    row = one(conn, select(t.tool_calls))
+    conn.execute(insert(t.tool_calls).values(**{**row._mapping, "turn": long_turn(conn)}))
+
+
+def a_turn_is_forgotten_and_its_words_are_there(conn: Connection) -> None:
+    turn = long_turn(conn)
+    conn.execute(delete(t.journal).where(*_rows(_first(conn, turn))))
+    conn.execute(update(t.turns).where(_u.turn == turn).values(removed=FORGOTTEN, undone=1))
+
+
+def an_open_turn_has_ten_years(conn: Connection) -> None:
+    turn = one(conn, select(_u.turn).where(_u.state == "open"))[0]
+    conn.execute(update(t.turns).where(_u.turn == turn).values(deadline=_u.deadline + 3_650 * DAY_MS))
 
 
 def _rows(first: int) -> Any:
@@ -319,6 +359,10 @@ def an_answer_stands_in_the_chat_of_others_under_its_name(conn: Connection) -> N
         conn.execute(update(t.deliveries).where(_d.id == row[0]).values(surface=other, key=key))
 
 
+def a_message_cannot_be_read(conn: Connection) -> None:
+    conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(body=b"{}"))
+
+
 def a_message_has_another_place(conn: Connection) -> None:
     conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(arrival=999))
 
@@ -328,6 +372,10 @@ def a_message_has_another_place(conn: Connection) -> None:
 
 def a_budget_forgot_what_was_spent(conn: Connection) -> None:
     conn.execute(update(t.budgets).where(t.budgets.c.scope.not_like("daily:%")).values(spent_tokens=1))
+
+
+def a_budget_counted_money_that_nobody_spent(conn: Connection) -> None:
+    conn.execute(update(t.budgets).where(t.budgets.c.scope.not_like("daily:%")).values(spent_nanos=5_000))
 
 
 def a_budget_holds_something_for_nobody(conn: Connection) -> None:
@@ -419,6 +467,15 @@ def the_answers_of_two_turns_have_changed_their_places(conn: Connection) -> None
 
 
 ALL = (
+    Sabotage(Law.UNSEEN, the_answer_to_a_long_question_is_not_there),
+    Sabotage(Law.OTHER_CHAT, an_answer_in_one_part_stands_in_the_chat_of_others),
+    Sabotage(Law.TWICE, two_parts_have_one_key),
+    Sabotage(Law.OTHER_WORDS, what_a_turn_said_is_another_in_its_journal),
+    Sabotage(Law.LOST, a_tool_call_is_recorded_that_nobody_made),
+    Sabotage(Law.UNREADABLE, a_turn_is_forgotten_and_its_words_are_there),
+    Sabotage(Law.OVERDUE, an_open_turn_has_ten_years, "middle", DAY_MS // 2),
+    Sabotage(Law.UNREADABLE, a_message_cannot_be_read),
+    Sabotage(Law.SPENT, a_budget_counted_money_that_nobody_spent),
     Sabotage(Law.UNREADABLE, a_message_is_in_a_state_that_does_not_exist),
     Sabotage(Law.UNREADABLE, a_part_is_in_a_state_that_does_not_exist),
     Sabotage(Law.UNREADABLE, a_turn_is_in_a_state_that_does_not_exist),

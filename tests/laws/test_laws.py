@@ -7,11 +7,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.contract.base import FromApi, SessionKey
 from adapters.contract.chat import Content, ContentKind
 from adapters.contract.contents import encode
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import new_part, want_hash
 from adapters.text.styled import Styled
+from agent_core.messages import InputMessage
 from agent_core.store.budgets.rows import PotRow, ReservationRow, ReservationState
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.evidence import KeptPart, KeptRow, LedgerEvidence, MessageEvidence, TurnEvidence
@@ -24,6 +26,7 @@ from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Law, Viewpoint
 from gateway.laws.others import ZONES_MS, of_ledger, of_message, of_times, of_times_to_come
 from gateway.laws.shown import doubled, of_part, of_shown, waits
 from gateway.laws.turns import of_turn
+from gateway.queues.inbox import encode as encode_message
 from gateway.schedule import schedules
 from gateway.schedule import times as times_of_rules
 from gateway.schedule.schedules import TASK, claimed, decide, paused, resumed, synced
@@ -177,21 +180,34 @@ def test_two_parts_of_a_chat_never_have_one_receipt(receipts: list[int]) -> None
     assert len([*doubled(parts, parts)]) == len(receipts) - len(set(receipts))
 
 
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 50)), max_size=6), st.integers(0, 1), st.integers(-2, 2))
-def test_budgets_agree_with_their_calls_to_the_token(calls: list[tuple[bool, int]], what: int, off: int) -> None:
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 50)), max_size=6),
+    st.sampled_from(["spent_tokens", "held_tokens", "spent_nanos", "held_nanos"]),
+    st.integers(-2, 2),
+)
+def test_budgets_agree_with_their_calls_to_the_token(calls: list[tuple[bool, int]], what: str, off: int) -> None:
     rows = [
         ReservationRow(f"t:1:{n}", "s_1", 3, ReservationState.OPEN if held else ReservationState.SETTLED,
-                       f'[["day:all",{NOW}]]', amount, 0, amount, 0, estimated=False, at=NOW)
+                       f'[["day:all",{NOW}]]', amount, 7 * amount, amount, 7 * amount, estimated=False, at=NOW)
         for n, (held, amount) in enumerate(calls)
     ]  # fmt: skip
     held, spent = sum(a for is_held, a in calls if is_held), sum(a for is_held, a in calls if not is_held)
-    pot = PotRow("day:all", NOW, NOW + 1, spent_tokens=spent + off * what, held_tokens=held + off * (1 - what))
+    figures = {"spent_tokens": spent, "held_tokens": held, "spent_nanos": 7 * spent, "held_nanos": 7 * held}
+    pot = PotRow("day:all", NOW, NOW + 1, **figures | {what: figures[what] + off})
     found = [*of_ledger(LedgerEvidence((pot,), tuple(rows), steady=True), ALIVE)]
     assert bool(found) == bool(off)
 
 
+SAID = encode_message(
+    FromApi(
+        account="api", platform_key="k", session=SessionKey("api", "", "s"), input=(InputMessage("hello"),), surface="api",
+        memory_scope="api/ada",
+    )
+)  # fmt: skip
+
+
 def stored(number: int = 1, turn: str | None = "t_1", **more: object) -> InboxRow:
-    made = InboxRow(number, "telegram/1", "k", "s_1", number, "normal", b"{}", InboxState.TAKEN, None, NOW, turn=turn)
+    made = InboxRow(number, "telegram/1", "k", "s_1", number, "normal", SAID, InboxState.TAKEN, None, NOW, turn=turn)
     return replace(made, **more)
 
 

@@ -27,6 +27,9 @@ from tests.databases import TEMPLATE, new_database
 
 BUDGET = {"OUTSPOKEN_BUDGETS__DAY_TOKENS": "100000", "OUTSPOKEN_MODEL__ATTEMPTS": "1"}
 
+LONG_QUESTION = "Größe " * 600 + "is what I ask about"
+"""It is more than four KiB, so that it is cut out of its message."""
+
 
 @dataclass(frozen=True)
 class Left:
@@ -59,6 +62,8 @@ async def _said(platform: TelegramHarness, chat: Any, ada: Any, other: Any, bob:
     await platform.until(lambda: platform.typing(other) or "one" in platform.preview(other), 10)
     platform.command(other, bob, "steer", "say all the same")
     await answer(platform, other, "all the same", 20)
+    platform.say(other, bob, f"say {LONG_QUESTION}")
+    await answer(platform, other, LONG_QUESTION[-20:], 20)
     platform.say(other, bob, "down")
     await answer(platform, other, "⚠️", 30)
     platform.command(chat, ada, "usage")

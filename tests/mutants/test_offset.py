@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from adapters.contract.chat import CallFailed, Fate
+from adapters.telegram import polling
 from adapters.telegram.polling import Asking, Polling
 from agent_core.ports import SystemClock
 
@@ -39,3 +41,22 @@ async def test_no_offset_goes_beyond_what_was_taken_in(monkeypatch: pytest.Monke
     finally:
         running.cancel()
     assert asked == [None, None, None, 8]
+
+
+@pytest.mark.parametrize(("fate", "least"), [(Fate.TOO_FAST, 77.0), (Fate.UNKNOWN, 1.0)])
+async def test_what_telegram_asks_to_wait_is_waited_before_the_next_poll(
+    fate: Fate, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def nothing(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=sleep))
+    settings, none = cast("Any", SimpleNamespace(account="telegram/1", poll_seconds=1)), cast("Any", nothing)
+    made = Polling(settings, cast("Any", None), SystemClock(), none, none, none)
+    await made._pause(CallFailed(fate, "no", retry_after=77.0))
+    assert slept == [least]

@@ -7,16 +7,16 @@ import errno
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 from sqlalchemy.exc import OperationalError
 
 from agent_core.bell import Bell
 from agent_core.store import tables as t
 from agent_core.store.database.lines import PAGE_BYTES, Line
-from agent_core.store.database.writer import BATCH_OPS, QUEUE_OPS
+from agent_core.store.database.writer import BATCH_OPS, QUEUE_OPS, Writer
 from agent_core.store.inbox.rows import Accepted
 from agent_core.store.keeping.checking import check
 from agent_core.store.store import Conflict, Damaged, Fenced, Rejected, StorageUnavailable, Store
@@ -185,6 +185,41 @@ async def test_a_storage_that_stays_away_is_told_and_a_later_write_gets_through(
         await store.turns.append(session, epoch, turn, [row(1)])
         assert not line.used_after_error
         assert len(await store.turns.journal(turn)) == 2
+        line.before = 1  # it is back: a batch is tried again as before it was away
+        await store.turns.append(session, epoch, turn, [row(2)])
+        assert len(await store.turns.journal(turn)) == 3
+
+
+async def test_what_is_written_alone_is_seen_by_all_that_comes_behind_it(where: str) -> None:
+    """What is known of rows, so that they need not be read, is not known any more."""
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.turns.append(session, epoch, turn, [row(1)])
+        await store.writer.alone(lambda conn: conn.execute(update(t.sessions).values(epoch=epoch + 1)).close())
+        with pytest.raises(Fenced):
+            await store.turns.append(session, epoch, turn, [row(2)])
+
+
+async def test_when_the_writer_is_ended_from_outside_nobody_waits_for_it() -> None:
+    begun = asyncio.Event()
+
+    class Slow:
+        shown = "somewhere"
+
+        async def transact(self, body: object) -> None:
+            del body
+            begun.set()
+            await asyncio.Event().wait()
+
+    writer = Writer(cast("Any", Slow()), cast("Any", None))
+    writer.start()
+    waiting = [asyncio.create_task(writer.alone(lambda _: None)) for _ in range(3)]
+    await begun.wait()
+    assert writer._task is not None
+    writer._task.cancel()
+    async with asyncio.timeout(20):
+        answers = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {type(one) for one in answers} == {StorageUnavailable}
 
 
 async def test_a_full_disk_is_told_in_words_and_survived(sqlite: str) -> None:

@@ -81,6 +81,12 @@ class DeliveryRow:
         return self.state is DeliveryState.SENT and self.final and not self.gone and whole
 
 
+def made_for(row: DeliveryRow) -> str:
+    """The chat that a part was made for, without a thread, as the surfaces in it begin: its key keeps that where the chat has another id by now."""
+    surface = row.key.partition(f"/{row.origin}/")[0]
+    return "/".join(surface.split("/")[:3]) + "/"
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """A stored part, with the session that owns it."""

@@ -1,0 +1,327 @@
+"""The rounds of the keeper, on a store that says what is left: what is taken up once, what is left alone, what is tried again, and what is charged.
+
+What it decides is in `gateway.setaside.takeup`, and has laws of its own; with real processes that die it is tried in `test_keeper`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agent_core.ports import SystemIds
+from agent_core.store.deliveries.rows import Delivery
+from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftThere, LeftTurn, TakeUp
+from agent_core.store.store import Damaged
+from agent_core.store.turns.rows import OpenTurn
+from gateway.queues import inbox
+from gateway.queues.queues import Queues
+from gateway.recovery.keeper import IDLE_SECONDS, Keeper
+from gateway.setaside.takeup import LIMIT, WINDOW, LeftKind
+from gateway.setaside.unclaimed import Unclaimed
+from gateway.sharing.portion import Portion
+from tests.store.support import FakeClock
+
+ME, DEAD, LIVING = 2, 1, 3
+LONG_MS = 10_000_000
+
+
+def turn(number: int, owner: int | None = DEAD, suspicion: int = 0) -> LeftTurn:
+    return LeftTurn(f"t{number}", f"s{number}", f"telegram/1/{number}//", owner, number, suspicion)
+
+
+def said(number: int, lane: str = inbox.NORMAL_LANE, owner: int | None = DEAD) -> LeftMessage:
+    return LeftMessage(number, f"s{number}", f"telegram/1/{number}//", owner, lane, number, 0)
+
+
+def part(number: int) -> LeftPart:
+    return LeftPart("telegram/1/1/", f"o{number}", "text0", number, f"s{number}", "telegram/1/1//", DEAD, number, 0)
+
+
+@dataclass
+class Stored:
+    """What is left, and what becomes of it."""
+
+    portion: Portion
+    turns: list[LeftTurn] = field(default_factory=list[LeftTurn])
+    messages: list[LeftMessage] = field(default_factory=list[LeftMessage])
+    parts: list[LeftPart] = field(default_factory=list[LeftPart])
+    kept: set[str] = field(default_factory=set[str])
+    """Sessions whose owners live after all."""
+    lost_sessions: frozenset[str] = frozenset()
+    looks: int = 0
+    taken: list[set[str]] = field(default_factory=list[set[str]])
+    charged: list[Charges] = field(default_factory=list[Charges])
+    node: int = ME
+    puts_aside: bool = False
+    """What is taken up is put aside, which the keeper does one by one."""
+
+    @property
+    def left(self) -> Stored:
+        return self
+
+    async def everything(self, slices: Collection[str] | None, *, parts: bool) -> LeftThere:
+        del slices
+        self.looks += 1
+        return LeftThere(self.turns, self.messages, self.parts if parts else [])
+
+    async def dead_among(self, nodes: Collection[int]) -> frozenset[int]:
+        return frozenset(nodes) - {LIVING}
+
+    async def ended(self, nodes: Collection[int]) -> frozenset[int]:
+        del nodes
+        return frozenset()
+
+    async def take_up(self, make_row: object, sessions: Collection[str], charges: Charges) -> TakeUp:
+        del make_row
+        assert self.portion.changing_hands.locked() or self.puts_aside, "slices may change hands meanwhile"
+        self.taken.append(set(sessions))
+        self.charged.append(charges)
+        mine = {session: 7 for session in sessions if session not in self.kept}
+        return TakeUp(mine, [OpenTurn(one.turn, one.session, 7) for one in self.turns if one.session in mine])
+
+    async def charge(self, charges: Charges) -> None:
+        self.charged.append(charges)
+
+    # what else is asked of a store
+
+    @property
+    def inbox(self) -> Stored:
+        return self
+
+    deliveries = inbox
+
+    async def one(self, number: int) -> Any:
+        return SimpleNamespace(id=number, session=f"s{number}", body=b"")
+
+    async def of_all(self, origins: Sequence[str]) -> list[Delivery]:
+        return [Delivery(one.session, cast("Any", one)) for one in self.parts if one.origin in origins]
+
+
+class Resumed:
+    """Notes what goes on here."""
+
+    def __init__(self, queues: Queues) -> None:
+        self.queues = queues
+        self.turns_of: list[str] = []
+        self.messages_of: list[str] = []
+        self.aside: list[str] = []
+        self.bad: set[str] = set()
+
+    def taken_over_row(self, *_: object) -> object:
+        raise AssertionError("the store makes no rows here")
+
+    async def turns(self, found: Sequence[OpenTurn], keys: Mapping[str, str]) -> None:
+        if any(one.turn in self.bad for one in found):
+            raise Damaged("It cannot be read.")
+        for one in found:
+            queue = self.queues.at(keys[one.session])
+            self.queues.own(queue, one.session, one.epoch)
+            driver = SimpleNamespace(
+                identity=SimpleNamespace(turn=one.turn), turn=SimpleNamespace(round=SimpleNamespace(tools_done=[]))
+            )
+            queue.running = cast("Any", SimpleNamespace(driver=driver, messages=()))
+            self.turns_of.append(one.turn)
+
+    async def messages(self, session: str, key: str, epoch: int) -> None:
+        del key, epoch
+        self.messages_of.append(session)
+
+    async def set_aside_turn(self, found: OpenTurn, last: int) -> str:
+        del last
+        self.aside.append(found.turn)
+        return "err_1"
+
+
+class Parts:
+    """Those of the outbox."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self.taken: list[str] = []
+
+    def reaches(self, surface: str) -> bool:
+        return bool(surface)
+
+    def works_on(self, surface: str, name: tuple[str, str, int]) -> bool:
+        del surface
+        return name[0] in self.known
+
+    def unsettled(self, surface: str, name: tuple[str, str, int]) -> bool:
+        del surface
+        return name[0] in self.known
+
+    def take_up(self, found: Sequence[Any], epochs: Mapping[str, int], going_on: Collection[str] = ()) -> None:
+        del epochs, going_on
+        self.taken += [one.row.origin for one in found]
+
+
+class Commands:
+    """None of them can be carried out."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def carries_out(self, inbox_id: int) -> bool:
+        del inbox_id
+        return False
+
+    def carry_out(self, row: Any, inbound: object, owner: object) -> bool:
+        del inbound, owner
+        self.asked.append(row.id)
+        return False
+
+
+class Rounds:
+    """A keeper and what it meets. Make it inside the event loop."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, portion: Portion | None = None) -> None:
+        monkeypatch.setattr(inbox, "decode", lambda _: None)
+        self.clock, self.portion = FakeClock(), portion or Portion()
+        self.stored, self.queues = Stored(self.portion), Queues()
+        self.parts, self.commands = Parts(), Commands()
+        self.unblocked: list[str] = []
+        self.aside: list[str] = []
+        runner = SimpleNamespace(
+            closing=False, unblock=lambda queue: self._unblock(queue), slots=SimpleNamespace(position=lambda _: None)
+        )
+        aside = SimpleNamespace(damage=SimpleNamespace(everybodys=False), known={}, put=self._put, check=lambda: None)
+        store = cast("Any", self.stored)
+        left = Unclaimed(store, cast("Any", aside), self.clock)
+        named = dict.fromkeys(("accepting", "opener", "chats", "closer"))
+        hub = SimpleNamespace(
+            portion=self.portion, queues=self.queues, runner=runner, left=left, aside=aside, **named
+        )
+        self.runner, self.left, self.resumed = runner, left, Resumed(self.queues)
+        parts, commands = cast("Any", self.parts), cast("Any", self.commands)
+        self.keeper = Keeper(cast("Any", hub), store, self.clock, SystemIds(self.clock), parts, commands)
+        self.keeper._resuming = cast("Any", self.resumed)
+
+    def _unblock(self, queue: Any) -> None:
+        queue.blocked = False
+        self.unblocked.append(queue.session)
+
+    async def _put(self, session: str, error: Exception) -> bool:
+        del error
+        self.aside.append(session)
+        return True
+
+    async def round(self, after_ms: int = 0) -> float:
+        self.clock.now += after_ms
+        return await self.keeper._round()
+
+    async def rounds(self, count: int, each_ms: int = 2_000) -> None:
+        for _ in range(count):
+            await self.round(each_ms)
+
+
+@pytest.fixture
+async def rounds(monkeypatch: pytest.MonkeyPatch) -> Rounds:
+    return Rounds(monkeypatch)
+
+
+async def test_so_many_are_young_at_most_and_each_goes_on_once(rounds: Rounds) -> None:
+    most = WINDOW[LeftKind.SESSION]
+    rounds.stored.turns = [turn(number) for number in range(most + 5)]
+    await rounds.round()
+    await rounds.round(100)
+    assert len(rounds.resumed.turns_of) == most, "what was just taken up is young"
+    await rounds.rounds(4)
+    assert sorted(rounds.resumed.turns_of) == sorted(one.turn for one in rounds.stored.turns)
+
+
+async def test_of_what_somebody_works_on_nothing_is_taken_up(rounds: Rounds) -> None:
+    rounds.stored.turns = [turn(1, LIVING)]
+    rounds.stored.parts = [part(1), part(2)]
+    rounds.parts.known = {"o1"}
+    await rounds.rounds(3)
+    assert rounds.resumed.turns_of == []
+    assert set(rounds.parts.taken) == {"o2"}
+
+
+async def test_a_command_that_nobody_can_carry_out_is_asked_for_once(rounds: Rounds) -> None:
+    rounds.stored.messages = [said(1, inbox.COMMAND_LANE)]
+    await rounds.rounds(20, 60_000)
+    assert rounds.commands.asked == [1]
+
+
+async def test_what_its_owner_keeps_is_tried_again_and_does_not_go_on_here(rounds: Rounds) -> None:
+    rounds.stored.turns, rounds.stored.kept = [turn(1)], {"s1"}
+    await rounds.round()
+    await rounds.round(1)
+    assert rounds.stored.taken == [{"s1"}], "not at once"
+    await rounds.rounds(5, 60_000)
+    assert len(rounds.stored.taken) > 1
+    assert rounds.resumed.turns_of == []
+    assert rounds.keeper.late()[LeftKind.SESSION] == 1, "it is said that it stays unclaimed"
+    rounds.stored.kept = set()
+    await rounds.rounds(5, 60_000)
+    assert rounds.resumed.turns_of == ["t1"]
+
+
+async def test_one_that_cannot_be_read_holds_up_no_other(rounds: Rounds) -> None:
+    rounds.stored.turns, rounds.resumed.bad = [turn(number) for number in range(7)], {"t3"}
+    await rounds.round()
+    assert sorted(rounds.resumed.turns_of) == ["t0", "t1", "t2", "t4", "t5", "t6"]
+    assert rounds.aside == ["s3"]
+
+
+async def test_who_only_waits_is_charged_when_something_is_begun_with_it(rounds: Rounds) -> None:
+    rounds.stored.turns, rounds.stored.messages = [turn(1)], [said(2), said(3, inbox.COMMAND_LANE)]
+    await rounds.round()
+    (charges,) = rounds.stored.charged
+    assert (charges.turns, charges.messages) == ({"t1": 1}, {3: 1})
+    assert set(rounds.resumed.messages_of) == {"s1", "s2"}
+
+
+async def test_a_queue_of_which_nothing_is_left_goes_on(rounds: Rounds) -> None:
+    blocked, held = rounds.queues.at("telegram/1/1//"), rounds.queues.at("telegram/1/2//")
+    for number, queue in enumerate((blocked, held), 1):
+        rounds.queues.own(queue, f"s{number}", 1)
+        queue.blocked = True
+    rounds.stored.turns, rounds.stored.kept = [turn(2)], {"s2"}
+    await rounds.round()
+    assert rounds.unblocked == ["s1"]
+
+
+async def test_a_suspect_with_which_the_process_lives_is_spared_once(rounds: Rounds) -> None:
+    rounds.stored.turns = [turn(1, suspicion=3)]
+    await rounds.round()
+    before = len(rounds.stored.charged)
+    await rounds.round(LONG_MS)
+    spared = [one.turns for one in rounds.stored.charged[before:]]
+    assert spared == [{"t1": 3 + 2 - 1}]
+    await rounds.rounds(3)
+    assert len(rounds.stored.charged) == before + 1
+
+
+async def test_who_ends_takes_up_nothing(rounds: Rounds) -> None:
+    rounds.stored.turns, rounds.runner.closing = [turn(1)], True
+    assert await rounds.round() == IDLE_SECONDS
+    assert rounds.stored.taken == []
+
+
+async def test_what_is_another_gateways_by_now_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = Rounds(monkeypatch, Portion(whole=False))
+    rounds.stored.turns = [turn(1)]
+    await rounds.rounds(3)
+    assert rounds.resumed.turns_of == []
+    assert rounds.keeper.unclaimed()[LeftKind.SESSION] == 0
+
+
+async def test_what_is_put_aside_is_charged_and_what_waits_behind_it_is_looked_for_at_once(rounds: Rounds) -> None:
+    rounds.stored.turns, rounds.stored.puts_aside = [turn(1, suspicion=LIMIT + 1)], True
+
+    async def journal(_: str) -> list[object]:
+        return [object()]
+
+    asked = {name: getattr(rounds.stored, name) for name in ("left", "dead_among", "node", "inbox")}
+    rounds.keeper._store = cast("Any", SimpleNamespace(**asked, turns=SimpleNamespace(journal=journal)))
+    await rounds.round()
+    assert rounds.resumed.aside == ["t1"]
+    assert rounds.stored.charged[0].turns == {"t1": LIMIT + 1}
+    assert rounds.stored.looks == 2
+
