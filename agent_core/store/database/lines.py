@@ -12,10 +12,12 @@ and again. Nothing is written into files that are not those that others see (`be
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -162,11 +164,12 @@ class SqliteLine:
         await self._run(self._open)
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
+        work = partial(self._transact, body)
         try:
-            return await self._run(lambda: self._transact(body))
+            return await self._run(work)
         except _LogTaken:
             await self._renew()
-            return await self._run(lambda: self._transact(body))
+            return await self._run(work)
 
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
         _ = body
@@ -203,8 +206,8 @@ class SqliteLine:
         await self._run(self._close)
         self._hand.end()  # its last piece of work is over, so nothing is waited for
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await self._hand.run(work)
+    def _run(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return self._hand.run(work)
 
     def _open(self) -> None:
         self._must_be_the_same_file()  # first: SQLite would make a new one
