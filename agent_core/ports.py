@@ -53,12 +53,12 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter
 
 
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
-_SHIFTS = (40, 30, 20, 10, 0)
 
 
 def _base32(value: int) -> str:
     """The lowest 50 bits, in ten characters. A turn has five ids: two characters at a time."""
-    return "".join([_PAIRS[value >> shift & 1023] for shift in _SHIFTS])
+    two = _PAIRS
+    return f"{two[value >> 40 & 1023]}{two[value >> 30 & 1023]}{two[value >> 20 & 1023]}{two[value >> 10 & 1023]}{two[value & 1023]}"
 
 
 def time_mark(at_ms: int) -> str:

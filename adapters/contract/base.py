@@ -387,8 +387,10 @@ class Gateway(Protocol):
         """Make the message durable and put it into its session's queue. Raises `NotAccepted`."""
         ...
 
-    def follow(self, ticket: Ticket) -> Follower:
-        """Follow an accepted message, also one whose turn is over or that another process accepted."""
+    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> Follower:
+        """Follow an accepted message, also one whose turn is over or that another process accepted. Of a turn that runs here who wants its
+        `end_alone` is told nothing else, and is not woken for it.
+        """
         ...
 
     def follow_session(self, key: SessionKey) -> SessionFollower: ...

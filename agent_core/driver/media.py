@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import mimetypes
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -39,7 +40,8 @@ class MediaKeeper:
 
     folder: Path
     turn: str
-    space: Space = UNLIMITED
+    space: Callable[[], Space] = lambda: UNLIMITED
+    """Asked by the few replies that have any."""
 
     async def keep(self, made: dict[str, Json], number: int) -> dict[str, Json]:
         """The same with the data in files; `number`: of the model call."""
@@ -60,7 +62,7 @@ class MediaKeeper:
             data = await asyncio.to_thread(_decoded, [str(piece) for piece in pieces])
             mime = str(bare.get("mime") or _sound_of(data))
             path = self._place(name) / f"{bare.get('kind')}{mimetypes.guess_extension(mime) or '.bin'}"
-            async with self.space.hold({QuotaKind.SPOOL: blocks(len(data)) + BLOCK}, path.parent):
+            async with self.space().hold({QuotaKind.SPOOL: blocks(len(data)) + BLOCK}, path.parent):
                 await asyncio.to_thread(write_whole, path, data)
         except (OSError, NoRoom, binascii.Error) as error:
             log.warning("media.not_kept", turn=self.turn, kind=str(bare.get("kind")), error=type(error).__name__)

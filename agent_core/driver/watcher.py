@@ -29,7 +29,7 @@ class TurnSeen:
 
     It knows the turn and not the driver, which knows it: what a turn leaves is gone with the last who holds it, and waits for no collector."""
 
-    __slots__ = ("_bells", "_clock", "_held", "_latest", "over", "progress", "storage_away", "turn")
+    __slots__ = ("_bells", "_clock", "_ends", "_held", "_latest", "over", "progress", "storage_away", "turn")
 
     def __init__(self, clock: Clock) -> None:
         self.turn = Turn()
@@ -41,6 +41,8 @@ class TurnSeen:
         self._latest: View | None = None
         """What somebody saw last, as long as nothing is new."""
         self._bells: list[Bell] = []
+        self._ends: tuple[Bell, ...] = ()
+        """Of those who wait for the end alone."""
         self.storage_away = False
         self.progress: dict[str, str] = {}
         """What running tools said last about how far they are, by call."""
@@ -75,9 +77,15 @@ class TurnSeen:
         if bell not in self._bells:
             self._bells.append(bell)
 
+    def subscribe_to_end(self, bell: Bell) -> None:
+        """Ring `bell` once nothing new will be seen."""
+        self._ends = (*self._ends, bell)
+
     def unsubscribe(self, bell: Bell) -> None:
         if bell in self._bells:
             self._bells.remove(bell)
+        elif bell in self._ends:
+            self._ends = tuple([one for one in self._ends if one is not bell])
 
     def wake(self) -> None:
         """There may be something new to see, unless it is being committed."""
@@ -87,7 +95,7 @@ class TurnSeen:
     def ring(self) -> None:
         """There is something new to see, also while something is being committed."""
         self._latest = None
-        for bell in self._bells:
+        for bell in (*self._bells, *self._ends) if self.over else self._bells:
             bell.ring()
 
     def wake_for_text(self) -> None:

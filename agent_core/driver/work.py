@@ -254,7 +254,7 @@ class Work:
 
         What was committed before may lie a while back (this process may have been stopped in between), and no database can take back what goes
         out now: so the lease is asked here, at the one door of model calls and tools; and once
-        more where a call's bytes go out (`LastLook`). While the database is away it may be ours still: then it waits.
+        more where a call's bytes go out (`ModelLine`). While the database is away it may be ours still: then it waits.
         """
         try:
             if await self._let_in():

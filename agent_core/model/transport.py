@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import json
 import os
+import re
 import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -24,10 +24,10 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
-from multidict import CIMultiDict, CIMultiDictProxy
+from aiohttp.helpers import parse_content_type
+from aiohttp.http import RawResponseMessage, StreamWriter
 from typing_extensions import override
 from yarl import URL
 
@@ -36,8 +36,10 @@ from agent_core.jsonvalue import Json
 from agent_core.model.reach import ALONE, AskedByOthers, Lives, TransportBroke, theirs
 from agent_core.model.stream.bodies import ERROR, PACKED, STREAM, WHOLE, BodyLimits, bounded
 
-LARGE_BYTES = 262_144
+LARGE_BYTES, PIECE_BYTES = 262_144, 65_536
 """A larger request is sent in pieces, between which others have their turn."""
+HTTP_OK, HTTP_SWITCHING = 200, 101
+UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 KEPT_SECONDS = 5.0
 """How long a connection that nobody uses is kept."""
 LOOK_SECONDS, LOOKS_SECONDS = 0.1, 60.0
@@ -126,9 +128,8 @@ class TokenBody(aiohttp.StreamReader):
 class LeanHandler(ResponseHandler):
     """A connection whose heads of answers, one at a time, are in no deque."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, lives: Lives) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.lives = lives
         few: Any = Few[object]()
         self._buffer = few
 
@@ -136,45 +137,42 @@ class LeanHandler(ResponseHandler):
 class LeanConnector(aiohttp.TCPConnector):
     """Connections that hold little."""
 
-    def begin(self, lives: Lives) -> None:
-        """Make them so from here on, for requests that go out while this process `lives`."""
-        self._factory = partial(LeanHandler, loop=self._loop, lives=lives)
+    def begin(self) -> None:
+        """Make them so from here on."""
+        self._factory = partial(LeanHandler, loop=self._loop)
 
 
-class LastLook(aiohttp.ClientRequest):
-    """A request that looks whether it may still go out in the very step that hands its bytes to the socket: whoever was stopped between an earlier look
-    and this one asks nothing. Of a large body that is the step that begins to read it."""
+class HttpAnswer:
+    """The head of an answer, and its connection as long as more of its body may come. It holds nothing of what was asked for it."""
 
-    @override
-    async def write_bytes(
-        self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
+    __slots__ = ("_sending", "connection", "content", "headers", "status")
+
+    def __init__(
+        self,
+        connection: Connection,
+        head: RawResponseMessage,
+        content: aiohttp.StreamReader,
+        sending: asyncio.Task[None] | None,
     ) -> None:
-        protocol = conn.protocol
-        assert isinstance(protocol, LeanHandler)
-        for _ in range(round(LOOKS_SECONDS / LOOK_SECONDS)):
-            if not protocol.lives.may_return():
-                break
-            await asyncio.sleep(LOOK_SECONDS)
-        if not protocol.lives.lease_ok():
-            protocol.set_exception(AskedByOthers())
+        """`sending` is what still goes out of a large request."""
+        self.status = head.code
+        self.headers = head.headers
+        self.content = content
+        self.connection: Connection | None = connection
+        """None once all of the body is here: it serves the next request."""
+        self._sending = sending
+        content.on_eof(self.leave)
+
+    def leave(self) -> None:
+        """Nothing more is wanted: a connection by which more would come is closed."""
+        connection, self.connection = self.connection, None
+        if connection is None:
             return
-        await super().write_bytes(writer, conn, content_length)
-
-
-class LeanResponse(aiohttp.ClientResponse):
-    """An answer that lets go what was asked for it, and its head as it came, once that is read: both live as long as the stream otherwise."""
-
-    @override
-    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
-        await super().start(connection)
-        self._raw_headers, self._request_info = (), _asked(self.method)
-        return self
-
-
-@cache
-def _asked(method: str) -> aiohttp.RequestInfo:
-    """What aiohttp would say of a request in errors of its own, none of which we let it raise."""
-    return aiohttp.RequestInfo(URL(), method, CIMultiDictProxy(CIMultiDict[str]()), URL())
+        if self._sending is not None and not self._sending.done():
+            self._sending.cancel()
+            connection.close()
+        else:
+            connection.release()
 
 
 class ModelAnswer:
@@ -182,7 +180,7 @@ class ModelAnswer:
 
     __slots__ = ("_body", "_frame", "_pieces", "_response", "_resting", "headers", "status")
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: HttpAnswer) -> None:
         self._response = response
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
@@ -243,47 +241,105 @@ class ModelLine:
     """One credential's way to an address, with all that is the same in each of its calls. Connections are made at first use."""
 
     def __init__(self, url: str, headers: Mapping[str, str], lives: Lives = ALONE) -> None:
-        """`url` is what is posted to, as long as this process `lives`. Raises `aiohttp.InvalidURL` for what is no address, `OSError` for authorities that cannot be read."""
+        """`url` is what is posted to, as long as this process `lives`. Raises `aiohttp.InvalidURL` for what is no address, `OSError` for
+        authorities that cannot be read, ValueError for headers that cannot be sent."""
         try:
-            self._url = URL(url)
+            address = URL(url)
         except ValueError as error:
             raise aiohttp.InvalidURL(url) from error
-        self._headers = CIMultiDict(headers)
+        if address.scheme not in ("http", "https"):
+            raise aiohttp.NonHttpUrlClientError(address)
+        self._url = address.with_user(None)
         self._lives = lives
         self._trusted = trusted()
         self._proxy, self._proxy_auth = proxy_of(url)
-        self._session: aiohttp.ClientSession | None = None
+        self._head = self._headed(headers, aiohttp.BasicAuth.from_url(address))
+        self._way: tuple[LeanConnector, aiohttp.ClientRequest] | None = None
+        """What makes connections, and by what it knows where to."""
+
+    def _headed(self, headers: Mapping[str, str], named: aiohttp.BasicAuth | None) -> bytes:
+        """The head of each request, up to the length of its body. `named` is who we are by the address."""
+        url, plain = self._url, self._url.scheme == "http"
+        told = {"Host": url.host_port_subcomponent or "", **headers}
+        if named is not None:
+            if any(name.lower() == "authorization" for name in headers):
+                raise ValueError("who asks is told by a key and by the address, and a request can say one of them")
+            told["Authorization"] = named.encode()
+        if plain and self._proxy_auth is not None:
+            told["Proxy-Authorization"] = self._proxy_auth.encode()
+        lines = [f"{name}: {value}" for name, value in told.items()]
+        if any(UNSENDABLE.search(line) for line in lines):
+            raise ValueError("a header holds what no header can")
+        target = str(url) if plain and self._proxy is not None else url.raw_path_qs
+        return "\r\n".join([f"POST {target} HTTP/1.1", *lines, "Content-Length: "]).encode()
 
     def asked(self, body: bytes, connect_seconds: float) -> AskedAnswer:
         """The answer to a request; leaving the block closes its connection. Entering raises `TransportBroke`, `RequestNotTaken`, `AskedByOthers`."""
         return AskedAnswer(self, body, connect_seconds)
 
-    async def sent(self, body: bytes, connect_seconds: float) -> aiohttp.ClientResponse:
-        """Send a request; its answer, whatever that says."""
-        if self._session is None:
+    async def sent(self, body: bytes, connect_seconds: float) -> HttpAnswer:
+        """Send a request; its answer, whatever that says.
+
+        Not by a session of aiohttp's: that makes each request anew, of parts that never differ, with a task that sends it one step of the loop
+        later. Of aiohttp are the connections, and what reads an answer.
+        """
+        connection, sending = await self._connected(connect_seconds), None
+        try:
+            protocol = connection.protocol
+            assert protocol is not None
+            protocol.set_response_params(read_until_eof=True, auto_decompress=False)
+            sending = await self._send(body, protocol)
+            head, content = await protocol.read()
+            while head.code < HTTP_OK and head.code != HTTP_SWITCHING:  # it only says that it has heard
+                head, content = await protocol.read()
+            return HttpAnswer(connection, head, content, sending)
+        except BaseException:
+            if sending is not None:
+                sending.cancel()
+            connection.close()
+            raise
+
+    async def _connected(self, seconds: float) -> Connection:
+        if self._way is None:
             connector = LeanConnector(limit=MAX_CONNECTIONS, ssl=self._trusted, keepalive_timeout=KEPT_SECONDS)
-            connector.begin(self._lives)
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                auto_decompress=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                request_class=LastLook,
-                response_class=LeanResponse,
-            )
-        return await self._session.post(
-            self._url,
-            headers=self._headers,
-            data=io.BytesIO(body) if len(body) > LARGE_BYTES else body,
-            allow_redirects=False,
-            proxy=self._proxy,
-            proxy_auth=self._proxy_auth,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
-        )
+            connector.begin()
+            where = aiohttp.ClientRequest("POST", self._url, proxy=self._proxy, proxy_auth=self._proxy_auth)
+            self._way = connector, where
+        connector, where = self._way
+        try:
+            return await connector.connect(where, [], aiohttp.ClientTimeout(total=None, sock_connect=seconds))
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError(str(self._url)) from error
+
+    async def _send(self, body: bytes, protocol: ResponseHandler) -> asyncio.Task[None] | None:
+        """Look whether the request may still go out, in the very step that hands its bytes to the socket: whoever was stopped between an earlier
+        look and this one asks nothing. What is left of a large body is sent by the task."""
+        for _ in range(round(LOOKS_SECONDS / LOOK_SECONDS)):
+            if not self._lives.may_return():
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+        if not self._lives.lease_ok():
+            raise AskedByOthers
+        transport = protocol.transport
+        if transport is None or transport.is_closing():
+            raise aiohttp.ClientConnectionResetError("the connection is closed")
+        large = len(body) > LARGE_BYTES
+        transport.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body[:PIECE_BYTES] if large else body))
+        return asyncio.create_task(_in_pieces(body, protocol)) if large else None
 
     async def aclose(self) -> None:
         """Close its connections."""
-        if self._session is not None:
-            await self._session.close()
+        if self._way is not None:
+            await self._way[0].close()
+
+
+async def _in_pieces(body: bytes, protocol: ResponseHandler) -> None:
+    """Send what stands behind the first piece, as the socket takes it. That the connection is lost is heard by whoever reads the answer."""
+    writer = StreamWriter(protocol, asyncio.get_running_loop())
+    with contextlib.suppress(ConnectionError):
+        for at in range(PIECE_BYTES, len(body), PIECE_BYTES):
+            await writer.drain()
+            await writer.write(body[at : at + PIECE_BYTES])
 
 
 class AskedAnswer:
@@ -295,38 +351,32 @@ class AskedAnswer:
         self._line = line
         self._body = body
         self._connect_seconds = connect_seconds
-        self._response: aiohttp.ClientResponse | None = None
+        self._response: HttpAnswer | None = None
 
     async def __aenter__(self) -> ModelAnswer:
         body, self._body = self._body, b""  # which may be large, and is not needed once it is sent
         with theirs(RequestNotTaken, AskedByOthers):
-            response = await self._line.sent(body, self._connect_seconds)
+            response = self._response = await self._line.sent(body, self._connect_seconds)
             try:
                 await _taken(response)
-                answer = ModelAnswer(response)
+                return ModelAnswer(response)
             except BaseException:
-                await _left(response)
+                response.leave()
                 raise
-        self._response = response
-        return answer
 
     async def __aexit__(self, *_: object) -> None:
         if self._response is not None:
-            await _left(self._response)
+            self._response.leave()
 
 
-async def _left(response: aiohttp.ClientResponse) -> None:
-    with contextlib.suppress(Exception):  # what was read counts, however the connection is taken down
-        await response.__aexit__(None, None, None)
-
-
-async def _taken(response: aiohttp.ClientResponse) -> None:
+async def _taken(response: HttpAnswer) -> None:
     """Raises `RequestNotTaken`, with what the server says."""
     if 200 <= response.status < 300:
         return
     data = b"".join([piece async for piece in _pieces(response, ERROR)])
+    _, named = parse_content_type(response.headers.get("content-type", ""))
     try:
-        text = data.decode(response.charset or "utf-8", "replace").strip()
+        text = data.decode(named.get("charset", "utf-8"), "replace").strip()
     except LookupError:  # a charset that nobody knows
         text = data.decode("utf-8", "replace").strip()
     said: Json = text
@@ -336,12 +386,12 @@ async def _taken(response: aiohttp.ClientResponse) -> None:
     raise RequestNotTaken(response.status, body, dict(response.headers.items()))
 
 
-def _pieces(response: aiohttp.ClientResponse, limits: BodyLimits) -> AsyncGenerator[bytes]:
+def _pieces(response: HttpAnswer, limits: BodyLimits) -> AsyncGenerator[bytes]:
     packed = response.headers.get("content-encoding", "").strip().lower() in PACKED
     return bounded(_raw(response), limits, packed=packed)
 
 
-async def _raw(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def _raw(response: HttpAnswer) -> AsyncIterator[bytes]:
     while data := await response.content.readany():
         yield data
 

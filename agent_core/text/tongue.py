@@ -22,6 +22,7 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -298,6 +299,7 @@ def translated() -> tuple[str, ...]:
     return tuple(tag for tag in LANGUAGES if tag != ENGLISH and (tag in _LOADED or (FOLDER / f"{tag}.mo").is_file()))
 
 
+@lru_cache(64)
 def language_of(tag: str) -> str:
     """Which of our languages a tag means (``pt-BR``, ``zh_Hans``, ``de``); empty if it is none of them."""
     named = tag.strip().lower().replace("_", "-").partition("-")[0]

@@ -68,12 +68,12 @@ class ChatVoice:
         await self._outbox.parts.load_words(owner, waiting)
 
     async def attached(
-        self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner, purse: Purse | None
+        self, inbound: Inbound, inbox_id: int, workspace: Callable[[], Path], owner: Owner, purse: Purse | None
     ) -> Inbound:
         if isinstance(inbound, FromApi):
             if has_parts(inbound):
                 with speaking(self._languages.at_once(inbound)):
-                    return await self._files()[1].told(inbound, workspace, purse)
+                    return await self._files()[1].told(inbound, workspace(), purse)
             return inbound
         if not inbound.chat.attachments:
             return inbound
@@ -87,7 +87,7 @@ class ChatVoice:
         port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
         with speaking(self._languages.at_once(inbound)):
             async with self._waiting(address, owner, inbox_id):
-                return await self._files()[0].fetched(inbound, workspace, port, tell, purse)
+                return await self._files()[0].fetched(inbound, workspace(), port, tell, purse)
 
     @asynccontextmanager
     async def _waiting(self, address: ChatAddress, owner: Owner, inbox_id: int) -> AsyncGenerator[None]:

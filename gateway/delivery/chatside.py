@@ -5,7 +5,7 @@ A protocol, because messages of the API have none of it, and because chats are b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -27,7 +27,7 @@ class ChatSide(Restoring, Protocol):
         ...
 
     async def attached(
-        self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner, purse: Purse | None
+        self, inbound: Inbound, inbox_id: int, workspace: Callable[[], Path], owner: Owner, purse: Purse | None
     ) -> Inbound:
         """The message with what came with it, fetched into its workspace. `purse` pays for what is asked of others to read it."""
         ...
@@ -70,7 +70,7 @@ class NoChats:
         return None
 
     async def attached(
-        self, inbound: Inbound, inbox_id: int, workspace: Path, owner: Owner, purse: Purse | None
+        self, inbound: Inbound, inbox_id: int, workspace: Callable[[], Path], owner: Owner, purse: Purse | None
     ) -> Inbound:
         return inbound
 

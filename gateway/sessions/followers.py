@@ -63,6 +63,7 @@ class MessageFollower:
     __slots__ = (
         "_bell",
         "_due",
+        "_end_alone",
         "_far",
         "_queue",
         "_running",
@@ -72,9 +73,10 @@ class MessageFollower:
         "_watching",
     )
 
-    def __init__(self, watching: Watching, ticket: Ticket) -> None:
+    def __init__(self, watching: Watching, ticket: Ticket, *, end_alone: bool) -> None:
         self._watching = watching
         self._ticket = ticket
+        self._end_alone = end_alone
         self._bell = Bell()
         self._running: Running | None = None
         """What runs it, once that is known; it rings the bell, too."""
@@ -119,8 +121,13 @@ class MessageFollower:
             running = None  # it was overtaken, or left
         if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
             self._running = running
-            running.driver.seen.subscribe(self._bell)
-            self._bell.ring()
+            seen = running.driver.seen
+            if self._end_alone:
+                seen.subscribe_to_end(self._bell)
+            else:
+                seen.subscribe(self._bell)
+            if seen.over or not self._end_alone:
+                self._bell.ring()
 
     def _detach(self) -> None:
         if self._running is not None:
@@ -136,7 +143,10 @@ class MessageFollower:
                 self._attach()
             left = until - clock.monotonic()
             if self._running is not None:
-                return self._sight(self._running.driver, changed=await self._bell.wait(max(0.0, left)))
+                driver, changed = self._running.driver, await self._bell.wait(max(0.0, left))
+                if changed and self._end_alone and not driver.seen.over:
+                    continue  # it was the queue's
+                return self._sight(driver, changed=changed)
             queue = self._queue
             if (found := await self._known(queue)) is not None:
                 return found
@@ -394,9 +404,9 @@ class Watching:
     left: Bell = field(default_factory=Bell)
     """Rung when nobody follows a message any more."""
 
-    def follow(self, ticket: Ticket) -> MessageFollower:
+    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> MessageFollower:
         """See `adapters.contract.base.Gateway.follow`."""
-        return MessageFollower(self, ticket)
+        return MessageFollower(self, ticket, end_alone=end_alone)
 
     async def others_are_over(self) -> None:
         """Come back when nobody here follows a message that another gateway runs."""

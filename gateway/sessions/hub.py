@@ -204,8 +204,8 @@ class Hub:
     async def accept(self, inbound: Inbound) -> Ticket:
         return await self.accepting.accept(inbound)
 
-    def follow(self, ticket: Ticket) -> MessageFollower:
-        return self.watching.follow(ticket)
+    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> MessageFollower:
+        return self.watching.follow(ticket, end_alone=end_alone)
 
     def follow_session(self, key: SessionKey) -> WholeSessionFollower:
         return self.watching.follow_session(key)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import structlog
@@ -340,7 +340,8 @@ class TurnOpener:
             raise NoWay(f"none of the models of {standing.name or standing.key} is there any more")
         owner, purse = Owner(session, epoch), driver.purse
         inbounds = [
-            await self.chats.attached(m.inbound, m.inbox_id, self._workspace(m.inbound), owner, purse) for m in messages
+            await self.chats.attached(m.inbound, m.inbox_id, partial(self._workspace, m.inbound), owner, purse)
+            for m in messages
         ]
         known = await self.learning.known(first, session, epoch)
         inbounds = [unsaid(inbound, queue.memory.standing) for inbound in inbounds]
@@ -409,9 +410,12 @@ class TurnOpener:
         what the person wants of it."""
         first = messages[0].inbound
         standing = self.standings.named(first, agent)
-        workspace = self._workspace(first)
         if not nameless(first):  # what has a folder of its own for its turn finds none
-            upkeep.used(workspace)
+            upkeep.used(self._workspace(first))
+
+        def space() -> Space:
+            return self.counting.space(first, self._workspace(first))
+
         clock, tell = self.world.clock, self.world.tell
         date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
         if isinstance(first, FromApi) and first.trace:
@@ -432,9 +436,7 @@ class TurnOpener:
             turn=turn,
             session=session,
             tell=tell,
-            media=MediaKeeper(self.settings.spool, turn, self.counting.space(first, workspace))
-            if self.settings.spool
-            else None,
+            media=MediaKeeper(self.settings.spool, turn, space) if self.settings.spool else None,
         )
 
         def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
@@ -442,7 +444,7 @@ class TurnOpener:
                 turn=turn,
                 call=call,
                 key=f"{turn}:{call}",
-                workspace=workspace,
+                workspace=self._workspace(first),
                 memory_scope=standing.scope(memory_of(first)),
                 memories=standing.memories(memories_of(first, self.settings.memory_writers)),
                 author=asker_of(first),
@@ -450,7 +452,7 @@ class TurnOpener:
                 clock=clock,
                 heartbeat=heartbeat,
                 skills=standing.skills,
-                space=self.counting.space(first, workspace),
+                space=space(),
                 purse=caller.spending,
             )
 

@@ -266,6 +266,7 @@ class Runner:
         elif turn.opened is not None and turn.kept_out:
             said = [message.to_message() for message in turn.opened.input]
             self._refused.note(turn.kept_out, [*(turn.opened.own_history or ()), *said])
-        for waiting in running.messages:
-            queue.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
-        del queue.recent[:-RECENT_TURNS]
+        if queue.recent_loaded:  # else whoever looks first reads it from what is stored
+            for waiting in running.messages:
+                queue.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
+            del queue.recent[:-RECENT_TURNS]

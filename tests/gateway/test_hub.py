@@ -74,6 +74,17 @@ async def test_messages_of_one_session_run_in_order_and_are_told_their_place(tmp
         assert asked == [f"m{n}" for n in range(5)]
 
 
+async def test_who_wants_the_end_alone_is_told_nothing_else(tmp_path: Path):
+    async with gateway(tmp_path, slow) as rig:
+        asked = [await rig.hub.accept(rig.inbound(words)) for words in ("one", "two")]
+        async with asyncio.timeout(60), rig.hub.follow(asked[0], end_alone=True) as follower:
+            await rig.until_text(asked[0], "0 1 2")
+            assert isinstance(await follower.next(50), Ended)
+        async with asyncio.timeout(60), rig.hub.follow(asked[1], end_alone=True) as follower:
+            assert isinstance(await follower.next(0.2), Queued | Showing | None)  # nothing has ended: the time was over
+            assert isinstance(await follower.next(50), Ended)
+
+
 async def test_sessions_do_not_wait_for_each_other(tmp_path: Path):
     async with gateway(tmp_path, slow) as rig:
         await rig.hub.accept(rig.inbound("one", session="a"))

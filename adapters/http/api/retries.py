@@ -94,6 +94,8 @@ class Retries:
         self._gone[id(served)] = served
 
     def _forget(self, now: float) -> None:
+        if not self._gone:
+            return
         over = [one for one in self._gone.values() if one.until is not None and one.until <= now]
         for one in (*over, *list(self._gone.values())[: max(0, len(self._gone) - MOST)]):
             self._drop(one)

@@ -95,7 +95,8 @@ class Taking:
         asked = await self._read(request, endpoint, body)
         if isinstance(asked, Problem):
             return asked
-        if request.headers.get(ERRORS_HEADER, ErrorsAs.AUTO).strip().lower() not in list(ErrorsAs):
+        told = request.headers.get(ERRORS_HEADER)
+        if told is not None and told.strip().lower() not in list(ErrorsAs):
             known = ", ".join(ErrorsAs)
             return Problem(400, f"{ERRORS_HEADER} must be one of: {known}.", param=ERRORS_HEADER, code="invalid_header")
         if isinstance(gone := gone_with(request.headers, Disconnect.GRACE), Problem):
@@ -112,8 +113,10 @@ class Taking:
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")
         trace = traceparent_of(request.headers.getall("traceparent", ()))
-        named = KEYED in request.headers or any(request.headers.get(name) for name in TRACING)
-        served = await self._served(asked, key, retry=is_retry(request.headers) and not named)
+        retry = is_retry(request.headers)
+        if retry and (KEYED in request.headers or any(request.headers.get(name) for name in TRACING)):
+            retry = False
+        served = await self._served(asked, key, retry=retry)
         placed: ApiRequest | Problem | None = None
         taken: Taken | None = None
         try:
@@ -187,7 +190,8 @@ class Taking:
 
     async def _body(self, request: web.Request) -> bytes | Problem:
         too_large = Problem(413, f"The body is larger than {self.max_body_bytes} bytes.", code="request_too_large")
-        if request.content_length is not None and request.content_length > self.max_body_bytes:
+        told = request.content_length
+        if told is not None and told > self.max_body_bytes:
             return too_large
         body = bytearray()
         try:

@@ -89,7 +89,7 @@ def told(
 
 def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list[tuple[Any, ...]]:
     """Hand a text to the driver, once for each row of values; what it finds, if it looks for something."""
-    driver = cast("sqlite3.Connection", conn.connection.dbapi_connection)
+    driver: Any = conn.connection.dbapi_connection
     try:
         if len(given) > 1:
             driver.executemany(sql, given).close()
@@ -97,6 +97,11 @@ def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list
         return driver.execute(sql, given[0]).fetchall()
     except sqlite3.Error as error:
         raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
+
+
+def driver_of(conn: Connection) -> sqlite3.Connection:
+    """What is behind a connection to SQLite."""
+    return cast("sqlite3.Connection", conn.connection.dbapi_connection)
 
 
 def prepare(statement: UpdateBase, names: tuple[str, ...], dialect: Dialect) -> None:

@@ -12,10 +12,12 @@ and again. Nothing is written into files that are not those that others see (`be
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -73,6 +75,10 @@ CONNECT_SECONDS = 4
 """Who cannot be reached within this time is away."""
 IDLE_IN_TRANSACTION_MS = 4_000
 """PostgreSQL ends a transaction whose process has stopped, so that it holds no row locks."""
+
+BEGIN = "BEGIN IMMEDIATE"
+"""So facts that are read inside are still true when they are acted on."""
+NO_VALUES: Sequence[tuple[object, ...]] = ((),)
 
 WRITER_PRAGMAS = (
     f"PRAGMA page_size = {PAGE_BYTES}",  # only a file that is still empty takes it
@@ -158,11 +164,12 @@ class SqliteLine:
         await self._run(self._open)
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
+        work = partial(self._transact, body)
         try:
-            return await self._run(lambda: self._transact(body))
+            return await self._run(work)
         except _LogTaken:
             await self._renew()
-            return await self._run(lambda: self._transact(body))
+            return await self._run(work)
 
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
         _ = body
@@ -199,8 +206,8 @@ class SqliteLine:
         await self._run(self._close)
         self._hand.end()  # its last piece of work is over, so nothing is waited for
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await self._hand.run(work)
+    def _run(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return self._hand.run(work)
 
     def _open(self) -> None:
         self._must_be_the_same_file()  # first: SQLite would make a new one
@@ -276,8 +283,7 @@ class SqliteLine:
         else:
             self._must_be_as_noted()
         assert self._conn is not None
-        with self._conn.begin():
-            done = body(self._conn)
+        done = _whole(self._conn, body)
         self._note()
         return done
 
@@ -393,6 +399,24 @@ class PostgresLine:
             await end_at_once(conn)
 
 
+def _whole(conn: Connection, body: Callable[[Connection], T]) -> T:
+    """Run `body` in a transaction. It is the driver's: what SQLAlchemy does around one is a tenth of what a commit calls. Its own begins beside it
+    once it is asked something itself, and is over with it."""
+    direct.ask(conn, BEGIN, NO_VALUES)
+    try:
+        done = body(conn)
+        if conn.in_transaction():
+            conn.commit()
+        else:
+            direct.ask(conn, "COMMIT", NO_VALUES)
+    except BaseException:
+        conn.rollback()
+        if direct.driver_of(conn).in_transaction:
+            direct.ask(conn, "ROLLBACK", NO_VALUES)
+        raise
+    return done
+
+
 def _sqlite_engine(path: Path) -> Engine:
     engine = create_engine(
         URL.create("sqlite+pysqlite", database=str(path)),
@@ -410,8 +434,8 @@ def _sqlite_engine(path: Path) -> Engine:
         cursor.close()
 
     def begin(conn: Connection) -> None:
-        # IMMEDIATE: facts that are read inside are still true when they are acted on.
-        direct.ask(conn, "BEGIN IMMEDIATE", [()])
+        if not direct.driver_of(conn).in_transaction:
+            direct.ask(conn, BEGIN, NO_VALUES)
 
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
@@ -102,9 +103,12 @@ class Writer:
         self._owned = owned
         """What need not be read again, where nobody else writes."""
         self._brief = brief
-        self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(capacity)
-        self._held: _Item | None = None
-        """Taken from the queue, and left for the next batch."""
+        self._queue: deque[_Item] = deque()
+        self._capacity = capacity
+        self._room: asyncio.Event | None = None
+        """Set when something was taken from a queue that was full, where anybody waits for that."""
+        self._more: asyncio.Future[None] | None = None
+        """The writer waits for something to do."""
         self._ending = False
         self._in_work: Sequence[_Item] = ()
         self._in_flight = 0
@@ -153,8 +157,7 @@ class Writer:
         if self._in_flight:
             self._idle = self._loop.create_future()
             await self._idle
-        if not self._task.done():
-            await self._queue.put(None)
+        self._end()
         await self._task
         self._task = None
 
@@ -163,10 +166,11 @@ class Writer:
             raise StorageUnavailable(f"The store {self._line.shown} is closed; nothing can be written any more.")
         self._in_flight += 1
         try:
-            if self._queue.full():
-                await self._queue.put(item)
-            else:
-                self._queue.put_nowait(item)
+            while len(self._queue) >= self._capacity:
+                self._room = self._room or asyncio.Event()
+                await self._room.wait()
+            self._queue.append(item)
+            self._wake()
             if self._ending:
                 raise StorageUnavailable(f"The writer of {self._line.shown} has stopped.")
             await item.answer
@@ -174,6 +178,19 @@ class Writer:
             self._in_flight -= 1
             if self._in_flight == 0 and self._idle is not None and not self._idle.done():
                 self._idle.set_result(None)
+
+    def _wake(self) -> None:
+        """Let the writer look whether there is something to do."""
+        more, self._more = self._more, None
+        if more is not None and not more.done():
+            more.set_result(None)
+
+    def _end(self) -> None:
+        """What is queued is the last. Who waits for room waits no longer."""
+        self._ending = True
+        self._wake()
+        if self._room is not None:
+            self._room.set()
 
     async def _run(self) -> None:
         try:
@@ -183,35 +200,36 @@ class Writer:
                 self._in_work = ()
         finally:
             # After `close` nothing is left here. If a defect of ours (or a cancellation) ended the loop, nobody may wait for ever.
-            self._closed = self._ending = True
-            left = [*self._in_work, self._held]
-            while not self._queue.empty():
-                left.append(self._queue.get_nowait())
+            self._closed = True
+            left = [*self._in_work, *self._queue]
+            self._queue.clear()
+            self._end()
             for item in left:
-                if item is not None:
-                    _fail(item, StorageUnavailable(f"The writer of {self._line.shown} has stopped."))
+                _fail(item, StorageUnavailable(f"The writer of {self._line.shown} has stopped."))
 
     async def _next_batch(self) -> list[_Queued] | list[_Alone]:
         """All operations that wait, up to the limits; or one body that is to be alone; empty at the end."""
-        first = self._held or (None if self._ending else await self._queue.get())
-        self._held = None
-        if first is None:
-            return []
+        queue = self._queue
+        while not queue:
+            if self._ending:
+                return []
+            self._more = self._loop.create_future()
+            await self._more
+        first = queue.popleft()
         if isinstance(first, _Alone):
-            return [first]
-        batch = [first]
-        size = _bytes(first.op)
-        while len(batch) < BATCH_OPS and size < BATCH_BYTES and not self._queue.empty():
-            item = self._queue.get_nowait()
-            if item is None:
-                self._ending = True
-                break
-            if isinstance(item, _Alone):
-                self._held = item
-                break
-            batch.append(item)
-            size += _bytes(item.op)
-        return batch
+            alone, batch = [first], []
+        else:
+            alone, batch, size = [], [first], 0
+            while queue and len(batch) < BATCH_OPS:
+                item, size = queue[0], size + _bytes(batch[-1].op)
+                if isinstance(item, _Alone) or size >= BATCH_BYTES:
+                    break
+                queue.popleft()
+                batch.append(item)
+        room, self._room = self._room, None
+        if room is not None:
+            room.set()
+        return alone or batch
 
     async def _commit(self, batch: Sequence[_Item]) -> None:
         """Answer everybody in `batch`. Whoever gave up waiting before it began is left out: nothing of theirs is written."""
@@ -233,7 +251,7 @@ class Writer:
         self.figures.largest_batch = max(self.figures.largest_batch, len(batch))
         began = time.monotonic()
         try:
-            outcomes = await self._tried([item.op for item in batch], lambda: self._attempt(batch))
+            outcomes = await self._tried([item.op for item in batch], partial(self._attempt, batch))
         except Exception as error:  # noqa: BLE001 - the border to the callers: what a value provokes goes to who brought it
             if isinstance(error, StorageUnavailable) and not isinstance(error, Damaged):
                 self._tell(len(batch), began, stored=False)
@@ -300,7 +318,7 @@ class Writer:
             tell(carry_out(conn, ops, self._who, self._owned, trusting=trusting))
 
         try:
-            if not await self._briefly(batch, tell):
+            if self._brief is None or not await self._briefly(self._brief, batch, tell):
                 await self._transacted(body, ops)
         except Exception as error:
             self._forget()
@@ -327,10 +345,12 @@ class Writer:
         except NotAllNew:
             await self._line.transact(partial(body, False))
 
-    async def _briefly(self, batch: Sequence[_Queued], tell: Callable[[list[Outcome]], None]) -> bool:
+    async def _briefly(
+        self, brief: CarryOutBriefly, batch: Sequence[_Queued], tell: Callable[[list[Outcome]], None]
+    ) -> bool:
         """Carry it out with as few ways there and back as can be; False if that cannot be done so."""
-        brief, contended, self._contended = self._brief, self._contended, False
-        if brief is None or contended:
+        contended, self._contended = self._contended, False
+        if contended:
             return False
         return await self._line.briefly(
             lambda conn: brief(conn, [(item.op, item.previous) for item in batch], self._who, tell)

@@ -97,7 +97,7 @@ class _Answered:
     def __init__(self, error: Exception, pieces: Sequence[bytes]) -> None:
         self.content = _Pieces(error, pieces)
 
-    async def __aexit__(self, *_: object) -> None:
+    def leave(self) -> None:
         pass
 
 

@@ -13,7 +13,7 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 
 from agent_core.model.reach import ALONE, AskedByOthers, Lives, TransportBroke
-from agent_core.model.transport import ModelAnswer, ModelLine
+from agent_core.model.transport import ModelAnswer, ModelLine, RequestNotTaken
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 MUCH = 64
@@ -287,6 +287,56 @@ async def test_of_a_request_that_others_may_ask_by_now_no_byte_goes_out() -> Non
             await asyncio.wait_for(peer.gone.wait(), 10)
     assert peer.connections == 2
     assert not read
+
+
+async def test_a_refusal_that_comes_before_all_of_a_large_request_is_sent_is_heard() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 413 Too Large\r\nContent-Type: text/plain; charset=latin-1\r\nContent-Length: 5\r\n\r\nf\xfcnf!"
+        )
+        await writer.drain()
+        await reader.read()
+
+    async with answered(serve) as line:
+        with pytest.raises(RequestNotTaken) as refused:
+            async with line.asked(b"x" * 40_000_000, 5):
+                pass
+    assert (refused.value.status, refused.value.body) == (413, "fünf!")
+
+
+async def test_a_large_request_arrives_whole_and_its_connection_serves_the_next() -> None:
+    read: list[bytes] = []
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer.connections += 1
+        for _ in range(2):
+            head = await reader.readuntil(b"\r\n\r\n")
+            read.append(await reader.readexactly(int(head.split(b"Content-Length: ")[1])))
+            writer.write(b"HTTP/1.1 102 Processing\r\n\r\n" + HEAD + framed(b"there") + b"0\r\n\r\n")
+
+    bodies = [b"".join(b"%d " % number for number in range(200_000)), b"{}"]
+    async with answered(serve) as line:
+        for body in bodies:
+            async with line.asked(body, 5) as answer:
+                assert await answer.next() == b"there"
+                assert await answer.next() is None
+    assert read == bodies
+    assert peer.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("http://somebody:secret@host/", {"authorization": "Bearer x"}),
+        ("http://host/", {"X": "a\r\nY: b"}),
+        ("http://host/", {"X\n": "a"}),
+    ],
+)
+def test_what_no_request_can_say_is_refused_at_once(url: str, headers: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"who asks|no header"):
+        ModelLine(url, headers)
 
 
 async def test_a_request_waits_until_it_is_known_whether_it_may_go_out() -> None:
