@@ -22,10 +22,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import gateway.warming as warming
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.rules.promises import read_ending
 from agent_core.store.store import open_store
-from gateway import warming
 from tests.laws.look import breaches
 from tests.sim import world
 from tests.sim.laws import broken
