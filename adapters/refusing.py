@@ -32,7 +32,7 @@ WITHOUT_ID = clause("the platform answered without the id of what it made")
 
 
 def broken(error: BaseException) -> str:
-    """How a connection failed, by what aiohttp or httpx raised (the latter is known by its names alone: not every gateway loads it)."""
+    """How a connection failed, by what aiohttp raised."""
     match error:
         case aiohttp.ClientConnectorDNSError():
             return NO_NAME
@@ -43,14 +43,4 @@ def broken(error: BaseException) -> str:
         case aiohttp.ClientConnectorError() | ConnectionRefusedError():
             return NO_CONNECTION
         case _:
-            return _HTTPX.get(type(error).__name__, BROKE_OFF)
-
-
-_HTTPX = {
-    "ConnectError": NO_CONNECTION,
-    "ProxyError": NO_CONNECTION,
-    "ConnectTimeout": NO_ANSWER,
-    "PoolTimeout": NO_ANSWER,
-    "ReadTimeout": NO_ANSWER,
-    "WriteTimeout": NO_ANSWER,
-}
+            return BROKE_OFF

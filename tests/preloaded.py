@@ -48,7 +48,7 @@ for name in (
     import_module(name)
 
 for name, makes in (
-    ("adapters.telegram.adapter", "_tls"),
+    ("adapters.telegram.wire", "trusted"),
     ("agent_core.model.client", "_load"),
     ("agent_core.model.transport", "trusted"),
     ("gateway.warming", "make_records"),

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from enum import IntEnum
+from functools import cache
 
 from agent_core.records import dataclass
 from agent_core.retry import Retry
@@ -40,6 +41,7 @@ class Urgency(IntEnum):
     FINAL = 2
 
 
+URGENCIES = tuple(Urgency)
 _RESERVED = {Urgency.COSMETIC: 0.5, Urgency.STATUS: 0.25, Urgency.FINAL: 0.0}
 """Which share of the burst is left for what is more urgent."""
 
@@ -50,6 +52,12 @@ class Rate:
 
     burst: int
     interval_ms: float
+
+
+@cache
+def _needs(burst: int) -> tuple[float, ...]:
+    """How much has to be there for each urgency. A bucket of one has nothing to reserve."""
+    return tuple(min(1.0 + math.floor(burst * _RESERVED[urgency]), float(burst)) for urgency in URGENCIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +84,19 @@ class Gate:
 
     def wait_ms(self, urgency: Urgency, now: int) -> int:
         """How long until something of this urgency may pass; 0 is now."""
-        closed = max(0, self.closed_until - now)
-        need = 1.0 + math.floor(self.rate.burst * _RESERVED[urgency])
-        need = min(need, float(self.rate.burst))  # a bucket of one has nothing to reserve
-        missing = need - self._tokens(now)
-        return max(closed, math.ceil(missing * self.rate.interval_ms - 1e-6) if missing > 1e-9 else 0)
+        return self.waits(now)[urgency]
+
+    def waits(self, now: int) -> tuple[int, ...]:
+        """The same of each urgency, in their order: a chat asks for all of them at each look."""
+        closed, tokens = max(0, self.closed_until - now), self._tokens(now)
+        return tuple(
+            [
+                max(closed, math.ceil((need - tokens) * self.rate.interval_ms - 1e-6))
+                if need - tokens > 1e-9
+                else closed
+                for need in _needs(self.rate.burst)
+            ]
+        )
 
     def passed(self, now: int) -> Gate:
         """Something was let through."""

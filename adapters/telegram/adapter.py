@@ -12,7 +12,7 @@ import json
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -32,10 +32,9 @@ from agent_core.ports import Clock
 from agent_core.text.tongue import speak, speaking, spelled, translated
 
 if TYPE_CHECKING:
-    import ssl
-
     from telegram import Bot
-    from telegram.request import HTTPXRequest
+
+    from adapters.telegram.wire import Wire
 
 log = structlog.get_logger("telegram")
 
@@ -272,7 +271,7 @@ class TelegramAdapter:
 class _Opened(AbstractAsyncContextManager[None]):
     """A bot whose connections are open. The library's own way would also ask who it is, and raise its own errors."""
 
-    def __init__(self, requests: Sequence[HTTPXRequest]) -> None:
+    def __init__(self, requests: Sequence[Wire]) -> None:
         self._requests = requests
 
     async def __aenter__(self) -> None:
@@ -284,46 +283,26 @@ class _Opened(AbstractAsyncContextManager[None]):
             await request.shutdown()
 
 
-@cache
-def _tls() -> ssl.SSLContext:
-    """Whom all connections trust: reading it takes 50 ms, and there are four."""
-    import httpx
-
-    return httpx.create_ssl_context()
-
-
-def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[HTTPXRequest, ...]]:
+def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[Wire, ...]]:
     """A bot and its connections (updates are asked for by one of its own)."""
     from telegram import Bot
-    from telegram.request import HTTPXRequest
+
+    from adapters.telegram.wire import Wire
 
     # The library's own method would read all updates at once, and one malformed one would hide the others.
     warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")
     # Both of its types are read; where warnings are errors, a limit would look like a mistake of ours.
     warnings.filterwarnings("ignore", ".*attribute `retry_after` will be of type")
-
-    def request() -> HTTPXRequest:
-        return HTTPXRequest(
-            connection_pool_size=64,
-            connect_timeout=5,
-            read_timeout=read_seconds,
-            write_timeout=20,
-            pool_timeout=5,
-            media_write_timeout=120,
-            proxy=settings.proxy or None,
-            httpx_kwargs={"verify": _tls()},
-        )
-
     base = settings.api_base.rstrip("/")
-    requests = (request(), request())
+    sending, polling = (Wire(base, read_seconds=read_seconds, proxy=settings.proxy) for _ in range(2))
     bot = Bot(
         revealed(settings.token) or "none",  # the library raises for an empty one; it is told by `amiss`
         base_url=f"{base}/bot",
         base_file_url=f"{base}/file/bot",
-        request=requests[0],
-        get_updates_request=requests[1],
+        request=sending,
+        get_updates_request=polling,
     )
-    return bot, requests
+    return bot, (sending, polling)
 
 
 def _in_language(language: str, commands: Sequence[CommandDoc]) -> list[tuple[str, str]]:

@@ -10,19 +10,18 @@ import asyncio
 import secrets
 import time
 from contextlib import AsyncExitStack
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.probe import SECONDS, NoReply, ProbeTrouble, ServerReply, odd, parsed, skew_of, unreachable
+from adapters.checks.probe import SECONDS, NoReply, ServerReply, no_reply, odd, parsed, skew_of, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
 from adapters.contract.settings import revealed
 from adapters.telegram.section import TelegramSection
 from agent_core.records import dataclass
 
 if TYPE_CHECKING:
-    from telegram.request import HTTPXRequest
+    from adapters.telegram.wire import Wire
 
 FATHER = "https://t.me/BotFather"
 POLL_SECONDS = 4
@@ -52,60 +51,26 @@ class TelegramSeen(Seen):
 class _Way:
     """The way that the bot itself takes to Telegram: its library's connection, with its proxy and its list of authorities."""
 
-    request: HTTPXRequest
+    wire: Wire
     address: str
-    told: list[str] = field(default_factory=list[str])
-    """The ``Date`` of each answer."""
     skew_seconds: float | None = None
 
     async def ask(self, method: str, query: str = "", seconds: float = SECONDS) -> ServerReply | NoReply:
-        from telegram.error import NetworkError, TelegramError
+        from telegram.error import TelegramError
 
         host = urlsplit(self.address).hostname or "?"
         began = time.time()
         try:
             async with asyncio.timeout(seconds):
-                status, raw = await self.request.do_request(
+                status, raw = await self.wire.do_request(
                     f"{self.address}/{method}{query}", "POST", read_timeout=seconds
                 )
         except (TelegramError, TimeoutError) as error:
-            network = isinstance(error, NetworkError) and error.__cause__ is not None
-            return no_reply(error.__cause__ if network and error.__cause__ else error, host)
-        if self.told:
-            skew = skew_of(self.told[-1], began, time.time())
-            self.skew_seconds = skew if skew is not None else self.skew_seconds
+            cause = error.__cause__
+            return no_reply(cause if isinstance(cause, Exception) else error, host)
+        skew = skew_of(self.wire.date, began, time.time())
+        self.skew_seconds = skew if skew is not None else self.skew_seconds
         return ServerReply(status, {}, parsed(raw))
-
-
-def no_reply(error: BaseException, host: str) -> NoReply:
-    """What an exception of the Telegram library's connection means. Its own words are not repeated: they may hold the address."""
-    kind, words = type(error).__name__, str(error)
-    if "certificate" in words.lower():
-        reason = words.partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
-        return NoReply(ProbeTrouble.TLS, host, f"its certificate is not trusted ({reason or 'verification failed'})")
-    if "ssl" in words.lower():
-        return NoReply(ProbeTrouble.TLS, host, "no secure connection could be agreed on")
-    if kind == "ProxyError":
-        return NoReply(ProbeTrouble.PROXY, host, "the proxy does not answer or does not let it through")
-    if "time" in kind.lower():
-        return NoReply(ProbeTrouble.TIME, host, "there was no answer in time")
-    if "name" in words.lower() or "getaddrinfo" in words.lower():
-        return NoReply(ProbeTrouble.NAME, host, f"the name {host} is not known")
-    if kind in ("UnsupportedProtocol", "InvalidURL"):
-        return NoReply(ProbeTrouble.ADDRESS, host, "the address cannot be used")
-    return NoReply(ProbeTrouble.CONNECTION, host, f"no connection to {host} ({kind})")
-
-
-def _request(settings: TelegramSection, told: list[str]) -> HTTPXRequest:
-    """A connection as the bot has it; the date of each answer is put into `told`. Raises OSError for an unusable SSL_CERT_FILE."""
-    from telegram.request import HTTPXRequest
-
-    async def heard(response: Any) -> None:
-        told.append(response.headers.get("date", ""))
-
-    return HTTPXRequest(
-        connect_timeout=5, proxy=settings.proxy or None, httpx_kwargs={"event_hooks": {"response": [heard]}}
-    )
 
 
 async def check(settings: TelegramSection, *, wants_all: bool = False, poll: bool = False) -> TelegramSeen:
@@ -113,19 +78,20 @@ async def check(settings: TelegramSection, *, wants_all: bool = False, poll: boo
 
     `wants_all`: the configuration has groups in which the bot answers everything. `poll`: also look for a second poller.
     """
+    from adapters.telegram.wire import Wire, trusted
+
     base = settings.api_base.rstrip("/")
-    told: list[str] = []
     try:
-        request = _request(settings, told)
+        trusted()
     except OSError:
         fix = "Correct SSL_CERT_FILE (or SSL_CERT_DIR), or unset it."
         return TelegramSeen((problem("telegram.tls", "The file of certificate authorities cannot be read.", fix),))
     async with AsyncExitStack() as stack:
-        await request.initialize()
-        stack.push_async_callback(request.shutdown)
-        return await _seen(
-            _Way(request, f"{base}/bot{revealed(settings.token)}", told), settings, wants_all=wants_all, poll=poll
-        )
+        wire = Wire(base, read_seconds=SECONDS, proxy=settings.proxy)
+        await wire.initialize()
+        stack.push_async_callback(wire.shutdown)
+        way = _Way(wire, f"{base}/bot{revealed(settings.token)}")
+        return await _seen(way, settings, wants_all=wants_all, poll=poll)
 
 
 async def _seen(way: _Way, settings: TelegramSection, *, wants_all: bool, poll: bool) -> TelegramSeen:

@@ -1,13 +1,15 @@
 """What a failed call to the Bot API means. Pure.
 
 Sources: https://core.telegram.org/bots/api#making-requests (ok, error_code, description, ResponseParameters), and the errors of
-python-telegram-bot 22: a time limit is `TimedOut`, a lost connection `NetworkError` with the HTTP library's error as its cause, a
+python-telegram-bot 22: a time limit is `TimedOut`, a lost connection `NetworkError` with aiohttp's error as its cause (`wire`), a
 5xx `NetworkError` too; any 404 is `InvalidToken`, unknown methods included. Descriptions are compared without regard to case.
 """
 
 from __future__ import annotations
 
 import re
+
+import aiohttp
 
 from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Fate
@@ -110,8 +112,8 @@ def failure(error: Exception) -> CallFailed:
         case e.NetworkError():
             if "413" in words or "too large" in words.lower():
                 return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
-            cause = error.__cause__ if words.startswith("httpx.") else None
-            why = _plain(words)[:120] if cause is None else refusing.broken(cause)
+            cause = error.__cause__
+            why = refusing.broken(cause) if isinstance(cause, aiohttp.ClientError | OSError) else _plain(words)[:120]
             return CallFailed(_sent_or_not(error), refusing.FAILED.format(platform=NAME, why=why))
         case _:  # the base class says that the answer made no sense
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=_plain(words)[:80])
@@ -142,10 +144,7 @@ def _too_many(error: Exception, words: str) -> bool:
     return lost and words.lower().startswith("too many requests")
 
 
-_BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError", "LocalProtocolError")
-"""Errors of httpx that come before the first byte of the request went out."""
-
-
 def _sent_or_not(error: BaseException) -> Fate:
-    cause = error.__cause__
-    return Fate.NOT_SENT if cause is not None and type(cause).__name__ in _BEFORE else Fate.UNKNOWN
+    from adapters.telegram.wire import BEFORE
+
+    return Fate.NOT_SENT if isinstance(error.__cause__, BEFORE) else Fate.UNKNOWN

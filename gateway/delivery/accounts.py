@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
+from typing import TypeAlias
 
 import structlog
 
 from adapters.contract.chat import ChatAddress, ChatPort
-from adapters.contract.pacing import Gate, Rate, RecentRefusals, Urgency
+from adapters.contract.pacing import URGENCIES, Gate, Rate, RecentRefusals, Urgency
 from adapters.delivery.aftermath import within
 from agent_core.ports import Clock, steady_ms
 from agent_core.records import dataclass
@@ -23,6 +25,18 @@ log = structlog.get_logger("delivery")
 
 LONGEST_GATE_MS = 24 * 3_600_000
 """For what a platform's pause is taken at most, if it is not stored how long it was meant to be."""
+
+
+_Key: TypeAlias = tuple[str, str]
+"""Account and chat; no chat: that of the whole account."""
+KEYS_KNOWN = 4_096
+
+
+@lru_cache(KEYS_KNOWN)
+def _keys(address: ChatAddress) -> tuple[_Key, _Key]:
+    """Of the chat's gate, and of the account's. Threads of one chat share its gate: the platform counts by the chat. Pure; asked at each look."""
+    account = f"{address.platform}/{address.account}"
+    return (account, replace(address, thread="").text()), (account, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +89,8 @@ class Gates:
         self._store = store
         self._clock = clock
         self._tell = tell
-        self._gates: dict[tuple[str, str], Gate] = {}
-        self._closed: dict[tuple[str, str], int] = {}
+        self._gates: dict[_Key, Gate] = {}
+        self._closed: dict[_Key, int] = {}
         """Until when a gate is closed that an earlier process has stored, until it is made from that."""
         self._refusals: dict[str, RecentRefusals] = {}
 
@@ -87,22 +101,21 @@ class Gates:
             left = within(gate.not_before, self._clock.now_ms(), meant)
             self._closed[gate.account, gate.bucket] = steady_ms(self._clock) + left
 
-    def _gate(self, address: ChatAddress, *, whole: bool) -> tuple[tuple[str, str], Gate]:
-        account = f"{address.platform}/{address.account}"
-        # Threads of one chat share its gate: the platform counts by the chat.
-        key = (account, "" if whole else replace(address, thread="").text())
-        if key not in self._gates:
+    def _gate(self, address: ChatAddress, *, whole: bool) -> tuple[_Key, Gate]:
+        key = _keys(address)[whole]
+        gate = self._gates.get(key)
+        if gate is None:
             known = self._accounts.of(address)
             rate = known.account_rate if whole else known.chat_rate(address)
-            self._gates[key] = Gate.fresh(rate, steady_ms(self._clock), self._closed.pop(key, 0))
-        return key, self._gates[key]
+            gate = self._gates[key] = Gate.fresh(rate, steady_ms(self._clock), self._closed.pop(key, 0))
+        return key, gate
 
     def waits(self, address: ChatAddress) -> Mapping[Urgency, int]:
         """How long a chat's gate and its account's keep back each urgency, ms."""
         now = steady_ms(self._clock)
         _, chat = self._gate(address, whole=False)
         _, bot = self._gate(address, whole=True)
-        return {urgency: max(chat.wait_ms(urgency, now), bot.wait_ms(urgency, now)) for urgency in Urgency}
+        return dict(zip(URGENCIES, map(max, chat.waits(now), bot.waits(now)), strict=True))
 
     def passed(self, address: ChatAddress) -> None:
         """A call goes out."""

@@ -128,7 +128,10 @@ class Texts:
             elif not at_once(markdown) and (growing or markdown not in self._finals):
                 asked.append((markdown, growing))
                 return ()
-            return self.pieces(markdown, growing)
+            found = self.pieces(markdown, growing)
+            if growing:
+                grown[markdown] = found  # or it would be formatted anew at each look until there is more
+            return found
 
         picture = show(short)
         for markdown, growing in asked:
@@ -139,5 +142,5 @@ class Texts:
                 grown[markdown] = found
             else:
                 return None
-        self._grown = grown
+        self._grown = grown or self._grown  # a look at which none is due asks for none
         return show(self.pieces) if asked else picture

@@ -39,6 +39,9 @@ MOST_SERIES = 2_000
 OTHER = "other"
 FROM_OUTSIDE = frozenset({"model", "endpoint", "tool", "gen_ai_provider_name", "gen_ai_request_model"})
 
+_AS_GIVEN = frozenset(metric.name for metric in OURS if FROM_OUTSIDE.union(GATEWAYS_OWN).isdisjoint(metric.labels))
+"""Metrics whose labels are what their signals say."""
+
 
 class Metrics:
     """Counts. `on` takes the signals; `read_from` says where the rest is read."""
@@ -86,7 +89,8 @@ class Metrics:
         return series
 
     def _series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        there, labels = self.counted[metric.name], tuple(self.labels(metric, values))
+        there = self.counted[metric.name]
+        labels = values if metric.name in _AS_GIVEN else tuple(self.labels(metric, values))
         series = there.get(labels)
         if series is None:
             there[labels] = series = (

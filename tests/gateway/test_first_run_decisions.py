@@ -179,23 +179,6 @@ def test_exceptions_become_words(error: Exception, trouble: ProbeTrouble) -> Non
     assert no_reply(error, "host").trouble is trouble
 
 
-@pytest.mark.parametrize(
-    ("words", "trouble"),
-    [
-        (
-            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)",
-            ProbeTrouble.TLS,
-        ),
-        ("[Errno -2] Name or service not known", ProbeTrouble.NAME),
-        ("All connection attempts failed", ProbeTrouble.CONNECTION),
-    ],
-)
-def test_the_words_of_telegrams_library_are_understood(words: str, trouble: ProbeTrouble) -> None:
-    found = telegram_check.no_reply(OSError(words), "api.telegram.org")
-    assert found.trouble is trouble
-    assert "_ssl" not in found.words
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (

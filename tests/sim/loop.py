@@ -12,7 +12,7 @@ import heapq
 import random
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -39,19 +39,66 @@ class SimTask(asyncio.Task[Any]):
         return self._number
 
 
+class SimHandle(asyncio.Handle):
+    """As asyncio's, without what that asks of a loop which is being looked into."""
+
+    __slots__ = ("steps",)
+    _loop: Any
+    _callback: Any
+    _args: Any
+    _context: Any
+    _cancelled: bool
+    _repr: None
+    _source_traceback: None
+    steps: bool
+    """It is the step of a task."""
+
+    def __init__(self, callback: Any, args: Any, loop: Any, context: Context | None = None) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop, self._callback, self._args = loop, callback, args
+        self._cancelled = False
+        self._repr = self._source_traceback = None
+        self.steps = isinstance(getattr(callback, "__self__", None), asyncio.Task)
+
+
+class SimTimer(asyncio.TimerHandle):
+    """The same of a timer."""
+
+    __slots__ = ("steps",)
+    _loop: Any
+    _callback: Any
+    _args: Any
+    _context: Any
+    _cancelled: bool
+    _repr: None
+    _source_traceback: None
+    _when: float
+    _scheduled: bool
+    steps: bool
+
+    def __init__(self, when: float, callback: Any, args: Any, loop: Any, context: Context | None = None) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop, self._callback, self._args, self._when = loop, callback, args, when
+        self._cancelled = self._scheduled = False
+        self._repr = self._source_traceback = None
+        self.steps = False
+
+
 class SimLoop(asyncio.BaseEventLoop):
     """Run it like any loop, with `run_until_complete`. `kill` stops it for ever in the middle of what it does."""
 
     _ready: Any
     _scheduled: Any
+    """When, in which order they were asked for, and the timers: compared without a call of Python."""
     _stopping: bool
-    _timer_cancelled_count: int
+    _closed: bool
 
     def __init__(self, seed: int, start: float = 0.0) -> None:
         super().__init__()
         self.random = random.Random(seed)
         self.now = start
         self.steps = 0
+        self._timers = 0
         self.killed = False
         self.before_work: Callable[[], None] = lambda: None
         """Called around each piece of executor work; may raise instead of it, or kill."""
@@ -71,6 +118,33 @@ class SimLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         return self.now
 
+    def call_soon(self, callback: Callable[..., Any], *args: Any, context: Context | None = None) -> asyncio.Handle:
+        self._must_be_open()
+        handle = SimHandle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.now + delay, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self._must_be_open()
+        timer = SimTimer(when, callback, args, self, context)
+        self._timers += 1
+        heapq.heappush(self._scheduled, (when, self._timers, timer))
+        return timer
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is thrown away when its time comes."""
+
     def kill(self) -> None:
         """Nothing of this loop happens any more."""
         self.killed = True
@@ -89,27 +163,32 @@ class SimLoop(asyncio.BaseEventLoop):
             handle._run()
 
     def _advance(self) -> None:
-        while self._scheduled and self._scheduled[0]._cancelled:
-            heapq.heappop(self._scheduled)._scheduled = False
-        if not self._scheduled:
+        if (due := self.next_at()) is None:
             raise RuntimeError("nothing can ever happen any more: a task waits for something that nobody will do")
-        self.now = max(self.now, self._scheduled[0]._when)
+        self.now = max(self.now, due)
         self.make_due()
+
+    def next_at(self) -> float | None:
+        """When the next timer is due that counts; None if there is none."""
+        scheduled = self._scheduled
+        while scheduled and scheduled[0][2]._cancelled:
+            heapq.heappop(scheduled)
+        return scheduled[0][0] if scheduled else None
 
     def make_due(self) -> None:
         """What is due by now is ready to be run."""
-        while self._scheduled and self._scheduled[0]._when <= self.now:
-            handle = heapq.heappop(self._scheduled)
-            handle._scheduled = False
-            if not handle._cancelled:
-                self._ready.append(handle)
+        scheduled, now = self._scheduled, self.now
+        while scheduled and scheduled[0][0] <= now:
+            timer = heapq.heappop(scheduled)[2]
+            if not timer._cancelled:
+                self._ready.append(timer)
 
     def _draw(self) -> Any:
         """The next handle: the first one, unless that is a task's step and other tasks could step as well."""
         ready = self._ready
-        if len(ready) == 1 or not _is_step(ready[0]):
+        if len(ready) == 1 or not ready[0].steps:
             return ready.popleft()
-        steps = [index for index in range(min(len(ready), 8)) if _is_step(ready[index])]
+        steps = [index for index in range(min(len(ready), 8)) if ready[index].steps]
         index = self.random.choice(steps)
         handle = ready[index]
         del ready[index]
@@ -154,9 +233,4 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def open_timers(self) -> list[str]:
         """What is still scheduled, in words: after an orderly end there should be nothing."""
-        return [repr(handle._callback) for handle in self._scheduled if not handle._cancelled]
-
-
-def _is_step(handle: Any) -> bool:
-    owner = getattr(handle._callback, "__self__", None)
-    return isinstance(owner, asyncio.Task)
+        return [repr(timer._callback) for _, _, timer in self._scheduled if not timer._cancelled]

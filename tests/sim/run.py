@@ -22,12 +22,15 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import gateway.warming as warming
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.rules.promises import read_ending
 from agent_core.store.store import open_store
 from tests.laws.look import breaches
 from tests.sim import world
 from tests.sim.laws import broken
 from tests.sim.loop import TooManySteps
+from tests.sim.model import PROMISES, WORDS
 from tests.sim.scenario import Result, Scenario, digest
 
 SCENARIOS_A_CHILD = 40
@@ -59,6 +62,14 @@ def make_template(folder: Path) -> None:
             pass
 
     asyncio.run(make())
+
+
+def warm() -> None:
+    """Make what the daemon makes behind its open port, once for all children: else each of them compiles its own patterns."""
+    warming.BREATH_SECONDS = 0.0
+    warming.make_records()
+    for words in (*WORDS, *PROMISES):
+        read_ending(words)
 
 
 SEVERAL_SEEDS = range(20_000_000, 30_000_000)
@@ -175,6 +186,7 @@ def simulate(turns: int, seed: int, *, stop_at_failure: bool = True) -> Totals:
     with tempfile.TemporaryDirectory(prefix="outspoken-sim-", dir=shm if shm.is_dir() else None) as name:
         folder = Path(name)
         make_template(folder)
+        warm()
         while totals.turns < turns and not (totals.failures and stop_at_failure):
             count = min(SCENARIOS_A_CHILD, (turns - totals.turns - 1) // TURNS_A_SCENARIO + 1)
             batch(seed, count, folder, totals, stop_at_failure=stop_at_failure)

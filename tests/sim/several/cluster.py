@@ -385,7 +385,7 @@ class Cluster:
             self.says(f"process {process.number} ended: {main.exception()!r}")
 
     def _advance(self) -> None:
-        moments = [one.loop._scheduled[0]._when for one in self.processes if one.steps and one.loop._scheduled]
+        moments = [at for one in self.processes if one.steps and (at := one.loop.next_at()) is not None]
         moments += [at for one in self.processes if not one.killed for at in (one.frozen_until, one.parted_until)]
         moments += [*self.server.silent_at(), *(blow.at for blow in self.blows), *(at for at, _ in self.again)]
         moments += [said.at for said in self.plan.said] + [self.now + 1.0]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.sim import world
 from tests.sim.loop import TooManySteps
-from tests.sim.run import make_template
+from tests.sim.run import make_template, warm
 from tests.sim.whole import scenario as whole
 from tests.sim.whole.laws import broken
 from tests.sim.whole.rare import met, missing
@@ -117,6 +117,7 @@ def simulate(turns: int, seed: int) -> Totals:
     with tempfile.TemporaryDirectory(prefix="outspoken-sim-", dir=shm if shm.is_dir() else None) as name:
         folder = Path(name)
         make_template(folder)
+        warm()
         while totals.turns < turns and not totals.failures:
             count = min(SCENARIOS_A_CHILD, (turns - totals.turns) // 4 + 1)
             _batch(seed, count, folder, totals)
