@@ -36,7 +36,9 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if message.arrival != message.id:
         words = f"Message {message.id} came as number {message.arrival} of its conversation, which is another place."
         yield _of(seen, Law.MISPLACED, words)
-    if message.state is not InboxState.DROPPED and not _readable(message.body):  # of those nobody reads more than their keys
+    if message.state is not InboxState.DROPPED and not _readable(
+        message.body
+    ):  # of those nobody reads more than their keys
         yield _of(seen, Law.UNREADABLE, f"What is stored of message {message.id} cannot be read.")
     match message.state:
         case InboxState.NEW:

@@ -174,7 +174,9 @@ def _journal(seen: TurnEvidence) -> Iterator[Breach]:
         words = f"Of turn {turn.turn}, {len(missing)} tool call(s) were begun and are not recorded as intended: {missing[0]}."
         yield breach(seen, Law.LOST, words)
     for call in sorted(intended.difference(begun)):
-        yield breach(seen, Law.LOST, f"Tool call {call} is recorded for turn {turn.turn}, whose journal does not know it.")
+        yield breach(
+            seen, Law.LOST, f"Tool call {call} is recorded for turn {turn.turn}, whose journal does not know it."
+        )
 
 
 def _hole(turn: TurnRow, rows: Sequence[KeptRow]) -> int | None:

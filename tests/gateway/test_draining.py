@@ -41,7 +41,9 @@ async def drained(seconds: float, *turns: Turn, hurry: asyncio.Event | None = No
     """How long it took."""
     began = time.monotonic()
     tasks = {one.task for one in turns}
-    draining = Draining(tasks, lambda: cast("Any", [one for one in turns if not one.task.done()]), hurry or asyncio.Event())
+    draining = Draining(
+        tasks, lambda: cast("Any", [one for one in turns if not one.task.done()]), hurry or asyncio.Event()
+    )
     await draining.run(seconds)
     return time.monotonic() - began
 

@@ -185,16 +185,12 @@ class Rounds:
         self.parts, self.commands = Parts(), Commands()
         self.unblocked: list[str] = []
         self.aside: list[str] = []
-        runner = SimpleNamespace(
-            closing=False, unblock=lambda queue: self._unblock(queue), slots=SimpleNamespace(position=lambda _: None)
-        )
+        runner = SimpleNamespace(closing=False, unblock=self._unblock, slots=SimpleNamespace(position=lambda _: None))
         aside = SimpleNamespace(damage=SimpleNamespace(everybodys=False), known={}, put=self._put, check=lambda: None)
         store = cast("Any", self.stored)
         left = Unclaimed(store, cast("Any", aside), self.clock)
         named = dict.fromkeys(("accepting", "opener", "chats", "closer"))
-        hub = SimpleNamespace(
-            portion=self.portion, queues=self.queues, runner=runner, left=left, aside=aside, **named
-        )
+        hub = SimpleNamespace(portion=self.portion, queues=self.queues, runner=runner, left=left, aside=aside, **named)
         self.runner, self.left, self.resumed = runner, left, Resumed(self.queues)
         parts, commands = cast("Any", self.parts), cast("Any", self.commands)
         self.keeper = Keeper(cast("Any", hub), store, self.clock, SystemIds(self.clock), parts, commands)
@@ -324,4 +320,3 @@ async def test_what_is_put_aside_is_charged_and_what_waits_behind_it_is_looked_f
     assert rounds.resumed.aside == ["t1"]
     assert rounds.stored.charged[0].turns == {"t1": LIMIT + 1}
     assert rounds.stored.looks == 2
-

@@ -170,7 +170,9 @@ async def test_what_a_page_wanted_that_is_gone_is_over() -> None:
         account="web", platform_key="k", session=SessionKey("web", "page", "c"), input=(InputMessage(""),), surface=PAGE,
         memory_scope="web/ada",
     )  # fmt: skip
-    row = world.sets("a", Every(3_600, world.clock.now), replace(ADA, address=ChatAddress(PAGE, "page", "c")), page=page)
+    row = world.sets(
+        "a", Every(3_600, world.clock.now), replace(ADA, address=ChatAddress(PAGE, "page", "c")), page=page
+    )
     world.rows[row.schedule] = row = replace(row, kind=ScheduleKind.PROMPT.value)
     await world.look(HOUR_MS)
     assert world.rows[row.schedule].state is ScheduleState.ACTIVE
@@ -226,6 +228,7 @@ def test_an_occurrence_has_one_name_whenever_it_is_claimed(late_ms: int) -> None
     plan, _ = schedules.decode(row)
     claim = decide(rule, row.next_at, plan.if_missed, 0, row.next_at + late_ms)
     assert claim is not None
-    assert key_of(schedules.claimed(row, plan, claim, row.next_at + late_ms)[1]) == f"schedule:{row.schedule}:{row.next_at}"
-
-
+    assert (
+        key_of(schedules.claimed(row, plan, claim, row.next_at + late_ms)[1])
+        == f"schedule:{row.schedule}:{row.next_at}"
+    )

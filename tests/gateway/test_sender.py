@@ -176,9 +176,7 @@ class Chat:
 
 
 @asynccontextmanager
-async def chat(
-    ability: Ability = Ability.LOOK_UP, port: Port | None = None, rate: Rate = ANY
-) -> AsyncGenerator[Chat]:
+async def chat(ability: Ability = Ability.LOOK_UP, port: Port | None = None, rate: Rate = ANY) -> AsyncGenerator[Chat]:
     clock, port, log = SystemClock(), port or Port(ability), list[str]()
     accounts, paper = Accounts(clock), Paper(log)
     accounts.add(CHAT.platform, CHAT.account, PlatformAccount(port, ANY, lambda _: rate))
@@ -338,7 +336,9 @@ async def test_what_stood_behind_a_lost_message_is_sent_once_more_behind_what_ta
         await one.shows("t1")
         one.port.does = [fails(Fate.REFUSED, Cause.NO_MESSAGE)]
         one.wants("t1", "one, in other words", "two")
-        await one.until(lambda: ["one, in other words", "two"] == [s for w, s, _ in one.port.calls if w == "create"][2:])
+        await one.until(
+            lambda: [s for w, s, _ in one.port.calls if w == "create"][2:] == ["one, in other words", "two"]
+        )
 
 
 async def test_what_may_have_been_sent_and_is_not_wanted_any_more_is_only_looked_for() -> None:

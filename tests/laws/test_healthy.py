@@ -43,14 +43,12 @@ async def busiest(store: Store) -> tuple[str, str, int]:
     return found.session, found.key, await store.sessions.claim(found.session)
 
 
-async def a_chat_gets_another_id(store: Store, clock: FakeClock, folder: Path) -> None:  # noqa: ARG001
+async def a_chat_gets_another_id(store: Store, clock: FakeClock, folder: Path) -> None:
     _, key, _ = await busiest(store)
     await store.sessions.move_chat(f"{ACCOUNT}/", key.split("/")[2], "-1004711")
 
 
-async def a_chat_gets_the_id_of_one_in_which_somebody_has_spoken(
-    store: Store, clock: FakeClock, folder: Path  # noqa: ARG001
-) -> None:
+async def a_chat_gets_the_id_of_one_in_which_somebody_has_spoken(store: Store, clock: FakeClock, folder: Path) -> None:
     keys = [str(one[0]) for one in all_of(str(folder / "copy.db"), "select key from sessions order by key")]
     first, second, *_ = (key.split("/")[2] for key in keys)
     await store.sessions.move_chat(f"{ACCOUNT}/", first, second)
@@ -70,13 +68,13 @@ async def what_is_old_goes(store: Store, clock: FakeClock, folder: Path) -> None
     await Upkeep(store, clock, Keep(journals_days=5), FilePlaces(folder), told=2).look()
 
 
-async def a_turn_is_taken_back(store: Store, clock: FakeClock, folder: Path) -> None:  # noqa: ARG001
+async def a_turn_is_taken_back(store: Store, clock: FakeClock, folder: Path) -> None:
     session, _, epoch = await busiest(store)
     (last,) = await store.turns.latest(session, 1)
     await store.sessions.change(session, epoch, SessionChange(undo=last.turn))
 
 
-async def a_conversation_is_set_aside(store: Store, clock: FakeClock, folder: Path) -> None:  # noqa: ARG001
+async def a_conversation_is_set_aside(store: Store, clock: FakeClock, folder: Path) -> None:
     session, _, _ = await busiest(store)
     await store.asides.set_aside(session, "damaged", SystemIds(clock).new("s"))
 
