@@ -93,14 +93,15 @@ def start(
 
 
 def run(
-    words: list[str], env: Mapping[str, str], *, stdin: str = "", together: bool = False
+    words: list[str], env: Mapping[str, str], *, stdin: str = "", together: bool = False, prelude: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Let the command run to its end; `together`: both streams as standard output, in the order in which things were said."""
+    """Let the command run to its end; `together`: both streams as standard output, in the order in which things were said. A `prelude` that
+    raises `SystemExit` is all that is run."""
     with tempfile.TemporaryDirectory(prefix="outspoken-ran-") as name:
         given, out, err = (Path(name) / each for each in ("in", "out", "err"))
         given.write_text(stdin)
         err.touch()
-        status = start(words, env, out=out, err=out if together else err, stdin=given).wait()
+        status = start(words, env, out=out, err=out if together else err, stdin=given, prelude=prelude).wait()
         return subprocess.CompletedProcess(words, status, out.read_text(), err.read_text())
 
 

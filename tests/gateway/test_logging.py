@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
 from gateway.observe.logging import MAX_CHARS, Cleaner, LibraryHandler, Pretty, Sink, as_json, configure
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
@@ -35,11 +36,10 @@ log = structlog.get_logger("test")
 
 def run(body: str, form: str = "json", show: str = "hide") -> list[str]:
     """The lines that a process writes to standard error."""
-    done = subprocess.run(
-        [sys.executable, "-c", HEAD + body, form, show], capture_output=True, check=True, cwd=ROOT, timeout=30
-    )
-    assert done.stdout == b""
-    return done.stderr.decode().removesuffix("\n").split("\n")
+    told = f"import sys\nsys.argv = ['-c', {form!r}, {show!r}]\n{HEAD}{body}\nraise SystemExit"
+    done = forked.run([], os.environ, prelude=told)
+    assert (done.returncode, done.stdout) == (0, ""), done
+    return done.stderr.removesuffix("\n").split("\n")
 
 
 def events(body: str, show: str = "hide") -> list[dict[str, object]]:

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.config.misfits import misfits
 from gateway.config.reading import survey
+from tests import forked
 
 HEADS = {
     "[schedule]": '[[schedule.entries]]\nname = "news"\nprompt = "What is new?"\nchat = "discord/1"\nevery = "2 hours"\n',
@@ -22,9 +23,7 @@ HEADS = {
 
 def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "OUTSPOKEN_HOME": str(home), "HOOK": "whsec_" + "QUJD" * 12, "OUTSPOKEN_SERVER__PORT": "0"}
-    return subprocess.run(
-        [sys.executable, "-m", "gateway", *words], env=env, capture_output=True, text=True, timeout=60, check=False
-    )
+    return forked.run([*words], env)
 
 
 @pytest.mark.parametrize(("words", "text"), HEADS.items())
