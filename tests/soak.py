@@ -53,6 +53,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         ],
         "the protocol's model": [["tests.model.run"]],
         "every platform": [["pytest", "-q", "--processes", "4", "tests/chats"]],
+        "many open turns": [["pytest", "-q", "tests/gateway/test_keeper.py", "-k", "hundreds_of_open_turns"]],
         "on PostgreSQL": [["pytest", "-q", "--processes", "2", "tests/postgres"]],
         "deployment": [["tests.deploy.real.run"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
@@ -81,6 +82,7 @@ def main() -> None:
             "OUTSPOKEN_ALL_POSTGRES": "1",
             "OUTSPOKEN_ALL_CLIENTS": "1",
             "OUTSPOKEN_ALL_CHATS": "1",
+            "OUTSPOKEN_ALL_TURNS": "1",
         }
         running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]
         statuses = [process.wait() for process in running]
