@@ -20,6 +20,7 @@ from adapters.terminal.screen import typed
 from gateway.cli.command import cli
 from gateway.cli.examples import EXAMPLES
 from gateway.cli.start import MachineStanding, next_steps
+from tests.forked import start
 from tests.gateway.test_process import environment, outspoken
 from tests.ports import free_port
 
@@ -149,21 +150,16 @@ def test_a_terminal_that_cannot_replace_lines_gets_none_to_replace(tmp_path: Pat
     env = {**environment(tmp_path, free_port()), "TERM": "dumb"}
     main, inner = pty.openpty()
     try:
-        with subprocess.Popen(
-            [sys.executable, "-m", "gateway", "chat"],
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=inner,
-        ) as chat:
-            chat.communicate(b"hello\n/quit\n", timeout=60)
+        (said_to := tmp_path / "said").write_text("hello\n/quit\n")
+        terminal = Path(os.ttyname(inner))
+        status = start(["chat"], env, out=Path(os.devnull), err=terminal, stdin=said_to).wait()
         os.close(inner)
         said = b""
         while chunk := _read(main):
             said += chunk
     finally:
         os.close(main)
-    assert chat.returncode == 0
+    assert status == 0
     assert b"TERM=xterm-256color" in said
     assert b"\x1b" not in said
 

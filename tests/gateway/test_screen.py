@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from adapters.terminal.screen import Screen, draw
-from tests.forked import run
+from tests.forked import run, start
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\x9d52;c;AAAA\x9c \x08\x08\r\u202egnp.exe\u2066\u2028 end"
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -102,19 +102,29 @@ def test_neither_does_a_conversation(home: dict[str, str]):
     assert not STEERS.search(got.stderr)
 
 
-@pytest.mark.parametrize("command", [["ask", "list files"], ["config", "template"], ["--version"]])
+FULL = "There is no room to write it all: No space left on device."
+
+
+def test_a_full_disk_is_said_in_words_and_with_an_exit_status_by_what_asks(home: dict[str, str], tmp_path: Path):
+    err = tmp_path / "err"
+    asked = start(["ask", "list files"], home, out=Path("/dev/full"), err=err)
+    assert (asked.wait(), FULL in err.read_text(), "Traceback" in err.read_text()) == (1, True, False), err.read_text()
+
+
+@pytest.mark.parametrize("command", [["config", "template"], ["--version"]])
 def test_a_full_disk_is_said_in_words_and_with_an_exit_status(home: dict[str, str], command: list[str]):
+    """By a new interpreter: it writes out what is left at its very end."""
     with Path("/dev/full").open("w") as full:
         told = subprocess.run(
             [sys.executable, "-m", "gateway", *command],
             env=home, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert told.returncode == 1
-    assert "There is no room to write it all: No space left on device." in told.stderr
+    assert FULL in told.stderr
     assert "Traceback" not in told.stderr
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])  # alone, and all: what is opened later takes their numbers
 def test_a_stream_that_is_closed_ends_no_command(home: dict[str, str], closed: str):
     checked = subprocess.run(
         ["sh", "-c", f'"$0" -m gateway config check {closed}', sys.executable], env=home, check=False

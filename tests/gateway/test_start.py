@@ -88,6 +88,12 @@ def loaded(folder: Path) -> set[str]:
     return {name for name in modules if name.partition(".")[0] not in TESTS_OWN}
 
 
+async def stored_once(folder: Path) -> None:
+    """The database is there: what makes it is no part of an ordinary start."""
+    async with served(folder):
+        pass
+
+
 def served_once(folder: Path, script: str, port: int = 0) -> str:
     """What the script prints last."""
     env = {
@@ -114,7 +120,7 @@ def counts(modules: set[str]) -> dict[str, int]:
 
 
 def test_a_start_loads_what_its_budget_names_and_nothing_else(tmp_path: Path) -> None:
-    loaded(tmp_path)  # makes the database
+    asyncio.run(stored_once(tmp_path))
     found = counts(loaded(tmp_path))
     assert set(found) <= {*OURS, *BUDGET["packages"]}, "a package that no start loaded so far"
     ours = sum(number for name, number in found.items() if name in OURS)
@@ -135,7 +141,7 @@ async def test_a_command_that_asks_a_running_gateway_loads_nothing_of_its_store(
 
 def test_tools_that_nobody_has_configured_weigh_little_and_begin_nothing(tmp_path: Path) -> None:
     """Against a gateway that has no such part at all: so it counts what was there before these, too."""
-    served_once(tmp_path, SERVE)  # makes the database
+    asyncio.run(stored_once(tmp_path))
     weights: dict[str, int]
     lines: dict[str, int]
     weights, lines, children = json.loads(served_once(tmp_path, WEIGH))

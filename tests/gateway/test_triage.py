@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -23,6 +24,7 @@ from gateway.operate.triage.reading import CannotTriage, TriageRequest, from_dat
 from gateway.operate.triage.report import as_json
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
+from tests.forked import start
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post
 from tests.gateway.test_triage_laws import NOW, ended, line, staged
 from tests.ports import free_port
@@ -136,11 +138,9 @@ async def test_rotated_and_packed_files_tell_what_one_plain_file_tells(tmp_path:
     for files in (["a.log", "a.log.1", "a.log.2.gz"], ["a.log.2.gz", "a.log", "a.log.1"], ["renamed"]):
         status, other = await told(*(str(tmp_path / name) for name in files))
         assert (status, other["groups"], other["turns"]) == (1, one["groups"], one["turns"])
-    packed = [sys.executable, "-m", "gateway", "triage", "-", "--json", "--limit", "99"]
-    done = subprocess.run(
-        packed, input=(tmp_path / "renamed").read_bytes(), capture_output=True, cwd=ROOT, timeout=60, check=False
-    )
-    assert (done.returncode, json.loads(done.stdout)["groups"]) == (1, one["groups"])
+    out, err = tmp_path / "out", tmp_path / "err"
+    packed = start(["triage", "-", "--json", "--limit", "99"], os.environ, out=out, err=err, stdin=tmp_path / "renamed")
+    assert (await asyncio.to_thread(packed.wait), json.loads(out.read_text())["groups"]) == (1, one["groups"])
 
 
 async def test_a_file_that_is_cut_short_is_told_in_words(tmp_path: Path):
