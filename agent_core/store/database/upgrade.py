@@ -22,7 +22,8 @@ from sqlalchemy import Connection
 from agent_core.store.database.lines import Line, SqliteLine
 from agent_core.store.database.ownership import SERVING
 from agent_core.store.database.place import Place, SqlitePlace
-from agent_core.store.database.trouble import opening
+from agent_core.store.database.trouble import Blame, blame, opening
+from agent_core.store.database.writer import MOMENT_TRIES
 from agent_core.store.errors import AlreadyRunning, DatabaseTooNew, NotOurDatabase
 from migrations import MIN_REVISION, REVISIONS
 
@@ -44,8 +45,22 @@ async def ensure_schema(line: Line, place: Place) -> bool:
             if await line.transact(_made_of_nothing):
                 return True
             await line.backup(backup_path(place.path, found))
-        await line.transact(lambda conn: upgrade_to(conn, place.shown))
+        await _upgraded(line, place.shown)
         return True
+
+
+async def _upgraded(line: Line, shown: str) -> None:
+    """Begun anew where it and a gateway that serves wait for each other's rows: PostgreSQL ends one of the two, and nothing was changed."""
+    tried = 0
+    while True:
+        tried += 1
+        try:
+            await line.transact(lambda conn: upgrade_to(conn, shown))
+        except Exception as error:
+            if blame(error) is not Blame.MOMENT or tried == MOMENT_TRIES:
+                raise
+        else:
+            return
 
 
 def backup_path(database: Path, revision: str | None) -> Path:
