@@ -17,9 +17,7 @@ from adapters.terminal.operator import status_lines
 from agent_core.store.slices.rows import slice_of
 from tests.chats.harness import answer
 from tests.databases import new_database
-from tests.several.support import OPERATOR, Cluster, Node, cluster
-
-pytestmark = pytest.mark.timeout(120)
+from tests.several.support import OPERATOR, PATIENT_SECONDS, Cluster, Node, cluster
 
 
 @pytest.fixture
@@ -117,7 +115,7 @@ class Page:
     def seen(self) -> dict[str, dict[str, Any]]:
         return {one["key"]: one for one in self.told}
 
-    async def until(self, words: str, seconds: float = 30) -> None:
+    async def until(self, words: str, seconds: float = PATIENT_SECONDS) -> None:
         async with asyncio.timeout(seconds):
             while words not in json.dumps(list(self.seen.values()), ensure_ascii=False):
                 await asyncio.sleep(0.05)
@@ -146,7 +144,7 @@ async def test_a_page_is_served_where_its_conversation_is_not_run_and_follows_it
         await there.say("say something #1")
         await asyncio.gather(here.until("something #1"), there.until("something #1"))
         await there.say("hold something")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while len(all_.harness.model.requests) < 2:
                 await asyncio.sleep(0.05)
         stopped = await there.stop()
@@ -154,7 +152,7 @@ async def test_a_page_is_served_where_its_conversation_is_not_run_and_follows_it
         await there.say("/memory")
         await asyncio.gather(here.until("Nothing is remembered"), there.until("Nothing is remembered"))
         await there.say("slow one two three four five six seven eight")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while len(all_.harness.model.requests) < 3:
                 await asyncio.sleep(0.05)
         first.signal(signal.SIGKILL)
@@ -201,7 +199,7 @@ async def test_a_conversation_is_changed_begun_anew_and_deleted_at_any_of_them(t
         for node, name in zip((first, second), await named(all_, owner, 2, "web/page"), strict=True):
             page = Page(node, name)
             await page.say("say something")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENT_SECONDS):
                 while await all_.ask("SELECT count(*) FROM turns WHERE state = 'open'") != [(0,)]:
                     await asyncio.sleep(0.05)
             await changed(node, "DELETE", f"/api/conversations/{name}")
@@ -263,7 +261,7 @@ async def test_status_at_any_of_them_names_all(two: tuple[Cluster, Node, Node]) 
     (name,) = await named(all_, 1, 1)
     asking = asyncio.create_task(asked(second, name, LONG))
     for node in (first, second):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while True:
                 told = await told_by(node)
                 states = [adapter["state"] for one in told["nodes"] for adapter in one.get("adapters", ())]
@@ -322,7 +320,7 @@ async def test_the_console_says_where_to_act_on_what_another_gateway_runs(two: t
         place = harness.private(ada)
         harness.say(place, ada, "say answer")
         await answer(harness, place, "answer")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while not (rows := await all_.ask("SELECT surface, origin, bubble, part FROM deliveries ORDER BY surface")):
                 await asyncio.sleep(0.1)
         if found := [row for row in rows if slice_of(row[0]) in held]:

@@ -12,10 +12,8 @@ import pytest
 from adapters.terminal.operator import status_lines
 from tests.chats.harness import answer
 from tests.databases import new_database
-from tests.several.support import cluster
+from tests.several.support import PATIENT_SECONDS, cluster
 from tests.several.test_doors import told_by
-
-pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "each its own"])
@@ -38,14 +36,14 @@ async def test_a_turn_that_is_taken_over_finds_its_files_or_says_that_it_does_no
         harness.attach(places[0], people[0], "notes.txt", b"seven", "text/plain", "hold on")
         await harness.model.holding.wait()
         harness.say(places[1], people[1], "hold on")  # without any file
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while len(harness.model.requests) < 2:
                 await asyncio.sleep(0.05)
         second = await all_.begin("second", **directory("second"))
         await asyncio.sleep(0.5)
 
         first.signal(signal.SIGKILL)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while len(harness.model.requests) < 4:
                 await asyncio.sleep(0.05)
         harness.model.release()
@@ -65,7 +63,7 @@ async def test_a_turn_that_is_taken_over_finds_its_files_or_says_that_it_does_no
         assert [len(one) for one in said] == [0 if shared else 1, 0], "told once, to whom it concerns"
 
         await all_.begin("third", **directory("third"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while len(told := (await told_by(second))["nodes"]) < 2 or not all(one.get("directory") for one in told):
                 await asyncio.sleep(0.1)
         lines = [one for one in status_lines(await told_by(second)) if "directories for files" in one]

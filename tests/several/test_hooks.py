@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 from tests.databases import new_database
-from tests.several.support import OPERATOR, Node, cluster
+from tests.several.support import OPERATOR, PATIENT_SECONDS, Node, cluster
 from tests.several.test_doors import asked, named
 from tests.webhooks.receiver import receiving, status
 from tests.webhooks.test_gateway import configured
-
-pytestmark = pytest.mark.timeout(120)
 
 
 async def operate(node: Node, **body: str) -> Any:
@@ -30,7 +27,7 @@ async def operate(node: Node, **body: str) -> Any:
 
 
 async def until_off(node: Node, *, off: bool) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENT_SECONDS):
         while bool((await operate(node))["webhooks"][0]["off"]) is not off:
             await asyncio.sleep(0.1)
 
@@ -63,7 +60,7 @@ async def test_each_end_is_told_once_whoever_ran_it_and_a_receiver_is_switched_o
 
         first.inner.kill()  # it had the house; its last calls may come again, since nobody knows whether they were taken
         await asked(second, names[-1], "say answer #after")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while len({one.id for one in told.came}) < len(names) + 3:
                 await asyncio.sleep(0.05)
         assert len({one.id for one in told.came}) == len(names) + 3

@@ -6,15 +6,11 @@ import asyncio
 import signal
 from pathlib import Path
 
-import pytest
-
 from adapters.terminal.operator import status_lines
 from gateway.operate.doctor.looks import judged_status
 from tests.databases import new_database
-from tests.several.support import Talks, cluster
+from tests.several.support import PATIENT_SECONDS, Talks, cluster
 from tests.several.test_doors import told_by
-
-pytestmark = pytest.mark.timeout(120)
 
 
 async def test_who_has_no_token_of_a_platform_runs_none_of_its_chats(postgres_server: str, tmp_path: Path) -> None:
@@ -36,7 +32,7 @@ async def test_who_has_no_token_of_a_platform_runs_none_of_its_chats(postgres_se
         assert len(warned) == 2
 
         first.signal(signal.SIGKILL)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while (await all_.ask("SELECT DISTINCT owner FROM slices WHERE slice LIKE 'chats/%'")) != [(1,)]:
                 await asyncio.sleep(0.1)
         await all_.begin("third")

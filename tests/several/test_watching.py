@@ -13,11 +13,10 @@ import aiohttp
 import pytest
 
 from tests.databases import new_database
-from tests.several.support import Cluster, Node, cluster
+from tests.several.support import PATIENT_SECONDS, Cluster, Node, cluster
 from tests.several.test_doors import Page, named
 from tests.storage.test_postgres_ways import server
 
-pytestmark = pytest.mark.timeout(120)
 WORDS = " ".join(f"word{number}" for number in range(40))
 
 
@@ -57,7 +56,7 @@ class Stream:
                         self.pieces.append(piece)
 
     async def until(self, words: str) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while words not in self.text:
                 await asyncio.sleep(0.02)
 
@@ -105,7 +104,7 @@ async def test_a_page_elsewhere_sees_text_grow(two: tuple[Cluster, Node, Node]) 
     async with asyncio.TaskGroup() as group:
         watching = group.create_task(page.watch())
         await page.say(f"slow {WORDS}")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while [one["state"] for one in page.seen.values()] != ["closed"]:
                 await asyncio.sleep(0.05)
         watching.cancel()
