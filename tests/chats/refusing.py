@@ -54,8 +54,8 @@ def _text(params: Mapping[str, Any]) -> str:
     return str(params.get("text") or params.get("content") or "")
 
 
-def refuse_edits(platform: Harness, answer: Answer) -> None:
-    """From now on no message can be changed."""
+def refuse_edits(platform: Harness, answer: Answer | None) -> None:
+    """From now on no message can be changed, or (None) each can again."""
     _door(platform).always(_edits(platform), answer)
 
 
