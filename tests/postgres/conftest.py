@@ -9,7 +9,7 @@ import pytest
 from agent_core.store.database import ownership
 from tests import elsewhere
 from tests.chats.conftest import platform
-from tests.databases import TEMPLATE, new_database
+from tests.databases import TEMPLATE, for_a_test
 from tests.laws.look import breaches
 
 __all__ = ["platform"]
@@ -21,10 +21,10 @@ LEASE_SECONDS = 30.0
 @pytest.fixture(autouse=True)
 async def _on_a_server(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[None]:
     monkeypatch.setattr(ownership, "LEASE_SECONDS", LEASE_SECONDS)
-    url = await new_database(postgres_server, template=TEMPLATE)
-    elsewhere.use(url)
-    try:
-        yield
-    finally:
-        elsewhere.use("")
-    assert await breaches(url) == []
+    async with for_a_test(postgres_server, TEMPLATE) as url:
+        elsewhere.use(url)
+        try:
+            yield
+        finally:
+            elsewhere.use("")
+        assert await breaches(url) == []
