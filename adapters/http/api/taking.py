@@ -143,17 +143,10 @@ class Taking:
 
     async def _accepted(self, asked: ApiRequest, served: Served, trace: str, language: str) -> Taken:
         """Have it stored. That goes on where its client goes meanwhile, and then somebody must know that nobody waits for it."""
-        accepting = asyncio.ensure_future(
-            self.gateway.accept(asked.inbound(served.platform_key, trace, self.ids.new("x"), language))
-        )
-        try:
-            return Taken(asked, await asyncio.shield(accepting), served)
-        except asyncio.CancelledError:
-            try:
-                await asyncio.wait({accepting})
-            finally:
-                accepting.cancel()  # the server ends; of no effect otherwise
-            return Taken(asked, accepting.result(), served, gone=True)
+        inbound = asked.inbound(served.platform_key, trace, self.ids.new("x"), language)
+        ticket = await self.gateway.accept(inbound, to_end=True)
+        task = asyncio.current_task()
+        return Taken(asked, ticket, served, gone=task is not None and task.cancelling() > 0)
 
     async def _placed(self, asked: ApiRequest) -> ApiRequest | Problem:
         """The request in the conversation that it goes on from: in its session, if nothing has come there since; else in one of its own, which
