@@ -385,8 +385,8 @@ class TurnJournal:
 
     def streamed(self, events: Sequence[Event]) -> None:
         """These, noted already, stream in: they are written soon; the name of a call and a lot of text at once."""
-        self._chars += sum(len(getattr(event, "text", "")) for event in events)
-        if self._chars > FLUSH_CHARS or any(isinstance(event, ToolCallNamed) for event in events):
+        self._chars += sum([len(getattr(event, "text", "")) for event in events])
+        if self._chars > FLUSH_CHARS or [event for event in events if isinstance(event, ToolCallNamed)]:
             self._flush()
         elif self._timer is None:
             loop = asyncio.get_running_loop()
