@@ -157,7 +157,7 @@ class ModelCaller:
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
         """The tools that the turn may use."""
-        return tuple(name for name in self.offer.names if name not in turn.withheld)
+        return tuple([name for name in self.offer.names if name not in turn.withheld])
 
     async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke | SpendRefused:
         """One model call, as the turn wants it, if there is room for it in the budgets. Content goes to `sink`."""
