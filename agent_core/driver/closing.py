@@ -147,7 +147,7 @@ def closing_of(
         whose=whose,
         exit=ending,
         at=max(at, last.at),
-        rows=tuple(row_of(event, seq + offset) for offset, event in enumerate(events)),
+        rows=tuple([row_of(event, seq + offset) for offset, event in enumerate(events)]),
         shown=view(turn, at) if turn is not None else exit_view(ending),
         turn=turn,
         heard=heard_in(turn) if turn is not None else (),
@@ -374,7 +374,7 @@ class TurnJournal:
 
     def opening(self, opened: TurnOpened, facts: Sequence[Event]) -> OpeningTurn:
         """The turn as it is to be opened in the store, with its first facts. They are no rows to come any more."""
-        rows = tuple(row_of(event, seq) for seq, event in enumerate(facts))
+        rows = tuple([row_of(event, seq) for seq, event in enumerate(facts)])
         self.seq = len(rows)
         whose, due = self._identity, opened.at + opened.settings.turn_seconds * 1000
         return OpeningTurn(whose.session, whose.epoch, whose.turn, rows, opened.at, due)
