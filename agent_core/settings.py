@@ -215,7 +215,10 @@ class TurnSettings:
         return self.rules >= 7
 
     def tool(self, name: str) -> ToolFacts | None:
-        return next((tool for tool in self.tools if tool.name == name), None)
+        for tool in self.tools:
+            if tool.name == name:
+                return tool
+        return None
 
 
 def patience(prompt_tokens: int) -> float:

@@ -383,8 +383,11 @@ class Gateway(Protocol):
 
     def about(self) -> About: ...
 
-    async def accept(self, inbound: Inbound) -> Ticket:
-        """Make the message durable and put it into its session's queue. Raises `NotAccepted`."""
+    async def accept(self, inbound: Inbound, *, to_end: bool = False) -> Ticket:
+        """Make the message durable and put it into its session's queue. Raises `NotAccepted`.
+
+        Once it is being stored it is stored, though whoever brought it is cancelled. `to_end`: then that is waited for, and its ticket is given.
+        """
         ...
 
     def follow(self, ticket: Ticket, *, end_alone: bool = False) -> Follower:

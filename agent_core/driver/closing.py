@@ -147,7 +147,7 @@ def closing_of(
         whose=whose,
         exit=ending,
         at=max(at, last.at),
-        rows=tuple(row_of(event, seq + offset) for offset, event in enumerate(events)),
+        rows=tuple([row_of(event, seq + offset) for offset, event in enumerate(events)]),
         shown=view(turn, at) if turn is not None else exit_view(ending),
         turn=turn,
         heard=heard_in(turn) if turn is not None else (),
@@ -374,7 +374,7 @@ class TurnJournal:
 
     def opening(self, opened: TurnOpened, facts: Sequence[Event]) -> OpeningTurn:
         """The turn as it is to be opened in the store, with its first facts. They are no rows to come any more."""
-        rows = tuple(row_of(event, seq) for seq, event in enumerate(facts))
+        rows = tuple([row_of(event, seq) for seq, event in enumerate(facts)])
         self.seq = len(rows)
         whose, due = self._identity, opened.at + opened.settings.turn_seconds * 1000
         return OpeningTurn(whose.session, whose.epoch, whose.turn, rows, opened.at, due)
@@ -385,8 +385,8 @@ class TurnJournal:
 
     def streamed(self, events: Sequence[Event]) -> None:
         """These, noted already, stream in: they are written soon; the name of a call and a lot of text at once."""
-        self._chars += sum(len(getattr(event, "text", "")) for event in events)
-        if self._chars > FLUSH_CHARS or any(isinstance(event, ToolCallNamed) for event in events):
+        self._chars += sum([len(getattr(event, "text", "")) for event in events])
+        if self._chars > FLUSH_CHARS or [event for event in events if isinstance(event, ToolCallNamed)]:
             self._flush()
         elif self._timer is None:
             loop = asyncio.get_running_loop()

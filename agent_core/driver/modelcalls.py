@@ -157,7 +157,7 @@ class ModelCaller:
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
         """The tools that the turn may use."""
-        return tuple(name for name in self.offer.names if name not in turn.withheld)
+        return tuple([name for name in self.offer.names if name not in turn.withheld])
 
     async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke | SpendRefused:
         """One model call, as the turn wants it, if there is room for it in the budgets. Content goes to `sink`."""
@@ -453,8 +453,9 @@ def one_system(own: str, brought: Sequence[Message]) -> list[Message]:
     """The operator's words and the client's behind them, as one message: many templates take no second one."""
     contents: list[Json] = [own] if own else []
     contents += [content for message in brought if (content := message.get("content"))]
-    if all(isinstance(content, str) for content in contents):
-        words = "\n\n".join(str(content) for content in contents)
+    texts = [content for content in contents if isinstance(content, str)]
+    if len(texts) == len(contents):
+        words = "\n\n".join(texts)
         return [{"role": "system", "content": words}] if words else []
     parts = [part for content in contents for part in _as_parts(content)]
     return [{"role": "system", "content": parts}]

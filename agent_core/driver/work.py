@@ -195,7 +195,7 @@ class Work:
         self._arm()
 
     def _arm(self) -> None:
-        at = min([self._tick_at, *(when for when, _ in self._coming)])
+        at = min([self._tick_at, *[when for when, _ in self._coming]])
         if self._timer is not None and self._timer.when() > at:
             self._timer.cancel()
             self._timer = None

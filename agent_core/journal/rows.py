@@ -160,7 +160,7 @@ def row_of(event: Event, seq: int) -> JournalRow:
 
 def recorded(event: Event, effects: Iterable[Effect]) -> list[Event]:
     """What has to be journalled of an event that was fed to a turn and had these effects: it, and what was judged of it."""
-    return [event, *(effect.event for effect in effects if isinstance(effect, Record))]
+    return [event, *[effect.event for effect in effects if isinstance(effect, Record)]]
 
 
 def read(rows: Iterable[tuple[str, bytes]]) -> list[Event]:

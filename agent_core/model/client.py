@@ -186,8 +186,11 @@ class ModelClient:
             await asyncio.to_thread(_load)  # the first call waits for it, nobody else does
         self._frames = self._frames or Frames()
         way = (request.route.endpoint, request.route.model)
-        endings = self._endings.setdefault(way, Endings())
-        learnt = self._learnt.setdefault((*way, kind_of(request.messages)), Learnt())
+        kind = (*way, kind_of(request.messages))
+        if (endings := self._endings.get(way)) is None:
+            endings = self._endings[way] = Endings()
+        if (learnt := self._learnt.get(kind)) is None:
+            learnt = self._learnt[kind] = Learnt()
         began, keeps = learnt.manners(self._clock.monotonic()), True
         request = _with(began, request)
         for tried in itertools.count():

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from agent_core.jsonvalue import Json
@@ -139,10 +140,16 @@ def _variant(model: str) -> str:
 
 def concerns(row: KnownBad, base_url: str, model: str) -> bool:
     """Whether `row` is about `model` at `base_url`, whatever is set about routing."""
-    try:
-        host = (urlsplit(base_url).hostname or "").removesuffix(".")
-    except ValueError:  # no address at all
+    if _host(base_url) != row.host:
         return False
     name = model.strip().lower().partition("@")[0].partition(":")[0]
-    names = {name, _DATED.sub("", name)}
-    return host == row.host and any(fnmatchcase(one, row.model) for one in names)
+    return any(fnmatchcase(one, row.model) for one in {name, _DATED.sub("", name)})
+
+
+@lru_cache(64)
+def _host(address: str) -> str:
+    """Empty if it is no address at all. Asked with each call."""
+    try:
+        return (urlsplit(address).hostname or "").removesuffix(".")
+    except ValueError:
+        return ""

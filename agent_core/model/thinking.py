@@ -131,7 +131,7 @@ def _deeper(before: Json, value: dict[str, Json]) -> Json:
 def with_thoughts(messages: Sequence[Message], endpoint: str, model: str, manners: Manners) -> Sequence[Message]:
     """The messages as this model at this endpoint gets them: with its own thoughts, nobody else's, and never with `THOUGHTS`."""
     wants = manners.wants_thoughts or manners.wants_signatures
-    if not wants and not any(THOUGHTS in message for message in beside_words(messages)):
+    if not wants and not [message for message in beside_words(messages) if THOUGHTS in message]:
         return messages
     called = _in_turns_with_calls(messages)
     out: list[Message] = []

@@ -178,7 +178,7 @@ class Standing:
     @property
     def steps_done(self) -> int:
         """Model steps that came to a good end."""
-        return sum(isinstance(item, AssistantItem) for item in self.items)
+        return len([item for item in self.items if isinstance(item, AssistantItem)])
 
     @property
     def thinking(self) -> bool:

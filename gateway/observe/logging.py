@@ -120,6 +120,8 @@ class Cleaner:
             return _length(value)
         if type(value) is str:
             return self._text(value)
+        if deeper and isinstance(value, list | tuple | set | frozenset):
+            return [self._value("", item, deeper - 1) for item in list(cast("Iterable[object]", value))]
         if isinstance(value, Enum):
             return self._value(key, value.value, deeper)
         if isinstance(value, str):
@@ -130,8 +132,6 @@ class Cleaner:
             return int(value) if -(2**63) <= value < 2**63 else str(value)
         if isinstance(value, bytes | bytearray):
             return self._text(value.decode("utf-8", "replace"))
-        if deeper and isinstance(value, list | tuple | set | frozenset):
-            return [self._value("", item, deeper - 1) for item in list(cast("Iterable[object]", value))]
         if deeper and isinstance(value, Mapping):
             items = [
                 (name if isinstance(name, str) else _words(name), item)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import copy_context
 from dataclasses import field, replace
 from typing import Literal
 
@@ -17,13 +18,14 @@ from typing_extensions import override
 from adapters.contract.base import FromApi, FromChat, Inbound, MessageState, Summary, TaskTerms, Ticket, TurnSight
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
+from agent_core.failures.exits import Exit
 from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
 from agent_core.messages import files_of, words_of
 from agent_core.records import NONE, dataclass
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
-from agent_core.text.tongue import known_sentence, speak
+from agent_core.text.tongue import begin_speaking, known_sentence, speak
 from agent_core.turn.state import PersonItem
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 from gateway.queues import inbox
@@ -61,6 +63,18 @@ class Running:
     """Somebody else has ended the turn in the driver's place."""
     over: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Nothing more is waited for: the driver is over, or was given up."""
+    driving: asyncio.Task[Exit] | None = None
+    """Runs the driver."""
+
+    def drive(self) -> asyncio.Task[Exit]:
+        """Let the driver run, if it does not yet. It speaks the language of its turn, and not of whose message it is that began it."""
+        if self.driving is None:
+            context = copy_context()
+            context.run(begin_speaking, "")
+            name = f"driver {self.driver.identity.turn}"
+            self.driving = asyncio.create_task(self.driver.run(), name=name, context=context)
+            self.driving.add_done_callback(self.come_to_end)
+        return self.driving
 
     def give_up(self, turn: Turn) -> None:
         """The turn has ended like this, in the driver's place."""

@@ -87,6 +87,7 @@ class Accepting:
         cursor: tuple[str, str] | None = None,
         busy: SessionPolicy | None = None,
         changing: Changing | None = None,
+        to_end: bool = False,
     ) -> Ticket:
         """See `adapters.contract.base.Gateway.accept`. `cursor` is stored with it, and what `changing` says when no turn of the session can begin; `busy` says what it does to a running turn."""
         if self.runner.closing:
@@ -102,7 +103,14 @@ class Accepting:
         charges = await self.quotas.incoming.admit(inbound, now) if self.quotas is not None else ()
         message = changed(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
         self.runner.slots.coming()
-        outcome = await asyncio.shield(self.group.create_task(self._try_to_take_in(inbound, message, busy, changing)))
+        storing = self.group.create_task(self._try_to_take_in(inbound, message, busy, changing))
+        try:
+            outcome = await asyncio.shield(storing)
+        except asyncio.CancelledError:
+            if not to_end:
+                raise
+            await asyncio.wait({storing})  # who is cancelled again waits for nobody: the server ends
+            outcome = storing.result()
         if isinstance(outcome, Exception):
             raise outcome
         return outcome

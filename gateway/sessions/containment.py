@@ -43,16 +43,16 @@ def foreign_at_first(
 ) -> tuple[str, ...]:
     """Where words of others stand that the model reads with its first call. Pure."""
     asked = [message for inbound in inbounds for message in inbound.input]
-    attached = any(isinstance(one, FromChat) and one.chat.brings_others for one in inbounds)
-    shown = any(isinstance(m.content, list) and any(is_beside_text(part) for part in m.content) for m in asked)
-    brought = any(m.role == "tool" for m in asked) or any(m.get("role") == "tool" for m in history or ())
+    attached = [one for one in inbounds if isinstance(one, FromChat) and one.chat.brings_others]
+    shown = [m for m in asked if isinstance(m.content, list) and any(is_beside_text(part) for part in m.content)]
+    brought = [m for m in asked if m.role == "tool"] or [m for m in history or () if m.get("role") == "tool"]
     found = {
         EARLIER: earlier and history is None,
-        DECLARED: any(tool.foreign for tool in tools),
+        DECLARED: [tool for tool in tools if tool.foreign],
         BROUGHT: brought,
         ATTACHED: attached or shown,
     }
-    return tuple(name for name, there in found.items() if there)
+    return tuple([name for name, there in found.items() if there])
 
 
 def is_beside_text(part: Json) -> bool:

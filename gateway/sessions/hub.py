@@ -201,8 +201,8 @@ class Hub:
     async def learn_model_names(self) -> None:
         await self.chain.learn_names()
 
-    async def accept(self, inbound: Inbound) -> Ticket:
-        return await self.accepting.accept(inbound)
+    async def accept(self, inbound: Inbound, *, to_end: bool = False) -> Ticket:
+        return await self.accepting.accept(inbound, to_end=to_end)
 
     def follow(self, ticket: Ticket, *, end_alone: bool = False) -> MessageFollower:
         return self.watching.follow(ticket, end_alone=end_alone)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import structlog
@@ -410,12 +410,16 @@ class TurnOpener:
         what the person wants of it."""
         first = messages[0].inbound
         standing = self.standings.named(first, agent)
-        if not nameless(first):  # what has a folder of its own for its turn finds none
-            upkeep.used(self._workspace(first))
+
+        @cache
+        def workspace() -> Path:
+            return self._workspace(first)
 
         def space() -> Space:
-            return self.counting.space(first, self._workspace(first))
+            return self.counting.space(first, workspace())
 
+        if not nameless(first):  # what has a folder of its own for its turn finds none
+            upkeep.used(workspace())
         clock, tell = self.world.clock, self.world.tell
         date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
         if isinstance(first, FromApi) and first.trace:
@@ -444,7 +448,7 @@ class TurnOpener:
                 turn=turn,
                 call=call,
                 key=f"{turn}:{call}",
-                workspace=self._workspace(first),
+                workspace=workspace(),
                 memory_scope=standing.scope(memory_of(first)),
                 memories=standing.memories(memories_of(first, self.settings.memory_writers)),
                 author=asker_of(first),

@@ -77,6 +77,8 @@ class Runner:
         for queue in self._queues:
             if queue.task is not None:
                 queue.task.cancel()
+                if queue.running is not None and queue.running.driving is not None:
+                    queue.running.driving.cancel()  # which the queue's own task does, if it has begun
 
     async def drain(
         self, seconds: float, hurry: asyncio.Event | None = None, awaited: Callable[[], Awaitable[None]] | None = None
@@ -120,10 +122,12 @@ class Runner:
         queue.wake()
 
     def run_opened(self, queue: SessionQueue, running: Running) -> None:
-        """Its turn is open already, and it has a slot."""
+        """Its turn is open already, and it has a slot. Its driver begins first: behind it come those who watch, and their answers' heads."""
         queue.running = running
         if self.closing:  # the next process does that
             running.driver.abandon()
+        else:
+            running.drive()
         self._begin(queue)
         queue.wake()
 
@@ -246,8 +250,7 @@ class Runner:
 
     async def _drive(self, running: Running) -> None:
         """Until the driver is over, or the watchdog has ended the turn in its place. Raises `Overtaken`."""
-        task = asyncio.create_task(running.driver.run(), name=f"driver {running.driver.identity.turn}")
-        task.add_done_callback(running.come_to_end)
+        task = running.drive()
         try:
             await running.over
         finally:

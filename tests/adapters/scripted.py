@@ -91,7 +91,7 @@ class ScriptGateway:
     def about(self) -> About:
         return About("1", ("outspoken", "some-model"), rehearsal=False)
 
-    async def accept(self, inbound: Inbound) -> Ticket:
+    async def accept(self, inbound: Inbound, *, to_end: bool = False) -> Ticket:
         assert isinstance(inbound, FromApi)
         self.taken.append(inbound)
         return Ticket(7, "s_1", duplicate=False)

@@ -19,6 +19,7 @@ from adapters.contract.base import FromChat, Inbound, SessionKey
 from adapters.contract.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.failures.exits import ExitCode
 from agent_core.messages import InputMessage
+from agent_core.model.transport import HttpAnswer, ModelLine
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import StorageUnavailable
 from agent_core.store.turns.rows import TurnState
@@ -237,3 +238,24 @@ async def test_what_waits_in_a_conversation_that_another_gateway_has_taken_is_le
         assert row is not None
         assert (row.state, row.reason) == (InboxState.NEW, None)
         assert not any(queue.waiting for queue in rig.hub.queues)
+
+
+async def test_the_model_is_asked_before_whoever_waits_hears_that_the_message_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Who waits has much to do then: an answer's head, what is to be seen. A crowd's first words would all wait for that."""
+    order: list[str] = []
+    sent = ModelLine.sent
+
+    async def noted(line: ModelLine, body: bytes, connect_seconds: float) -> HttpAnswer:
+        order.append("model asked")
+        return await sent(line, body, connect_seconds)
+
+    monkeypatch.setattr(ModelLine, "sent", noted)
+    async with gateway(tmp_path, echo) as rig:
+        await first(rig)
+        order.clear()
+        ticket = await rig.hub.accept(rig.inbound("second"))
+        order.append("told")
+        await rig.end(ticket)
+    assert order == ["model asked", "told"]

@@ -33,8 +33,10 @@ NO_RESPONSE = "There is no such response, or it is not kept any longer."
 
 def request_id_of(request: web.Request, ids: Ids) -> str:
     """By which the client and the logs name the request; the client's own, if it gave one."""
-    given = (request.headers.get(name) for name in (KEYED, *TRACING))
-    return next((one[:255] for one in given if one), "") or ids.new("req")
+    for name in (KEYED, *TRACING):
+        if given := request.headers.get(name):
+            return given[:255]
+    return ids.new("req")
 
 
 def platform_key_of(request: web.Request, asked: ApiRequest, request_id: str) -> str:
@@ -45,7 +47,7 @@ def platform_key_of(request: web.Request, asked: ApiRequest, request_id: str) ->
     whose, key = asked.whose, request.headers.get(KEYED)
     if key:
         return f"keyed:{key}:{whose}" if whose else f"key:{key}"
-    if any(request.headers.get(name) for name in TRACING):
+    if [name for name in TRACING if request.headers.get(name)]:
         return f"rid:{request_id}:{whose}{asked.digest}"
     return f"{stored_as(mark_of(asked))}{request_id}" if counts_retries(request.headers) else request_id
 
@@ -143,17 +145,10 @@ class Taking:
 
     async def _accepted(self, asked: ApiRequest, served: Served, trace: str, language: str) -> Taken:
         """Have it stored. That goes on where its client goes meanwhile, and then somebody must know that nobody waits for it."""
-        accepting = asyncio.ensure_future(
-            self.gateway.accept(asked.inbound(served.platform_key, trace, self.ids.new("x"), language))
-        )
-        try:
-            return Taken(asked, await asyncio.shield(accepting), served)
-        except asyncio.CancelledError:
-            try:
-                await asyncio.wait({accepting})
-            finally:
-                accepting.cancel()  # the server ends; of no effect otherwise
-            return Taken(asked, accepting.result(), served, gone=True)
+        inbound = asked.inbound(served.platform_key, trace, self.ids.new("x"), language)
+        ticket = await self.gateway.accept(inbound, to_end=True)
+        task = asyncio.current_task()
+        return Taken(asked, ticket, served, gone=task is not None and task.cancelling() > 0)
 
     async def _placed(self, asked: ApiRequest) -> ApiRequest | Problem:
         """The request in the conversation that it goes on from: in its session, if nothing has come there since; else in one of its own, which

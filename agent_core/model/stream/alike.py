@@ -70,7 +70,7 @@ class Alike:
 
     def learn(self, payload: bytes) -> None:
         """This chunk was read the long way: what it has beside its text may be what the next ones have."""
-        if not self._tries:
+        if not self._tries or payload[:1] != b"{":  # what marks the end is no chunk
             return
         self._tries -= 1
         try:

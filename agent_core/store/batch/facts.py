@@ -175,7 +175,7 @@ class Needs:
         """A turn to whose journal these rows are to be added."""
         self.sessions.add(session)
         self.turns.add(turn)
-        self.rows.update((turn, row.seq) for row in rows)
+        self.rows.update([(turn, row.seq) for row in rows])
 
 
 class Op(Generic[Answer_co]):
@@ -214,7 +214,7 @@ class Op(Generic[Answer_co]):
 
 def bytes_of(rows: tuple[JournalRow, ...]) -> int:
     """How large the bodies of these rows are."""
-    return sum(len(row.body) for row in rows)
+    return sum([len(row.body) for row in rows])
 
 
 def parts_bytes(parts: tuple[DeliveryRow, ...]) -> int:

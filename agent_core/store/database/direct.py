@@ -94,7 +94,8 @@ def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list
         if len(given) > 1:
             driver.executemany(sql, given).close()
             return []
-        return driver.execute(sql, given[0]).fetchall()
+        cursor = driver.execute(sql, given[0])
+        return cursor.fetchall() if cursor.description else []
     except sqlite3.Error as error:
         raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
 

@@ -134,7 +134,7 @@ class Mapped(Generic[R]):
     def store_changed(self, conn: Connection, facts: Iterable[Fact[R]]) -> None:
         """Write the columns that differ in any of the rows; what did not change in one of these is written as it was read."""
         pairs = [(fact.stored, fact.row) for fact in facts if fact.stored is not None and fact.stored != fact.row]
-        if names := self.differing(pairs):
+        if pairs and (names := self.differing(pairs)):
             do(conn, self.update(names), [self.change(row, names) for _, row in pairs])
 
     def update(self, names: Sequence[str]) -> Update:

@@ -65,7 +65,7 @@ async def packed(body: bytes) -> Packed:
 
 async def packed_rows(rows: Sequence[JournalRow]) -> tuple[list[JournalRow], tuple[Piece, ...]]:
     """The same of a journal's rows, and what was cut out of all of them."""
-    if all(len(row.body) < LOOKED_AT_BYTES for row in rows):
+    if not [row for row in rows if len(row.body) >= LOOKED_AT_BYTES]:
         return list(rows), ()
     found = [await packed(row.body) for row in rows]
     made = [replace(row, body=one.body) for row, one in zip(rows, found, strict=True)]

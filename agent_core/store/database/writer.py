@@ -340,7 +340,7 @@ class Writer:
     ) -> None:
         """Carry it out. Where others write, too, each looks; and what may have been stored by an earlier attempt is not new."""
         try:
-            trusting = self._owned is not None and all(said is None for _, said in ops)
+            trusting = self._owned is not None and not [said for _, said in ops if said is not None]
             await self._line.transact(partial(body, trusting))
         except NotAllNew:
             await self._line.transact(partial(body, False))
@@ -367,7 +367,7 @@ class Writer:
         except Exception:
             self.changes.note()
             raise
-        if not ops or not all(op.proves for op in ops):
+        if not ops or [op for op in ops if not op.proves]:
             self.changes.note()
         return done
 

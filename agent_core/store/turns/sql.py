@@ -35,8 +35,11 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
         for row in direct.found(conn, _CALLS, keys):
             call = t.CALL.make(row)
             facts.calls[call.turn, call.call] = Fact(call, call)
-    turns = ((facts.turns[turn], seq) for turn, seq in wanted.rows if turn in facts.turns)
-    again = {t.row_id(turn.row.first_message, seq): turn.row.turn for turn, seq in turns if seq <= turn.last_seq}
+    again = {
+        t.row_id(facts.turns[turn].row.first_message, seq): turn
+        for turn, seq in wanted.rows
+        if turn in facts.turns and seq <= facts.turns[turn].last_seq
+    }
     for keys in padded(again):
         for row in direct.found(conn, _JOURNAL, keys):
             event = t.EVENT.make(row)
