@@ -19,7 +19,7 @@ EXACT = ("statements", "commits")
 """The same in every run."""
 ANYWHERE = (*EXACT, "bytes")
 """The same with every Python."""
-WANDERS = {"start": 0.03, "first turn": 0.05, "tool": 0.03, "frame": 0.001, "stream": 0.02}
+WANDERS = {"start": 0.03, "first turn": 0.05, "tool": 0.03, "frame": 0.001, "stream": 0.02, "chat turn": 0.02}
 """So much of a count of calls depends on which thread comes first; elsewhere `CALLS`. A start does several things at once; of a frame nothing
 waits, and one copy more is some ten instructions of eighteen hundred."""
 CALLS = 0.01

@@ -313,6 +313,10 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
         streams = await held(up, port, outside) if not only or "stream" in only else {}
     if not only:
         found["accept"] = await accept_alone(folder)
+    if not only or "chat turn" in only:
+        from tests.bench.chatturn import chat_turn
+
+        found["chat turn"] = Counts(*await chat_turn(folder / "chat", outside, TALLY))
     return ({"stream": streams} if streams else {}) | {
         name: dataclasses.asdict(counts) | more.get(name, {})
         for name, counts in found.items()

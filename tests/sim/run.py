@@ -24,13 +24,13 @@ from pathlib import Path
 
 import gateway.warming as warming
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.rules.promises import read_ending
+from agent_core.rules.promises import ROWS
+from agent_core.rules.promising.language import languages
 from agent_core.store.store import open_store
 from tests.laws.look import breaches
 from tests.sim import world
 from tests.sim.laws import broken
 from tests.sim.loop import TooManySteps
-from tests.sim.model import PROMISES, WORDS
 from tests.sim.scenario import Result, Scenario, digest
 
 SCENARIOS_A_CHILD = 40
@@ -68,8 +68,8 @@ def warm() -> None:
     """Make what the daemon makes behind its open port, once for all children: else each of them compiles its own patterns."""
     warming.BREATH_SECONDS = 0.0
     warming.make_records()
-    for words in (*WORDS, *PROMISES):
-        read_ending(words)
+    for language in languages():
+        _ = ROWS[language.code]
 
 
 SEVERAL_SEEDS = range(20_000_000, 30_000_000)

@@ -20,7 +20,7 @@ from agent_core.store.database.keys import among, padded
 from agent_core.store.database.trouble import Blame, blame, in_words
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxState
-from agent_core.store.inbox.sql import _BY_KEY, BY_ID, HIGHEST_ID
+from agent_core.store.inbox.sql import BY_ID, BY_KEY, HIGHEST_ID
 from agent_core.store.turns.rows import OpeningTurn
 from agent_core.store.turns.sql import TURNS
 from tests.store.support import message as new_message
@@ -71,7 +71,7 @@ def test_what_is_stored_and_found_is_the_same_either_way(
         assert plainly(conn, t.MESSAGE.query.order_by(t.inbox.c.id)) == mine
         names = [(row["account"], row["platform_key"]) for row in rows]
         for keys in padded(data.draw(st.lists(st.sampled_from(names), min_size=1))):
-            assert sorted(direct.found(conn, _BY_KEY, keys)) == sorted(plainly(conn, _BY_KEY, keys))
+            assert sorted(direct.found(conn, BY_KEY, keys)) == sorted(plainly(conn, BY_KEY, keys))
         for keys in padded(data.draw(st.lists(st.integers(0, 12), min_size=1))):
             assert list(direct.found(conn, BY_ID, keys)) == plainly(conn, BY_ID, keys)
         assert list(direct.found(conn, HIGHEST_ID)) == plainly(conn, HIGHEST_ID) == [(len(rows),)]

@@ -7,7 +7,7 @@ asks again for fewer (`around`), so that one damaged row hides no other.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -34,10 +34,11 @@ Rows = Sequence[Row[*tuple[Any, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """A question that is asked again and again as it is, for other `keys`: its text is made once."""
+    """A question that is asked again and again as it is, for other `keys` and `named` values: its text is made once."""
 
     query: Select[*tuple[Any, ...]]
     keys: Sequence[object] = ()
+    named: Mapping[str, object] | None = None
 
 
 class StoreAsks:
@@ -59,7 +60,7 @@ class StoreAsks:
         """The rows of several answers, by one hand-over: that takes as long as a question. Raises as `all`, for all of them."""
         return await self._asked(
             lambda conn: [
-                found(conn, one.query, one.keys) if isinstance(one, Always) else conn.execute(one).all()
+                found(conn, one.query, one.keys, one.named) if isinstance(one, Always) else conn.execute(one).all()
                 for one in questions
             ]
         )

@@ -29,22 +29,36 @@ KEYS = "keys"
 KNOWN_MOST = 1_000
 
 
-def found(conn: Connection, query: Select[*tuple[Any, ...]], keys: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-    """The rows of a query; `keys` is the list that it looks for, of values or of tuples."""
+def found(
+    conn: Connection,
+    query: Select[*tuple[Any, ...]],
+    keys: Sequence[Any] = (),
+    named: Mapping[str, object] | None = None,
+) -> Sequence[tuple[Any, ...]]:
+    """The rows of a query; `keys` is the list that it looks for, of values or of tuples, `named` are values that are others each time."""
     if conn.dialect.name != "sqlite":
         if (other := elsewhere(conn)) is not None:
             return other.found(query, keys)
-        return cast("Sequence[tuple[Any, ...]]", conn.execute(query, {KEYS: keys} if keys else {}).all())
-    sql, given = asked(query, keys, conn.dialect)
-    return ask(conn, sql, [given])
+        given = {**({KEYS: keys} if keys else {}), **(named or {})}
+        return cast("Sequence[tuple[Any, ...]]", conn.execute(query, given).all())
+    sql, values = asked(query, keys, conn.dialect, named)
+    return ask(conn, sql, [values])
 
 
-def asked(query: Select[*tuple[Any, ...]], keys: Sequence[Any], dialect: Dialect) -> tuple[str, tuple[object, ...]]:
+def asked(
+    query: Select[*tuple[Any, ...]], keys: Sequence[Any], dialect: Dialect, named: Mapping[str, object] | None = None
+) -> tuple[str, tuple[object, ...]]:
     """The query as the driver takes it, and its values in their places."""
     first = cast("object", keys[0]) if keys else None
     width = len(cast("tuple[object, ...]", first)) if isinstance(first, tuple) else 0
     text = _question(query, len(keys), width, dialect)
-    return text.sql, text.before + (tuple(chain.from_iterable(keys)) if width else tuple(keys)) + text.behind
+    before, behind = text.before, text.behind
+    if named:
+        before, behind = (
+            tuple([named.get(name, value) for name, value in zip(names, values, strict=True)])
+            for names, values in ((text.named_before, before), (text.named_behind, behind))
+        )
+    return text.sql, before + (tuple(chain.from_iterable(keys)) if width else tuple(keys)) + behind
 
 
 class StandIn(Protocol):
@@ -122,6 +136,9 @@ class _Question:
     sql: str
     before: tuple[object, ...]
     behind: tuple[object, ...]
+    named_before: tuple[str, ...]
+    """What these values are called."""
+    named_behind: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +163,8 @@ def _question(query: Select[*tuple[Any, ...]], keys: int, width: int, dialect: D
     assert not at or at == list(range(at[0], at[-1] + 1)), state.statement
     first, last = (at[0], at[-1] + 1) if at else (len(places), len(places))
     values = [state.parameters[name] if name not in slots else None for name in places]
-    return _Question(state.statement, tuple(values[:first]), tuple(values[last:]))
+    told = tuple(values[:first]), tuple(values[last:]), tuple(places[:first]), tuple(places[last:])
+    return _Question(state.statement, *told)
 
 
 @lru_cache(KNOWN_MOST)

@@ -13,6 +13,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -54,6 +55,8 @@ class SqliteReaders:
     def __init__(self, engine: Engine) -> None:
         """`engine` allows a connection to be used by one thread after another."""
         self.engine = engine
+        self._resting: list[Connection] = []
+        """Those that nobody asks just now. The engine's pool would do, and takes seventy calls of Python a question for it."""
         self._threads = ThreadPoolExecutor(CONNECTIONS, "store-reader")
         self._places = asyncio.Semaphore(CONNECTIONS)
 
@@ -70,8 +73,22 @@ class SqliteReaders:
         return await asyncio.shield(asked)
 
     def _ask(self, ask: Callable[[Connection], R]) -> R:
-        with self.engine.connect() as conn:
-            return ask(conn)
+        resting = self._resting
+        try:
+            conn = resting.pop()
+        except IndexError:
+            conn = self.engine.connect()
+        try:
+            found = ask(conn)
+            if conn.in_transaction():
+                conn.rollback()  # SQLAlchemy's own: each statement is committed by itself
+        except BaseException:
+            conn.close()
+            raise
+        resting.append(conn)
+        if resting is not self._resting:  # they were disposed of meanwhile
+            _close(resting)
+        return found
 
     def _done(self, asked: asyncio.Future[R]) -> None:
         self._places.release()
@@ -79,7 +96,16 @@ class SqliteReaders:
             asked.exception()  # whoever asked may be gone
 
     async def dispose(self) -> None:
+        resting, self._resting = self._resting, []
+        _close(resting)
         self.engine.dispose()
+
+
+def _close(resting: list[Connection]) -> None:
+    """From any thread."""
+    with suppress(IndexError):
+        while True:
+            resting.pop().close()
 
 
 class PostgresReaders:

@@ -12,11 +12,11 @@ from sqlalchemy import Select, case, func, or_, select, text
 from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
-from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.node import Writing, packed, packed_rows
 from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
-from agent_core.store.inbox.sql import MESSAGES, OF_TURN, reserve
+from agent_core.store.inbox.sql import BY_KEY, MESSAGES, OF_TURN, reserve
 from agent_core.store.turns.rows import OpeningTurn
 
 _NEW = InboxState.NEW.value
@@ -48,9 +48,9 @@ class InboxReads(StoreReading):
         return next(iter(await self._messages(MESSAGES.where(t.inbox.c.id == inbox_id))), None)
 
     async def by_key(self, account: str, platform_key: str) -> InboxRow | None:
-        """One message, by the platform's own id."""
-        named = MESSAGES.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
-        return next(iter(await self._messages(named)), None)
+        """One message, by the platform's own id. Each message of a chat is looked for so, and hardly any is found."""
+        (found,) = await self._asks.each(Always(BY_KEY, [(account, platform_key)]))
+        return next(iter(await self._whole(found)), None)
 
     async def done_in_lane(self, session: str, lane: str, limit: int) -> list[InboxRow]:
         """The latest messages of a lane of `session` that are done, the newest first."""
@@ -115,7 +115,13 @@ class InboxReads(StoreReading):
         return [DroppedMessage(*row) for row in sorted(found, key=lambda row: int(row[3]))]
 
     async def _messages(self, query: Select[*tuple[Any, ...]]) -> list[InboxRow]:
-        found = await self._asks.made(query, t.MESSAGE.make)
+        return await self._whole(await self._asks.all(query))
+
+    async def _whole(self, rows: Sequence[Sequence[Any]]) -> list[InboxRow]:
+        if not rows:
+            return []
+        with self._asks.sense():
+            found = [t.MESSAGE.make(row) for row in rows]
         bodies = await self._asks.whole([one.body for one in found])
         return [replace(one, body=body) for one, body in zip(found, bodies, strict=True)]
 

@@ -35,7 +35,7 @@ BY_ID = (
     .order_by(t.inbox.c.id)
     .with_for_update(key_share=True, of=t.inbox)
 )
-_BY_KEY = MESSAGES.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
+BY_KEY = MESSAGES.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
 HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
 NEXT_IDS = text(
     "SELECT nextval(CAST(pg_get_serial_sequence('inbox', 'id') AS regclass)) FROM generate_series(1, :count)"
@@ -47,7 +47,7 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
     """Messages by their numbers and by their platforms' keys, and numbers for those that are new."""
     by_id = ((BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
     named = wanted.rewordings if wanted.trusting else wanted.messages | wanted.rewordings
-    by_key = ((_BY_KEY, list(keys)) for keys in padded(named))
+    by_key = ((BY_KEY, list(keys)) for keys in padded(named))
     for statement, keys in (*by_id, *by_key):
         for row in direct.found(conn, statement, keys):
             found = t.MESSAGE.make(row)

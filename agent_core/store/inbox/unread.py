@@ -14,13 +14,14 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import GivenRow
-from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.inbox.rows import CursorRow, UnreadRow, UnreadState
 from agent_core.store.slices.rows import tenure_now
 from agent_core.store.slices.sql import put_cursors
 
 _KEYS = ("account", "platform_key")
+_OPEN = select(t.unread.c.account).where(text("unread.state <> 'done'"))
 
 
 def _mine(row: UnreadRow) -> Any:
@@ -75,8 +76,8 @@ class UnreadReads(StoreReading):
 
     async def counts(self) -> dict[str, int]:
         """How much is not taken in, by account."""
-        open_ones = select(t.unread.c.account).where(text("unread.state <> 'done'"))
-        return dict(Counter(str(row[0]) for row in await self._asks.all(open_ones)))
+        (found,) = await self._asks.each(Always(_OPEN))
+        return dict(Counter(str(row[0]) for row in found))
 
 
 class UnreadStore(UnreadReads, Writing):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, Select, bindparam, func, select
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.troubles.ops import PutIncident
 from agent_core.store.troubles.rows import (
@@ -25,6 +26,7 @@ from agent_core.store.webhooks.rows import HookRow
 
 COUNTED_MOST = 100_000
 """So many failures are counted at most, the latest."""
+SINCE = "since_ms"
 
 
 _TROUBLES = t.TROUBLE.query.add_columns(t.troubles.c.turn)
@@ -56,35 +58,11 @@ class TroubleReads(StoreReading):
 
         Failures that a remedy of the `hiccups` cured are left out.
         """
-        c, u = t.troubles.c, t.turns.c
-        of_them = (c.at >= since_ms) & (c.code != "answered")
-        if fingerprints:
-            of_them &= c.fingerprint.in_(fingerprints)
-        # The latest first, and a bound: else SQLite reads all of them in the order in which they are to be counted.
-        latest = select(c.fingerprint, c.conversation, c.turn, c.ended, c.at, c.cause, c.rung, c.outcome, u.people)
-        latest = latest.join(t.turns, u.turn == c.turn).where(of_them)
-        found = latest.order_by(c.at.desc()).limit(COUNTED_MOST).subquery().c
-        totals = (
-            select(
-                found.fingerprint,
-                func.count(found.conversation.distinct()),
-                func.count(found.turn.distinct()),
-                func.coalesce(func.sum(found.ended), 0),
-                func.min(found.at),
-                func.max(found.at),
-                func.count(found.people.distinct()),
-            )
-            .where(found.cause != FORESEEN, ~(found.rung.in_(hiccups) & (found.outcome == "helped")))
-            .group_by(found.fingerprint)
-            .order_by(found.fingerprint)
+        totals, remedies = _counting(tuple(hiccups), of_some=bool(fingerprints))
+        named = {SINCE: since_ms}
+        counted, tried = await self._asks.each(
+            Always(totals, fingerprints, named), Always(remedies, fingerprints, named)
         )
-        remedies = (
-            select(found.fingerprint, found.rung, found.outcome, func.count())
-            .where(found.rung != "")
-            .group_by(found.fingerprint, found.rung, found.outcome)
-            .order_by(found.fingerprint, found.rung, found.outcome)
-        )
-        counted, tried = await self._asks.each(totals, remedies)
         by_remedy: dict[str, list[RemedyCount]] = {}
         for row in tried:
             by_remedy.setdefault(row[0], []).append(RemedyCount(row[1], row[2], int(row[3])))
@@ -149,6 +127,40 @@ class Troubles(TroubleReads, Writing):
     async def put_incident(self, incident: IncidentRow, hooks: Sequence[HookRow] = ()) -> bool:
         """Promises: the incident is stored as it is. Answers whether it opens or closes by this; then `hooks` tell others of it."""
         return await self._writer.submit(PutIncident(incident, tuple(hooks)))
+
+
+@cache
+def _counting(hiccups: tuple[str, ...], *, of_some: bool) -> tuple[Select[*tuple[Any, ...]], Select[*tuple[Any, ...]]]:
+    """What counts each fingerprint, and what counts remedies."""
+    c, u = t.troubles.c, t.turns.c
+    of_them = (c.at >= bindparam(SINCE, None, c.at.type)) & (c.code != "answered")
+    if of_some:
+        of_them &= c.fingerprint.in_(bindparam("keys", expanding=True))
+    # The latest first, and a bound: else SQLite reads all of them in the order in which they are to be counted.
+    latest = select(c.fingerprint, c.conversation, c.turn, c.ended, c.at, c.cause, c.rung, c.outcome, u.people)
+    latest = latest.join(t.turns, u.turn == c.turn).where(of_them)
+    found = latest.order_by(c.at.desc()).limit(COUNTED_MOST).subquery().c
+    totals = (
+        select(
+            found.fingerprint,
+            func.count(found.conversation.distinct()),
+            func.count(found.turn.distinct()),
+            func.coalesce(func.sum(found.ended), 0),
+            func.min(found.at),
+            func.max(found.at),
+            func.count(found.people.distinct()),
+        )
+        .where(found.cause != FORESEEN, ~(found.rung.in_(hiccups) & (found.outcome == "helped")))
+        .group_by(found.fingerprint)
+        .order_by(found.fingerprint)
+    )
+    remedies = (
+        select(found.fingerprint, found.rung, found.outcome, func.count())
+        .where(found.rung != "")
+        .group_by(found.fingerprint, found.rung, found.outcome)
+        .order_by(found.fingerprint, found.rung, found.outcome)
+    )
+    return totals, remedies
 
 
 def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:
