@@ -320,3 +320,33 @@ async def test_what_is_put_aside_is_charged_and_what_waits_behind_it_is_looked_f
     assert rounds.resumed.aside == ["t1"]
     assert rounds.stored.charged[0].turns == {"t1": LIMIT + 1}
     assert rounds.stored.looks == 2
+
+
+async def test_who_waits_for_what_is_left_has_it_taken_up_next_and_does_nothing_before(rounds: Rounds) -> None:
+    rounds.stored.turns = [turn(1)]
+    await rounds.keeper._look()
+    assert not await rounds.left.bell.wait(0.0)
+    assert rounds.left.holds("s1")
+    assert rounds.left.wanted == {"s1"}
+    assert await rounds.left.bell.wait(0.0), "the keeper looks at once"
+    await rounds.round()
+    assert not rounds.left.holds("s1"), "it is taken up"
+    rounds.left.taking = {"s1"}
+    assert rounds.left.holds("s1"), "what is new in it comes after what waited"
+
+
+@pytest.mark.parametrize(("before", "found"), [(0, True), (5, False), (6, True)])
+async def test_of_what_waits_only_what_came_before_counts(
+    before: int, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(monkeypatch)
+
+    async def turns(_: str) -> list[LeftTurn]:
+        return []
+
+    async def messages(_: str) -> list[LeftMessage]:
+        return [said(3, inbox.COMMAND_LANE), said(5)]
+
+    left = SimpleNamespace(turns=turns, messages=messages, ended=rounds.stored.ended)
+    rounds.left._store = cast("Any", SimpleNamespace(left=left, node=ME))
+    assert await rounds.left.find("s5", before) is found
