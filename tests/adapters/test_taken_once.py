@@ -253,7 +253,10 @@ async def test_who_goes_leaves_a_request_that_goes_on_for_so_long(
     async def stop_message(ticket: Ticket) -> None:
         stopped.append(ticket)
 
-    vars(gateway).update(stop_message=stop_message, client_left=lambda _, grace: left.append(grace))
+    def client_left(_: Ticket, grace: float) -> None:
+        left.append(grace)
+
+    vars(gateway).update(stop_message=stop_message, client_left=client_left)
     api = OpenAiApi(cast("Any", gateway), settings, gateway.clock, CountedIds(), note)
     ticket = Ticket(7, "s_1", duplicate=False)
     job = SimpleNamespace(keyed=keyed, asked=SimpleNamespace(background=background), ticket=ticket, request_id="r")

@@ -235,7 +235,7 @@ async def test_a_connection_is_handed_once_and_only_by_who_had_it() -> None:
     slices = account_slices("discord/1", 2)
     mine = Portion(whole=False)
     connections = AccountConnections(mine, slices)
-    mine.change(slices, {name: 1 for name in slices}, found=slices[:1])
+    mine.change(slices, dict.fromkeys(slices, 1), found=slices[:1])
     assert not connections.handed(0), "nobody alive had it"
     assert connections.handed(1)
     assert not connections.handed(1)

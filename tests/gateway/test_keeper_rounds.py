@@ -175,17 +175,21 @@ class Commands:
         return False
 
 
+def _nothing(_: object) -> None:
+    return None
+
+
 class Rounds:
     """A keeper and what it meets. Make it inside the event loop."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, portion: Portion | None = None) -> None:
-        monkeypatch.setattr(inbox, "decode", lambda _: None)
+        monkeypatch.setattr(inbox, "decode", _nothing)
         self.clock, self.portion = FakeClock(), portion or Portion()
         self.stored, self.queues = Stored(self.portion), Queues()
         self.parts, self.commands = Parts(), Commands()
         self.unblocked: list[str] = []
         self.aside: list[str] = []
-        runner = SimpleNamespace(closing=False, unblock=self._unblock, slots=SimpleNamespace(position=lambda _: None))
+        runner = SimpleNamespace(closing=False, unblock=self._unblock, slots=SimpleNamespace(position=_nothing))
         aside = SimpleNamespace(damage=SimpleNamespace(everybodys=False), known={}, put=self._put, check=lambda: None)
         store = cast("Any", self.stored)
         left = Unclaimed(store, cast("Any", aside), self.clock)

@@ -70,7 +70,7 @@ def test_what_was_known_of_a_session_is_not_known_after_it_was_somebody_elses() 
     queues = Queues()
     queue = known(queues)
     queues.disown(queue)
-    assert not (queue.memory_loaded or queue.prefs_loaded or queue.epoch)
+    assert not any((queue.memory_loaded, queue.prefs_loaded, queue.epoch))
     assert queues.of("s1") is None
 
 

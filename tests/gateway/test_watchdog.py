@@ -239,10 +239,16 @@ async def test_whose_driver_is_stuck_has_its_queue_again_and_its_end_once(
     stuck = Stuck(closed=closed, fails=fails)
     ended = TurnRig().turn
     ended.feed(TurnEnded(at=1, exit=exits.Stopped()))
-    monkeypatch.setattr(watchdog, "fold", lambda _: ended)
+
+    def folded(_: object) -> Turn:
+        return ended
+
+    monkeypatch.setattr(watchdog, "fold", folded)
     clock = SystemClock()
-    made = Watchdog(lambda: [], cast("Any", stuck), clock, SystemIds(clock), 1.0, 1.0)
+    made = Watchdog(list, cast("Any", stuck), clock, SystemIds(clock), 1.0, 1.0)
     began = clock.monotonic()
     await made._end(cast("Running", stuck))
     assert stuck.said == said
-    assert (stuck.active_at >= began) == isinstance(fails, StorageUnavailable), "what waits for the storage has its time again"
+    assert (stuck.active_at >= began) == isinstance(fails, StorageUnavailable), (
+        "what waits for the storage has its time again"
+    )
