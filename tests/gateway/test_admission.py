@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,6 +138,25 @@ def test_everybody_gets_a_place_in_the_end_however_the_turns_end(people: list[tu
         ends += 1
         assert ends <= len(people), "somebody starves"
     assert sorted(begun) == list(range(len(people)))
+
+
+def test_nobody_who_waits_is_passed_over_by_who_would_begin_at_once() -> None:
+    admission: Admission[int] = Admission(Bounds(open=4, opening=4, share=4, crowd=4, waiting=9))
+    admission.ask(1, SlotClaim("ada", 5))
+    assert not admission.at_once(2, SlotClaim("bob", 6))
+    assert admission.next(0.0) == 1
+    assert admission.at_once(2, SlotClaim("bob", 6))
+
+
+@pytest.mark.parametrize("given_one", [False, True])
+def test_nothing_is_kept_of_who_left(given_one: bool) -> None:
+    admission: Admission[int] = Admission(Bounds(open=1, opening=1, share=1, crowd=1, waiting=9))
+    admission.ask(1, SlotClaim("ada", 5))
+    if given_one:
+        assert admission.next(0.0) == 1
+    admission.leave(1)
+    kept = admission._line, admission._claims, admission._keys, admission._given, admission._held
+    assert not any(kept)
 
 
 @given(st.integers(1, 5_000), st.integers(1, 5_000))

@@ -8,10 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.store.slices.rows import HOUSE, Division, PeerNode, chat_slices
+from agent_core.store.slices.rows import HOUSE, TENURE, Division, PeerNode, Tenure, account_slices, chat_slices
 from agent_core.store.store import StorageUnavailable
 from gateway.several.dividing import Dividing
-from gateway.sharing.portion import Portion
+from gateway.sharing import portion
+from gateway.sharing.portion import AccountConnections, Due, Portion
+from gateway.sharing.shares import divided
 
 CHATS = chat_slices()
 Decide = Callable[[Division], Mapping[str, int]]
@@ -200,7 +202,8 @@ async def test_what_could_not_be_given_is_still_had_and_handed_by_nobody() -> No
     assert first.portion.handed == set()
 
 
-async def test_what_is_given_is_quiet_before_it_is_another_gateways() -> None:
+async def test_what_is_given_is_quiet_before_it_is_another_gateways(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portion, "QUIET_SECONDS", 3_600.0)  # its end is told: that is waited for, and not the time
     table = Table()
     first = One(table, 1)
     await first.dividing.begin()
@@ -220,8 +223,55 @@ async def test_what_is_given_is_quiet_before_it_is_another_gateways() -> None:
     await begun.wait()
     await One(table, 2).dividing.begin()
     first.while_divided = lambda: done.append("divided")
-    await first.dividing.leave()
+    async with asyncio.timeout(20):
+        await first.dividing.leave()
     working.cancel()
     await asyncio.wait({working})
     assert done[:2] == ["its end", "divided"]
     assert table.owners[name] == 2
+
+
+async def test_a_connection_is_handed_once_and_only_by_who_had_it() -> None:
+    slices = account_slices("discord/1", 2)
+    mine = Portion(whole=False)
+    connections = AccountConnections(mine, slices)
+    mine.change(slices, dict.fromkeys(slices, 1), found=slices[:1])
+    assert not connections.handed(0), "nobody alive had it"
+    assert connections.handed(1)
+    assert not connections.handed(1)
+
+
+async def test_what_is_done_in_a_slice_writes_under_it_and_under_nothing_when_that_is_over() -> None:
+    mine, tenures, begun = Portion(whole=False), list[Tenure | None](), asyncio.Event()
+    mine.change([HOUSE], {HOUSE: 4})
+
+    async def work() -> None:
+        tenures.append(TENURE.get())
+        begun.set()
+        await asyncio.Event().wait()
+
+    working = asyncio.create_task(mine.while_had(HOUSE, work))
+    await begun.wait()
+    (tenure,) = tenures
+    assert tenure is not None
+    assert tenure.held == (f"{HOUSE}@4",)
+    mine.change([])
+    await mine.quiet([HOUSE])
+    assert tenure.held == ()
+    working.cancel()
+    await asyncio.wait({working})
+
+
+async def test_who_has_looked_looks_again_when_it_is_told_or_after_a_while() -> None:
+    due = Due()
+    assert due.now()
+    assert not due.now()
+    assert due.seconds > 0
+    due.ring()
+    assert due.now()
+
+
+def test_who_leaves_gives_all_that_is_idle_to_others_also_while_it_seems_to_take_part() -> None:
+    here, there = PeerNode(1, "here"), PeerNode(2, "there")
+    moved = divided(1, Division((here, there), dict.fromkeys(CHATS, 1)), leaving=True, busy=CHATS[:3])
+    assert moved == dict.fromkeys(CHATS[3:], 2)

@@ -175,17 +175,21 @@ class Commands:
         return False
 
 
+def _nothing(_: object) -> None:
+    return None
+
+
 class Rounds:
     """A keeper and what it meets. Make it inside the event loop."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, portion: Portion | None = None) -> None:
-        monkeypatch.setattr(inbox, "decode", lambda _: None)
+        monkeypatch.setattr(inbox, "decode", _nothing)
         self.clock, self.portion = FakeClock(), portion or Portion()
         self.stored, self.queues = Stored(self.portion), Queues()
         self.parts, self.commands = Parts(), Commands()
         self.unblocked: list[str] = []
         self.aside: list[str] = []
-        runner = SimpleNamespace(closing=False, unblock=self._unblock, slots=SimpleNamespace(position=lambda _: None))
+        runner = SimpleNamespace(closing=False, unblock=self._unblock, slots=SimpleNamespace(position=_nothing))
         aside = SimpleNamespace(damage=SimpleNamespace(everybodys=False), known={}, put=self._put, check=lambda: None)
         store = cast("Any", self.stored)
         left = Unclaimed(store, cast("Any", aside), self.clock)
@@ -320,3 +324,33 @@ async def test_what_is_put_aside_is_charged_and_what_waits_behind_it_is_looked_f
     assert rounds.resumed.aside == ["t1"]
     assert rounds.stored.charged[0].turns == {"t1": LIMIT + 1}
     assert rounds.stored.looks == 2
+
+
+async def test_who_waits_for_what_is_left_has_it_taken_up_next_and_does_nothing_before(rounds: Rounds) -> None:
+    rounds.stored.turns = [turn(1)]
+    await rounds.keeper._look()
+    assert not await rounds.left.bell.wait(0.0)
+    assert rounds.left.holds("s1")
+    assert rounds.left.wanted == {"s1"}
+    assert await rounds.left.bell.wait(0.0), "the keeper looks at once"
+    await rounds.round()
+    assert not rounds.left.holds("s1"), "it is taken up"
+    rounds.left.taking = {"s1"}
+    assert rounds.left.holds("s1"), "what is new in it comes after what waited"
+
+
+@pytest.mark.parametrize(("before", "found"), [(0, True), (5, False), (6, True)])
+async def test_of_what_waits_only_what_came_before_counts(
+    before: int, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(monkeypatch)
+
+    async def turns(_: str) -> list[LeftTurn]:
+        return []
+
+    async def messages(_: str) -> list[LeftMessage]:
+        return [said(3, inbox.COMMAND_LANE), said(5)]
+
+    left = SimpleNamespace(turns=turns, messages=messages, ended=rounds.stored.ended)
+    rounds.left._store = cast("Any", SimpleNamespace(left=left, node=ME))
+    assert await rounds.left.find("s5", before) is found

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
+import pytest
+
+from agent_core.bell import Bell
+from gateway.queues.queue import SessionQueue, Waiting
 from gateway.queues.queues import Queues
 
 
@@ -36,3 +41,61 @@ async def test_who_gives_up_waiting_keeps_no_queue() -> None:
         await asyncio.wait({waiting})
         assert not queue.idle
     assert queue.idle
+
+
+async def test_who_waits_for_a_session_is_rung_when_it_comes_and_when_nothing_is_run_here_any_more() -> None:
+    queues, bell = Queues(), Bell()
+    queues.expect("s1", bell)
+    queues.own(queues.at("k2"), "s2", 1)
+    assert not await bell.wait(0.0)
+    queues.own(queues.at("k1"), "s1", 1)
+    assert await bell.wait(0.0)
+    queues.ring_all()
+    assert await bell.wait(0.0)
+    queues.expect_no_more(bell)
+    queues.ring_all()
+    assert not await bell.wait(0.0)
+    bell.close()
+
+
+def known(queues: Queues, key: str = "telegram/1/2//") -> SessionQueue:
+    """A queue of ours of which all is known."""
+    queue = queues.at(key)
+    queues.own(queue, "s1", 1)
+    queue.memory_loaded = queue.prefs_loaded = True
+    return queue
+
+
+def test_what_was_known_of_a_session_is_not_known_after_it_was_somebody_elses() -> None:
+    queues = Queues()
+    queue = known(queues)
+    queues.disown(queue)
+    assert not any((queue.memory_loaded, queue.prefs_loaded, queue.epoch))
+    assert queues.of("s1") is None
+
+
+@pytest.mark.parametrize("what", ["it is gone", "it is another", "it has changed", "its chat has another id"])
+def test_the_past_of_a_forgotten_queue_is_believed_only_while_nothing_happens(what: str) -> None:
+    queues = Queues()
+    queue = known(queues)
+    queues.release(queue)
+    assert queues.known(queue.key) is None
+    assert queues.pasts.whose(queue.key) == ("s1", 1)
+    match what:
+        case "it is gone":
+            queues.let_go(queue)
+        case "it is another":
+            queues.point(queue, "s2", 3)
+        case "it has changed":
+            queues.forget_memory(queue.key)
+        case _:
+            queues.move("telegram", "1", "2", "-5")
+    assert queues.pasts.whose(queue.key) != ("s1", 1)
+
+
+def test_a_message_is_known_wherever_it_is() -> None:
+    queue = SessionQueue("k")
+    for number, place in enumerate((queue.waiting, queue.steers), 1):
+        place.append(Waiting(number, number, cast("Any", None), 0))
+    queue.begun.append(3)
+    assert [number for number in range(5) if queue.knows(number)] == [1, 2, 3]

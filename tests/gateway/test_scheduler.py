@@ -43,11 +43,9 @@ class World:
         self.page_is_there = True
         self.told: list[str] = []
         damage = SimpleNamespace(sounds=0)
-        set_aside = SimpleNamespace(
-            damage=damage, check=lambda: None, schedules={}, schedule=lambda name, words, chat: self.aside.append(name)
-        )
+        set_aside = SimpleNamespace(damage=damage, check=lambda: None, schedules={}, schedule=self._aside)
         accepting = SimpleNamespace(
-            aside=set_aside, portion=SimpleNamespace(mine=lambda _: self.ours), queues=SimpleNamespace(release=lambda _: None),
+            aside=set_aside, portion=SimpleNamespace(mine=self._ours), queues=SimpleNamespace(release=self._nothing),
             owned=self._owned,
         )  # fmt: skip
         members = SimpleNamespace(accounts={"telegram/1"}, standing_of=self._standing)
@@ -68,6 +66,17 @@ class World:
         del page, title, words
         self.told.append(key)
         return self.page_is_there
+
+    def _aside(self, name: str, words: str, chat: str) -> None:
+        del words, chat
+        self.aside.append(name)
+
+    def _ours(self, _: str) -> bool:
+        return self.ours
+
+    @staticmethod
+    def _nothing(_: object) -> None:
+        return None
 
     async def _owned(self, key: str, session: str) -> str:
         del session

@@ -253,3 +253,14 @@ def test_each_kind_has_room_of_its_own() -> None:
     taken = {key: replace(one, taken_at=100.0) if one.item in first else one for key, one in known.items()}
     taken.pop(first[0].key)
     assert [one.kind for one in due(taken, 100.0).take] == [first[0].kind], "another's place is nobody else's"
+
+
+def test_beside_a_suspect_nothing_is_taken_up_until_it_has_lived_for_a_while() -> None:
+    suspects = [LeftItem(LeftKind.SESSION, f"{n}", n, suspicion=2) for n in range(5)]
+    known = found({}, suspects, 0.0)
+    first = due(known, 0.0).take
+    assert len(first) == 3, "half of them, at most one more than the other half"
+    known = {key: replace(one, taken_at=0.0 if one.item in first else None) for key, one in known.items()}
+    known |= found({}, [LeftItem(LeftKind.COMMAND, "new", 9, died=False)], 0.0)
+    assert not due(known, 0.1).take
+    assert [one.name for one in due(known, LONG).take] == ["new"]

@@ -23,11 +23,13 @@ from agent_core.judging.overdue import longest_timer_seconds
 from agent_core.machine.turn import Turn
 from agent_core.model.client import Sink
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.store import Conflict, Fenced, StorageUnavailable
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.turn.effects import CallModel
-from agent_core.turn.events import Event
+from agent_core.turn.events import Event, TurnEnded
 from agent_core.turn.state import Phase
 from agent_core.turn.view import BubbleKind
+from gateway.queues import watchdog
 from gateway.queues.queue import Running
 from gateway.queues.watchdog import Watchdog
 from gateway.sessions.recents import stored_end
@@ -186,3 +188,67 @@ def test_the_longest_timer_follows_from_what_the_turn_waits_for() -> None:
     other = TurnRig()
     other.calls_tool("read")
     assert longest_timer_seconds(other.turn, 130, lambda _: 60) == 60
+
+
+class Stuck:
+    """A driver that does nothing, and who has it."""
+
+    def __init__(self, *, closed: bool = False, fails: Exception | None = None) -> None:
+        self.identity = SimpleNamespace(turn="t1", session="s1", epoch=1, surface="")
+        self.turn, self.closed, self.outlet, self.first_content_at = TurnRig().turn, closed, None, 0
+        self.overdue_seconds, self.active_at = 100.0, 0.0
+        self.fails, self.driver = fails, self
+        self.said: list[str] = []
+
+    # as of the store, and of who closes turns
+
+    @property
+    def store(self) -> Any:
+        return SimpleNamespace(turns=self)
+
+    async def journal(self, _: str) -> list[object]:
+        if self.fails is not None:
+            raise self.fails
+        return []
+
+    async def close(self, *_: object) -> None:
+        self.said.append("closed")
+
+    # as of what runs
+
+    def leave(self) -> None:
+        self.said.append("left")
+
+    def give_up(self, _: Turn) -> None:
+        self.said.append("given up")
+
+
+@pytest.mark.parametrize(
+    ("closed", "fails", "said"),
+    [
+        (False, None, ["closed", "given up"]),
+        (True, None, ["given up"]),
+        (False, Fenced("another has it"), ["left"]),
+        (False, Conflict("it has ended"), ["left"]),
+        (False, StorageUnavailable("away"), []),
+    ],
+)
+async def test_whose_driver_is_stuck_has_its_queue_again_and_its_end_once(
+    closed: bool, fails: Exception | None, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = Stuck(closed=closed, fails=fails)
+    ended = TurnRig().turn
+    ended.feed(TurnEnded(at=1, exit=exits.Stopped()))
+
+    def folded(_: object) -> Turn:
+        return ended
+
+    monkeypatch.setattr(watchdog, "fold", folded)
+    clock = SystemClock()
+    made = Watchdog(list, cast("Any", stuck), clock, SystemIds(clock), 1.0, 1.0)
+    began = clock.monotonic()
+    await made._end(cast("Running", stuck))
+    assert stuck.said == said
+    assert (stuck.active_at >= began) == isinstance(fails, StorageUnavailable), (
+        "what waits for the storage has its time again"
+    )

@@ -193,7 +193,7 @@ def test_budgets_agree_with_their_calls_to_the_token(calls: list[tuple[bool, int
     ]  # fmt: skip
     held, spent = sum(a for is_held, a in calls if is_held), sum(a for is_held, a in calls if not is_held)
     figures = {"spent_tokens": spent, "held_tokens": held, "spent_nanos": 7 * spent, "held_nanos": 7 * held}
-    pot = PotRow("day:all", NOW, NOW + 1, **figures | {what: figures[what] + off})
+    pot = replace(PotRow("day:all", NOW, NOW + 1), **figures | {what: figures[what] + off})
     found = [*of_ledger(LedgerEvidence((pot,), tuple(rows), steady=True), ALIVE)]
     assert bool(found) == bool(off)
 

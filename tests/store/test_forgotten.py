@@ -1,0 +1,68 @@
+"""Who is forgotten: what is found of theirs, and what is left of it at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent_core.store.keeping import forgetting as steps
+from agent_core.store.keeping.forgetting import ForgettingJob
+from agent_core.store.store import Store
+from agent_core.store.turns.rows import IntendedCall
+from tests.store.support import IDS, message, opened, row
+
+WISH = 500
+ADA = ForgettingJob("f_1", (("bot", "ada"), ("api", "key/a")), WISH, None)
+
+
+async def asked(store: Store, chat: str, *people: str, at: int = 100) -> tuple[str, int, str]:
+    """A turn that these people have asked: (session, epoch, turn). It is closed."""
+    known = [await store.inbox.accept(replace(message(IDS.new("m"), chat), person=person)) for person in people]
+    session, turn = known[0].session, IDS.new("t")
+    epoch = await store.sessions.claim(session)
+    await store.turns.start(session, epoch, turn, [one.inbox_id for one in known], row(0), at, at + 100)
+    await store.turns.close(session, epoch, turn, [row(1)], "answered", at + 1)
+    return session, epoch, turn
+
+
+async def test_turns_are_theirs_up_to_their_wish_and_whoever_else_asked_with_them(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        alone, together, last = [
+            (await asked(store, "chat", *people, at=at))[2]
+            for people, at in ((["ada"], 100), (["bob", "ada"], 200), (["ada"], WISH))
+        ]
+        await asked(store, "chat", "bob", at=300)
+        await asked(store, "chat", "ada", at=WISH + 1)
+        found, _ = await store.forgotten.turns(ADA, 99, "")
+        assert [one.turn for one in found] == sorted([alone, together, last])
+
+
+@pytest.mark.parametrize(
+    ("people", "alone"), [([["ada"]], True), ([["ada"], ["bob"]], False), ([["ada", "bob"]], False), ([["ada"], [""]], False)]
+)  # fmt: skip
+async def test_a_conversation_is_theirs_alone_if_nobody_else_is_known_to_have_asked(
+    people: list[list[str]], alone: bool, sqlite: str
+) -> None:
+    async with opened(sqlite) as store:
+        for some in people:
+            session, _, _ = await asked(store, "telegram/1/group//", *some)
+        await asked(store, "telegram/1/other//", "bob")
+        (found,) = await store.forgotten.sessions(ADA.who, [])
+        assert (found.session, found.alone) == (session, alone)
+
+
+async def test_at_the_end_nothing_says_who_it_was_or_what_was_called_for_them(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        known = await store.inbox.accept(replace(message("m", "chat"), person="ada"))
+        epoch, turn = await store.sessions.claim(known.session), IDS.new("t")
+        await store.turns.start(known.session, epoch, turn, [known.inbox_id], row(0), 100, 200)
+        call = IntendedCall("c1", "post", "effect", f"{turn}:c1")
+        await store.turns.intend(known.session, epoch, turn, [row(1)], [call])
+        await store.turns.close(known.session, epoch, turn, [row(2)], "answered", 101)
+        await store.keeping.remove(steps.begin(ADA))
+        await store.keeping.remove_some(steps.remove_turns([turn]))
+        assert not await store.turns.calls(turn)
+        await store.keeping.remove(steps.end(ADA, 600))
+        (job,) = await store.forgotten.jobs()
+        assert (job.who, job.done_at) == ((), 600)
