@@ -1,7 +1,8 @@
 """How much processor time each test takes: ``pytest --slowest-cpu 30``, alone or with ``--processes``.
 
 Time by the clock says nothing where many tests run beside each other; a run of all tests takes as long as the sum of this, divided by the
-processors. Counted are the test's process, the processes that it started and that have ended, and those of `tests.forked`.
+processors. Counted are the test's process, the processes that it started and that have ended, and those that `tests.forked` has forked: what these are
+forked from is made once a run, and so is nobody's.
 
 Known to be weak: what tests share counts for the one that made it.
 """
@@ -19,6 +20,8 @@ import pytest
 from tests import databases, forked
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+ALL, CHILDREN = slice(11, 15), slice(13, 15)
+"""Where ``/proc/PID/stat`` tells, behind the name: of a process with its children that have ended, and of these alone."""
 
 
 class Cpu:
@@ -73,12 +76,12 @@ def _folder(test: str) -> str:
 def spent() -> tuple[float, float]:
     """Seconds of processor time of this process, and of those that it has started."""
     own, kernel, theirs, their_kernel, _ = os.times()
-    return own + kernel, theirs + their_kernel + sum(_of(pid) for pid in forked.servers())
+    return own + kernel, theirs + their_kernel + sum(_of(pid, CHILDREN) for pid in forked.servers())
 
 
-def _of(pid: int) -> float:
+def _of(pid: int, whose: slice = ALL) -> float:
     try:
         told = Path(f"/proc/{pid}/stat").read_text()
     except OSError:  # it has ended, or this system has no such thing
         return 0.0
-    return sum(map(int, told.rpartition(")")[2].split()[11:15])) / CLOCK_TICKS
+    return sum(map(int, told.rpartition(")")[2].split()[whose])) / CLOCK_TICKS

@@ -26,12 +26,12 @@ async def test_two_share_the_chats_and_each_message_is_answered_once(
     async with cluster(tmp_path, platform, database) as all_:
         await all_.begin("first")
         await all_.harness.ready()
-        talks = Talks(all_.harness, 12)
+        talks = Talks(all_.harness, 8)
         talks.say_everywhere()
         await talks.all_answered()
         await all_.begin("second")
         await all_.even(2)
-        for _ in range(3):
+        for _ in range(2):
             talks.say_everywhere()
             await talks.all_answered()
         talks.judge()
@@ -61,7 +61,7 @@ async def test_what_is_gone_is_followed_by_the_other(
         second = await all_.begin("second")
         await all_.even(2)
         await all_.harness.ready()
-        talks = Talks(all_.harness, 12)
+        talks = Talks(all_.harness, 8)
         talks.say_everywhere()
         await talks.all_answered()
         for which in range(len(talks.people)):
