@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import source
 from tests.rooms import ROOT, modules
 
 FLOORS = ("gateway", "adapters")
@@ -23,7 +24,7 @@ STATE = {
 
 
 def trees(root: Path = ROOT) -> dict[str, ast.Module]:
-    return {name: ast.parse(path.read_text()) for name, path in modules(root).items() if name.startswith(FLOORS)}
+    return {name: source.tree(path.read_text()) for name, path in modules(root).items() if name.startswith(FLOORS)}
 
 
 def callables(found: dict[str, ast.Module]) -> dict[str, set[str]]:

@@ -18,6 +18,7 @@ import regex
 from agent_core.rules import promises
 from agent_core.rules.promising.language import languages
 from agent_core.text.patterns import LatePattern
+from tests.source import nodes
 
 ROOT = Path(__file__).parents[1]
 CHARS = 16_000
@@ -88,7 +89,7 @@ OTHERS = frozenset({"search", "sub", "subn", "split", "findall", "finditer"})
 
 def _literals(module: str, path: Path) -> Iterator[_Found]:
     """Patterns that are written where they are used."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path.read_text()):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=used), args=[written, *_]) if (
                 used in IN_PLACE | OTHERS

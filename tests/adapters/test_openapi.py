@@ -21,6 +21,7 @@ from adapters.http.web import wire
 from gateway.http import server
 from tests.adapters.scripted import ended, example, text, tool
 from tests.serving import served
+from tests.source import nodes
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {"/v1/{path}", "/{path}"}
@@ -100,7 +101,7 @@ def references(value: Any) -> Iterator[str]:
 
 def codes_in(source: str) -> Iterator[str]:
     """What is given as the code of a problem."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 if keyword.arg == "code" and isinstance(keyword.value, ast.Constant) and keyword.value.value:

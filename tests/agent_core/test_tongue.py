@@ -34,6 +34,7 @@ from agent_core.text.tongue import (
 )
 from gateway.commands.registry import TYPED
 from tests.catalogues import KEYWORDS, OTHERS, PACKAGES, ROOT, forms, sources, stored, template
+from tests.source import nodes
 
 SOURCE = template()
 PRESENT = tuple(tag for tag in OTHERS if len(stored(tag)))
@@ -57,9 +58,7 @@ def test_every_sentence_of_the_source_can_be_filled() -> None:
 
 def unseen(source: str) -> list[str]:
     """Sentences that Babel does not see: those that stand in the braces of an f-string, which it reads as one text."""
-    inside = (
-        one for found in ast.walk(ast.parse(source)) if isinstance(found, ast.JoinedStr) for one in ast.walk(found)
-    )
+    inside = (one for found in nodes(source) if isinstance(found, ast.JoinedStr) for one in ast.walk(found))
     calls = [
         one
         for one in inside
@@ -99,7 +98,7 @@ def test_no_sentence_hides_in_an_f_string() -> None:
         (path.relative_to(ROOT).as_posix(), call.lineno)
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        for string in ast.walk(ast.parse(path.read_text("utf-8")))
+        for string in nodes(path.read_text("utf-8"))
         if isinstance(string, ast.JoinedStr)
         for call in ast.walk(string)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in SPEAKING
@@ -190,7 +189,7 @@ def test_one_and_many() -> None:
 
 def said_in(source: str) -> list[str]:
     """The sentences that a file speaks, wherever in it they stand."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
+    calls = [node for node in nodes(source) if isinstance(node, ast.Call) and node.args]
     spoken = [one for one in calls if isinstance(one.func, ast.Name) and one.func.id in ("speak", "sentence")]
     firsts = [one.args[0].value for one in spoken if isinstance(one.args[0], ast.Constant)]
     return [words for words in firsts if isinstance(words, str) and words]
