@@ -43,8 +43,10 @@ class EffectClass(StrEnum):
 
     def riskier(self, than: EffectClass) -> bool:
         """Whether more care is needed than with another class."""
-        order = list(EffectClass)
-        return order.index(self) > order.index(than)
+        return _BY_CARE.index(self) > _BY_CARE.index(than)
+
+
+_BY_CARE = tuple(EffectClass)
 
 
 class Reach(StrEnum):

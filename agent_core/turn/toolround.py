@@ -31,6 +31,7 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.state import Activity, ActivityState, ConsentGiven, Decided, Item, ToolItem
 
+UNDER_WAY = (ActivityState.RUNNING, ActivityState.APPROVAL)
 DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
 """A call that is no mere look may or may not have been done, in whole or in part."""
 
@@ -123,10 +124,7 @@ class ToolRound:
     @property
     def under_way(self) -> bool:
         """A call runs, or somebody is asked about it. Asked after every event, so the first one found is enough."""
-        return any(
-            activity.state in (ActivityState.RUNNING, ActivityState.APPROVAL) and not activity.returned
-            for activity in self.activities
-        )
+        return any(one.status is None and one.state in UNDER_WAY for one in self.activities)
 
     @property
     def only_asked(self) -> bool:
@@ -147,7 +145,7 @@ class ToolRound:
     @property
     def over(self) -> bool:
         """Every call has its result."""
-        return all(activity.returned for activity in self.activities)
+        return not [one for one in self.activities if one.status is None]
 
     def effect_class(self, name: str) -> EffectClass:
         tool = self._settings.tool(name)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import structlog
@@ -396,6 +396,10 @@ class TurnOpener:
     def _workspace(self, inbound: Inbound) -> Path:
         return workspace_of(inbound, self.settings.workspaces)
 
+    def _space(self, inbound: Inbound) -> Space:
+        """What counts what is kept of its turn."""
+        return self.counting.space(inbound, self._workspace(inbound))
+
     def driver(
         self,
         turn: str,
@@ -410,16 +414,8 @@ class TurnOpener:
         what the person wants of it."""
         first = messages[0].inbound
         standing = self.standings.named(first, agent)
-
-        @cache
-        def workspace() -> Path:
-            return self._workspace(first)
-
-        def space() -> Space:
-            return self.counting.space(first, workspace())
-
         if not nameless(first):  # what has a folder of its own for its turn finds none
-            upkeep.used(workspace())
+            upkeep.used(self._workspace(first))
         clock, tell = self.world.clock, self.world.tell
         date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
         if isinstance(first, FromApi) and first.trace:
@@ -440,15 +436,16 @@ class TurnOpener:
             turn=turn,
             session=session,
             tell=tell,
-            media=MediaKeeper(self.settings.spool, turn, space) if self.settings.spool else None,
+            media=MediaKeeper(self.settings.spool, turn, partial(self._space, first)) if self.settings.spool else None,
         )
 
         def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
+            workspace = self._workspace(first)
             return ToolContext(
                 turn=turn,
                 call=call,
                 key=f"{turn}:{call}",
-                workspace=workspace(),
+                workspace=workspace,
                 memory_scope=standing.scope(memory_of(first)),
                 memories=standing.memories(memories_of(first, self.settings.memory_writers)),
                 author=asker_of(first),
@@ -456,7 +453,7 @@ class TurnOpener:
                 clock=clock,
                 heartbeat=heartbeat,
                 skills=standing.skills,
-                space=space(),
+                space=self.counting.space(first, workspace),
                 purse=caller.spending,
             )
 
