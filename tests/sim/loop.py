@@ -21,6 +21,9 @@ MAX_STEPS = 400_000
 """More steps than any honest scenario takes: a loop that spins is stopped, not waited for."""
 
 
+CLOSED = "Event loop is closed"
+
+
 class TooManySteps(BaseException):
     """The program spins."""
 
@@ -106,6 +109,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self.waits_for_work: Callable[[], float] = lambda: 0.0
         """How long such work waits for what is away."""
         self.set_task_factory(self._make_task)
+        vars(self)["get_debug"] = bool  # False, said without a call of Python: each future and each task asks
 
     @staticmethod
     def _make_task(
@@ -119,7 +123,8 @@ class SimLoop(asyncio.BaseEventLoop):
         return self.now
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Context | None = None) -> asyncio.Handle:
-        self._must_be_open()
+        if self._closed:
+            raise RuntimeError(CLOSED)
         handle = SimHandle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -132,15 +137,12 @@ class SimLoop(asyncio.BaseEventLoop):
     def call_at(
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        self._must_be_open()
+        if self._closed:
+            raise RuntimeError(CLOSED)
         timer = SimTimer(when, callback, args, self, context)
         self._timers += 1
         heapq.heappush(self._scheduled, (when, self._timers, timer))
         return timer
-
-    def _must_be_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("Event loop is closed")
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """It is thrown away when its time comes."""
@@ -158,7 +160,8 @@ class SimLoop(asyncio.BaseEventLoop):
         if not self._ready:
             self._advance()
             return
-        handle = self._draw()
+        ready = self._ready
+        handle = self._draw() if len(ready) > 1 and ready[0].steps else ready.popleft()
         if not handle._cancelled:
             handle._run()
 
@@ -184,10 +187,8 @@ class SimLoop(asyncio.BaseEventLoop):
                 self._ready.append(timer)
 
     def _draw(self) -> Any:
-        """The next handle: the first one, unless that is a task's step and other tasks could step as well."""
+        """The next handle, of those that are a task's step: the first is one."""
         ready = self._ready
-        if len(ready) == 1 or not ready[0].steps:
-            return ready.popleft()
         steps = [index for index in range(min(len(ready), 8)) if ready[index].steps]
         index = self.random.choice(steps)
         handle = ready[index]
