@@ -226,7 +226,8 @@ async def test_what_a_model_thinks_is_told_once_and_to_its_end() -> None:
     thought.add(" Yes.")
     whole = ThoughtText()
     whole.add("I think so. Yes.")
-    async with serving(Kept([15.0, *sights, 14.0, replace(DONE, thought=whole)])) as served:
+    script = [15.0, *(one for sight in sights for one in (sight, 14.0)), replace(DONE, thought=whole)]
+    async with serving(Kept(script)) as served:
         events = await served.events()
         chunks = [json.loads(one.removeprefix("data: ")) for one in events if one.startswith("data: {")]
         told = [one["choices"][0]["delta"].get("reasoning_content", "") for one in chunks if one["choices"]]
