@@ -19,7 +19,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.http.api import taking
 from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.errorsas import Disconnect
-from agent_core.failures.exits import Answered, HandedToClient
+from agent_core.failures.exits import Answered, HandedToClient, ProviderDown
 from agent_core.messages import InputMessage
 from agent_core.turn.state import CallItem, ThoughtText
 from agent_core.turn.view import BubbleKind
@@ -226,10 +226,27 @@ async def test_what_a_model_thinks_is_told_once_and_to_its_end() -> None:
     thought.add(" Yes.")
     whole = ThoughtText()
     whole.add("I think so. Yes.")
-    async with serving(Kept([*sights, replace(DONE, thought=whole)])) as served:
-        chunks = await served.chunks()
+    script = [15.0, *(one for sight in sights for one in (sight, 14.0)), replace(DONE, thought=whole)]
+    async with serving(Kept(script)) as served:
+        events = await served.events()
+        chunks = [json.loads(one.removeprefix("data: ")) for one in events if one.startswith("data: {")]
         told = [one["choices"][0]["delta"].get("reasoning_content", "") for one in chunks if one["choices"]]
         assert "".join(told) == "I think so. Yes."
+        assert len([one for one in told if one]) > 1, "it is told as it comes"
+        assert ": keep-alive" not in events, "something was told only just"
+
+
+async def test_a_stream_that_fails_in_the_gateway_ends_with_a_word_about_it() -> None:
+    async with serving(Kept([15.0, Showing("t_1", shown(), ThoughtText()), RuntimeError("a bug")])) as served:
+        *_, told, end = await served.events()
+        assert ("error" in told, end) == (True, "data: [DONE]")
+
+
+async def test_an_object_that_came_too_late_for_a_status_says_its_failure_itself() -> None:
+    failed = ended(ProviderDown(status=503))
+    async with serving(Kept([20.0, 20.0, 20.0, failed])) as served:
+        status, body, _ = await served.ask(ASKED)
+        assert (status, "error" in json.loads(body)) == (200, True)
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,7 @@ async def test_a_conversation_is_theirs_alone_if_nobody_else_is_known_to_have_as
     people: list[list[str]], alone: bool, sqlite: str
 ) -> None:
     async with opened(sqlite) as store:
-        for some in people:
-            session, _, _ = await asked(store, "telegram/1/group//", *some)
+        (session, _, _), *_ = [await asked(store, "telegram/1/group//", *some) for some in people]
         await asked(store, "telegram/1/other//", "bob")
         (found,) = await store.forgotten.sessions(ADA.who, [])
         assert (found.session, found.alone) == (session, alone)
