@@ -46,13 +46,13 @@ class Kept(ScriptGateway):
         )  # fmt: skip
         self.gone: list[float] = []
 
-    async def accept(self, inbound: Inbound) -> Ticket:
+    async def accept(self, inbound: Inbound, *, to_end: bool = False) -> Ticket:
         if self.together is not None:
             await self.together.wait()
         if self.refuses:
             self.refuses -= 1
             raise NotAccepted("not now", NotAcceptedCode.STORAGE_AWAY)
-        return await super().accept(inbound)
+        return await super().accept(inbound, to_end=to_end)
 
     async def response(self, session: str, number: int) -> KeptResponse:
         return KeptResponse(Ticket(number, session, duplicate=True), self.whose, 1, latest=True)

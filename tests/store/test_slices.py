@@ -213,7 +213,7 @@ async def test_words_reach_the_others(postgres: str) -> None:
     assert isinstance(place, PostgresPlace)
     heard: list[str] = []
     mine: list[str] = []
-    here, there = NodeCalls(place, mine.append), NodeCalls(place, heard.append)
+    here, there = (NodeCalls(place, words.append, lambda: None) for words in (mine, heard))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one.run()) for one in (here, there)]
         while not heard:
