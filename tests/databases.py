@@ -18,7 +18,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache
@@ -138,10 +138,15 @@ def postgres_url() -> str:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not told.exists():
             url = _start(folder / "data")
-            with ThreadPoolExecutor(1) as elsewhere:  # a fixture may ask for it while its loop runs
-                elsewhere.submit(asyncio.run, _make_template(url)).result()
+            _elsewhere(_make_template(url))
             told.write_text(url)
     return told.read_text()
+
+
+def _elsewhere(work: Coroutine[Any, Any, None]) -> None:
+    """Done, though whoever asks may be on a loop that runs."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
 
 
 def _start(data: Path) -> str:
@@ -158,7 +163,21 @@ def _start(data: Path) -> str:
 
 
 async def _make_template(server: str) -> None:
-    place = parse_place(await new_database(server, TEMPLATE))
+    await _migrated_on(await new_database(server, TEMPLATE))
+
+
+def shared_folder() -> Path | None:
+    """What the processes of this run share on disk; None if it is one process alone. Only the user who runs the tests gets there."""
+    return _Server.folder
+
+
+def migrate(url: str) -> None:
+    """The migrations make the newest schema of an empty PostgreSQL database."""
+    _elsewhere(_migrated_on(url))
+
+
+async def _migrated_on(url: str) -> None:
+    place = parse_place(url)
     assert isinstance(place, PostgresPlace)
     engine = create_async_engine(place.url)
     try:

@@ -38,7 +38,7 @@ def daemon(env: Mapping[str, str], log: Path, host: str = "127.0.0.1") -> Genera
     process = start(["run"], env, out=log, err=log)
     try:
         url = f"http://{f'[{host}]' if ':' in host else host}:{env['OUTSPOKEN_SERVER__PORT']}/readyz"
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 100
         while True:
             try:
                 with urllib.request.urlopen(url, timeout=1):
