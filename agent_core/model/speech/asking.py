@@ -92,8 +92,11 @@ async def _tried(terms: SpeechTerms, request: SpeechRequest, left: float, clock:
     headers = {"User-Agent": "outspoken", **({"Authorization": f"Bearer {terms.key}"} if terms.key else {})}
     headers |= {**terms.headers, "Content-Type": request.kind, "Accept-Encoding": "identity"}
     stall = min(terms.stall_seconds, left)
-    with theirs():
-        line = ModelLine(f"{terms.url}{request.path}", headers)
+    try:
+        with theirs():
+            line = ModelLine(f"{terms.url}{request.path}", headers)
+    except TransportBroke as error:
+        raise _lost(error) from error
     found, over = bytearray(), asyncio.get_running_loop().time() + left
     try:
         async with Limit(stall) as limit, line.asked(request.body, terms.connect_seconds) as answer:
@@ -113,10 +116,14 @@ async def _tried(terms: SpeechTerms, request: SpeechRequest, left: float, clock:
     except RequestNotTaken as error:
         raise _refused(error.status, error.body, error.headers, clock.now_ms()) from error
     except TransportBroke as error:
-        cause, detail = reason(error.__cause__ or error)
-        raise SpeechBroke(cause, detail=detail) from error
+        raise _lost(error) from error
     finally:
         await line.aclose()
+
+
+def _lost(error: TransportBroke) -> SpeechBroke:
+    cause, detail = reason(error.__cause__ or error)
+    return SpeechBroke(cause, detail=detail)
 
 
 def _refused(status: int, body: Json, headers: Mapping[str, str], now_ms: int) -> SpeechBroke:
