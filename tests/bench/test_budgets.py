@@ -26,7 +26,12 @@ def test_creep_that_is_planted_is_found() -> None:
 
 @pytest.mark.parametrize(
     ("plant", "what", "found"),
-    [("select", "turn", "statements"), ("copy", "frame", "instructions"), ("hold", "stream", "objects")],
+    [
+        ("select", "turn", "statements"),
+        ("select", "chat turn", "statements"),
+        ("copy", "frame", "instructions"),
+        ("hold", "stream", "objects"),
+    ],
 )
 def test_one_thing_more_is_found_by_itself(plant: str, what: str, found: str) -> None:
     if found not in ALLOWED.get(what, {}):

@@ -31,6 +31,7 @@ from tests.laws.look import breaches
 from tests.sim import world
 from tests.sim.laws import broken
 from tests.sim.loop import TooManySteps
+from tests.sim.rare import met, missing
 from tests.sim.scenario import Result, Scenario, digest
 
 SCENARIOS_A_CHILD = 40
@@ -50,6 +51,8 @@ class Totals:
     tools: int = 0
     virtual_seconds: float = 0.0
     exits: Counter[str] = field(default_factory=Counter[str])
+    met: Counter[str] = field(default_factory=Counter[str])
+    """Rare situations that were reached."""
     failures: list[tuple[int, list[str]]] = field(default_factory=list[tuple[int, list[str]]])
 
 
@@ -106,6 +109,7 @@ def one(seed: int, folder: Path, totals: Totals) -> str:
     totals.tools += len(result.runs.begun)
     totals.virtual_seconds += result.seconds
     totals.exits.update(said.ended.exit.code.value for said in result.plan.said if said.ended is not None)
+    totals.met.update(met(result))
     if found:
         totals.failures.append((seed, found))
     if seed and seed % AUDITED_EVERY == 0 and not result.plan.storage:
@@ -176,6 +180,7 @@ def batch(first: int, count: int, folder: Path, totals: Totals, *, stop_at_failu
     for name in ("turns", "scenarios", "incarnations", "asked", "tools", "virtual_seconds"):
         setattr(totals, name, getattr(totals, name) + got[name])
     totals.exits.update(got["exits"])
+    totals.met.update(got["met"])
     totals.failures += [(seed, found) for seed, found in got["failures"]]
 
 
@@ -201,6 +206,8 @@ def _report(totals: Totals, seconds: float) -> None:
     )
     print(f"{seconds:.1f} s, {totals.turns / seconds:.0f} turns/s on one core")
     print("exits:", ", ".join(f"{code} {count}" for code, count in totals.exits.most_common()))
+    print("reached:", ", ".join(f"{what} {count}" for what, count in totals.met.most_common() if count))
+    print("not reached:", ", ".join(missing(totals.met)) or "nothing")
     for seed, found in totals.failures[:10]:
         print(f"\nseed {seed}:")
         for line in found[:12]:

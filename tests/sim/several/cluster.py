@@ -354,9 +354,7 @@ class Cluster:
         until = self.now + REST_SECONDS
         while self.now < until:
             self._step()
-        for connection in world.OPEN_CONNECTIONS:
-            connection.close()
-        world.OPEN_CONNECTIONS.clear()
+        world.die(self.path)
         GRAVE.extend(process.loop for process in self.processes)
         self.result.seconds, self.result.incarnations = self.now, len(self.processes)
         self.result.logged = list(world.LOGGED)

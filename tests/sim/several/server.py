@@ -79,6 +79,8 @@ class Server:
         self.now = 0.0
         self.draw = random.Random(seed)
         self.links: list[Link] = []
+        self.resting: list[Connection] = []
+        """Connections that read, of all gateways: their engine is one, and has few."""
         self.listening: list[SimCalls] = []
         self.cut_off: set[SimLoop] = set()
         """Processes that nothing reaches and that reach nothing."""
@@ -247,6 +249,7 @@ async def shared_store(path: Path, loop: SimLoop, clock: Clock, ids: Ids) -> Asy
         )
         await pulse.be(node)
         readers = sqlite_readers(path)
+        cast("Any", readers)._resting = SERVER[-1].resting
         writer = Writer(line, who := Who(node, pulse.dead))
         writer.start()
         stack.push_async_callback(writer.close)
