@@ -40,19 +40,34 @@ def test_skipped():
 """
 
 
-def run(folder: Path, *options: str, tests: str = SOME) -> tuple[int, str]:
+ALONE = """
+from tests.together import Together
+def pytest_addoption(parser):
+    parser.addoption("--processes", type=int)
+    parser.addoption("--again", type=int, default=0)
+def pytest_configure(config):
+    each = lambda items: [[number] for number in range(len(items))]
+    config.pluginmanager.register(Together(config.getoption("processes"), each, lambda: None, config.getoption("again")))
+"""
+"""What `tests.conftest` makes of the options, without all that it imports: that takes two seconds of processor time."""
+
+
+def run(folder: Path, *options: str, tests: str = SOME, whole: bool = False) -> tuple[int, str]:
+    """A run of these tests; with the `whole` of the house's own settings, or with what is tried here."""
     (folder / "test_some.py").write_text(tests)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", str(folder / "pytest.ini")]  # fmt: skip
+    if not whole:
+        (folder / "conftest.py").write_text(ALONE)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", str(folder / "pytest.ini")]
+    command += ["-p", "tests.conftest"] if whole else ["-p", "pytest_timeout"]
+    env = {**os.environ, "COLUMNS": "200", **({} if whole else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})}
     command += [f"--basetemp={folder / 'temporary'}", "-q", "-rA", *options, str(folder)]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "COLUMNS": "200"}, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
 def test_every_test_is_told_of_once_and_a_process_that_dies_fails_its_test_alone(tmp_path: Path) -> None:
-    status, said = run(tmp_path, "--processes", "3")
+    status, said = run(tmp_path, "--processes", "3", whole=True)
     assert "3 failed, 21 passed, 1 skipped" in said, said
     assert status == 1
     assert "The process that ran this test ended with 3." in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -123,6 +124,32 @@ RESULTS = [
     "id 123e4567-e89b-12d3-a456-426614174000",
 ]
 
+# Made once: a strategy that is made where it is drawn from is looked through each time, which took a third of the time of drawing.
+LENGTH = st.integers(1, 25)
+IN_TEN, IN_TWENTY, IN_THREE = st.integers(0, 9), st.integers(0, 19), st.integers(0, 2)
+SAID, GIVEN, GOT = st.sampled_from(TEXTS), st.sampled_from(ARGUMENTS), st.sampled_from(RESULTS)
+SAYINGS = st.lists(SAID, max_size=2)
+LAST = st.sampled_from([StopRequested, DeadlinePassed])
+WHETHER, FINISHED = st.booleans(), st.sampled_from([True, False, None])
+VERDICTS = st.sampled_from(list(Verdict))
+REFUSALS = st.sampled_from([Refusal.NONE, Refusal.NONE, Refusal.NONE, Refusal.UNKNOWN_TOOL])
+STATUSES = st.sampled_from([ToolStatus.OK, ToolStatus.FAILED])
+CALLS = st.sampled_from([0, 0, 1, 2])
+NAMES = st.sampled_from(["read", "write", "send", "todo", "danger", "nonsense"])
+DETAILS = st.sampled_from(["", "Ann's quota is used up"])
+REASONS = st.sampled_from(["stop", "tool_calls", "length", "content_filter", ""])
+
+
+@cache
+def place_in(length: int) -> st.SearchStrategy[int]:
+    return st.integers(0, length - 1)
+
+
+@cache
+def breaks(causes: Sequence[BreakCause]) -> st.SearchStrategy[BreakCause]:
+    """Why a call breaks while its process lives."""
+    return st.sampled_from([one for one in causes if one is not BreakCause.RESTARTED])
+
 
 @st.composite
 def journals(
@@ -133,18 +160,18 @@ def journals(
 ) -> Writer:
     """Any journal that a driver may write, to its end if `ended`."""
     writer = Writer(settings, causes=causes)
-    for _ in range(draw(st.integers(1, 25))):
+    for _ in range(draw(LENGTH)):
         if writer.over:
             break
         batch = _answer(draw, writer)
-        if draw(st.integers(0, 9)) == 0:
-            batch.append(Steered(at=writer.tick(), input=InputMessage(draw(st.sampled_from(TEXTS)))))
-        if draw(st.integers(0, 19)) == 0:
+        if draw(IN_TEN) == 0:
+            batch.append(Steered(at=writer.tick(), input=InputMessage(draw(SAID))))
+        if draw(IN_TWENTY) == 0:
             batch = [TakenOver(at=writer.tick(), epoch=2)]
             writer.wanted = []
         writer.take(*batch)
     if ended and not writer.over:
-        last = draw(st.sampled_from([StopRequested, DeadlinePassed]))
+        last = draw(LAST)
         writer.take(last(at=writer.tick()))
     return writer
 
@@ -153,7 +180,7 @@ def _answer(draw: st.DrawFn, writer: Writer) -> list[Event]:
     """What happens next to one of the things that the turn waits for."""
     if not writer.wanted:
         return [StopRequested(at=writer.tick())]
-    effect = writer.wanted.pop(draw(st.integers(0, len(writer.wanted) - 1)))
+    effect = writer.wanted.pop(draw(place_in(len(writer.wanted))))
     match effect:
         case CallModel():
             return _reply(draw, writer, effect.number)
@@ -162,45 +189,41 @@ def _answer(draw: st.DrawFn, writer: Writer) -> list[Event]:
         case Wait():
             return [WaitEnded(at=writer.tick(round(effect.seconds * 1000)))]
         case Compact():
-            return [Compacted(at=writer.tick(), summary="Ann asked for a file.", helped=draw(st.booleans()))]
+            return [Compacted(at=writer.tick(), summary="Ann asked for a file.", helped=draw(WHETHER))]
         case AskDone():
-            return [DoneSaid(at=writer.tick(), finished=draw(st.sampled_from([True, False, None])))]
+            return [DoneSaid(at=writer.tick(), finished=draw(FINISHED))]
         case AskApproval():
-            verdict = draw(st.sampled_from(list(Verdict)))
+            verdict = draw(VERDICTS)
             return [ApprovalAnswered(at=writer.tick(), call=effect.call, verdict=verdict, by="ann")]
         case _:
             raise AssertionError(effect)
 
 
 def _result(draw: st.DrawFn, writer: Writer, call: str) -> Event:
-    refusal = draw(st.sampled_from([Refusal.NONE, Refusal.NONE, Refusal.NONE, Refusal.UNKNOWN_TOOL]))
-    status = ToolStatus.REFUSED if refusal else draw(st.sampled_from([ToolStatus.OK, ToolStatus.FAILED]))
-    text = draw(st.sampled_from(RESULTS))
+    refusal = draw(REFUSALS)
+    status = ToolStatus.REFUSED if refusal else draw(STATUSES)
+    text = draw(GOT)
     return ToolReturned(at=writer.tick(), call=call, status=status, text=text, refusal=refusal)
 
 
 def _reply(draw: st.DrawFn, writer: Writer, number: int) -> list[Event]:
     events: list[Event] = []
-    if draw(st.booleans()):
-        events.append(ReasoningArrived(at=writer.tick(), text=draw(st.sampled_from(TEXTS))))
-    texts = draw(st.lists(st.sampled_from(TEXTS), max_size=2))
+    if draw(WHETHER):
+        events.append(ReasoningArrived(at=writer.tick(), text=draw(SAID)))
+    texts = draw(SAYINGS)
     events += [TextArrived(at=writer.tick(), text=text) for text in texts]
-    if draw(st.integers(0, 9)) == 0:
-        events += [TextTakenBack(at=writer.tick()), TextArrived(at=writer.tick(), text=draw(st.sampled_from(TEXTS)))]
-    for index in range(draw(st.sampled_from([0, 0, 1, 2]))):
-        name = draw(st.sampled_from(["read", "write", "send", "todo", "danger", "nonsense"]))
+    if draw(IN_TEN) == 0:
+        events += [TextTakenBack(at=writer.tick()), TextArrived(at=writer.tick(), text=draw(SAID))]
+    for index in range(draw(CALLS)):
+        name = draw(NAMES)
         events.append(ToolCallNamed(at=writer.tick(), index=index, call=f"k{number}_{index}", name=name))
-        events.append(ToolArgumentsArrived(at=writer.tick(), index=index, text=draw(st.sampled_from(ARGUMENTS))))
-    if draw(st.integers(0, 9)) == 0:
+        events.append(ToolArgumentsArrived(at=writer.tick(), index=index, text=draw(GIVEN)))
+    if draw(IN_TEN) == 0:
         events.append(ToolCallCut(at=writer.tick(), name="write"))
     for event in events:  # content goes into the machine as it comes, not by the batch
         writer.take(event)
-    if draw(st.integers(0, 2)) == 0:
-        cause = draw(st.sampled_from([one for one in writer.causes if one is not BreakCause.RESTARTED]))
-        detail = draw(st.sampled_from(["", "Ann's quota is used up"]))
+    if draw(IN_THREE) == 0:
+        cause = draw(breaks(tuple(writer.causes)))
+        detail = draw(DETAILS)
         return [CallBroke(at=writer.tick(), cause=cause, waited_seconds=3, detail=detail)]
-    return [
-        ReplyFinished(
-            at=writer.tick(), reason=draw(st.sampled_from(["stop", "tool_calls", "length", "content_filter", ""]))
-        )
-    ]
+    return [ReplyFinished(at=writer.tick(), reason=draw(REASONS))]

@@ -1,4 +1,4 @@
-"""A browser for the tests of a file, and a gateway, new for each test."""
+"""A browser for all tests that a process runs one after the other, and a gateway, new for each test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.serving import served
 expect.set_options(timeout=60_000)  # a busy machine is no defect of a page
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def chromium() -> AsyncGenerator[Browser]:
     """To start one takes longer than most tests."""
     async with async_playwright() as playwright:
@@ -24,7 +24,7 @@ async def chromium() -> AsyncGenerator[Browser]:
         await made.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="package")
 async def browser(chromium: Browser) -> AsyncGenerator[Browser]:
     """Without anything of an earlier test: its pages would look for their gateway for ever."""
     yield chromium
@@ -32,7 +32,7 @@ async def browser(chromium: Browser) -> AsyncGenerator[Browser]:
         await context.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="package")
 async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
     async with served(tmp_path) as serving:
         yield serving

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, Request, async_playwright, expect
+from playwright.async_api import Browser, Page, Request, expect
 
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
@@ -24,7 +24,7 @@ from agent_core.store.store import open_store
 from gateway.explain.story import why
 from tests.browser.test_for_everybody import found_by_axe
 from tests.browser.test_for_everybody import tools as tools
-from tests.browser.test_page import CHROMIUM, FLAGS, SHOTS
+from tests.browser.test_page import SHOTS
 from tests.browser.test_page import pytestmark as of_browsers
 from tests.chats.harness import Process, answer, process, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
@@ -34,7 +34,7 @@ from tests.store.support import FakeClock, row
 
 pytestmark = [
     *of_browsers,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="package"),
 ]
 
 DAY_MS = 86_400_000
@@ -128,7 +128,7 @@ async def history(database: Path) -> None:
             clock.now += DAY_MS - clock.now % DAY_MS if day else DAY_MS
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Scene]:
     folder = tmp_path_factory.mktemp("console")
     await history(folder / "outspoken.db")
@@ -158,14 +158,6 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Scen
         await made.retried()
         yield made
         harness.model.release()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncGenerator[Browser]:
-    async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield made
-        await made.close()
 
 
 async def opened(

@@ -33,7 +33,7 @@ FLAGS = [
 SHOTS = os.environ.get("OUTSPOKEN_SCREENSHOTS")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="package"),
     pytest.mark.skipif(
         CHROMIUM is None and not os.environ.get("CI"),
         reason="no Chromium on this machine: apt install chromium-headless-shell",
