@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from adapters.contract.base import FromApi, SessionKey
 from adapters.contract.contents import Content, ContentKind
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import new_part
 from adapters.text.styled import Styled
+from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.store.database.ownership import PulseLock, Serves
 from agent_core.store.evidence import EvidenceReads
@@ -28,8 +30,17 @@ from gateway.laws import words
 from gateway.laws.auditor import PAGE, Auditor, Watermark
 from gateway.laws.law import MENDS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.observe.lawwatch import LawWatch
+from gateway.queues.inbox import encode
 from gateway.version import program_version
 from tests.store.support import IDS, FakeClock, message, opened, started, turn_of
+
+SAID = encode(
+    FromApi(
+        account="api", platform_key="m1", session=SessionKey("api", "", "c"), input=(InputMessage("hi"),), surface="api",
+        memory_scope="api/c",
+    )
+)  # fmt: skip
+"""A message that can be read."""
 
 LATER = 1_000_000
 
@@ -143,7 +154,7 @@ async def test_it_rests_between_its_pages_and_goes_on_where_it_was(tmp_path: Pat
 async def test_what_is_found_is_told_once_and_is_over_when_it_is_mended(tmp_path: Path) -> None:
     where = str(tmp_path / "store.db")
     async with opened(where) as store:
-        await store.inbox.accept(message("m1"))
+        await store.inbox.accept(message("m1", body=SAID))
     clock = FakeClock()
     clock.now += LATER
     watch = LawWatch(where, Audit(per_second=1_000, late_seconds=10), clock)
@@ -215,7 +226,8 @@ def test_its_exit_status_and_its_words_say_what_was_found(tmp_path: Path) -> Non
         )
         db.execute(
             "INSERT INTO inbox (id, account, platform_key, session, arrival, lane, body, state, received_at) "
-            "VALUES (1, 'telegram/1', 'k', 's_1', 1, 'normal', x'7b7d', 'new', 1000)"
+            "VALUES (1, 'telegram/1', 'k', 's_1', 1, 'normal', ?, 'new', 1000)",
+            (SAID,),
         )
     done = outspoken(home, "audit", "--json")
     told = json.loads(done.stdout)
