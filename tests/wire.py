@@ -27,6 +27,8 @@ class Wire:
         """By the port from which the server sees it."""
         self.silent = False
         """Nothing goes through, in either direction, and nobody is told so."""
+        self.mute = False
+        """What the server says does not come through; what is said to it does."""
         self.deaf: set[int] = set()
         """Connections of which that is true alone."""
         self.endless = False
@@ -84,7 +86,7 @@ class Wire:
             while True:
                 due, some = await on_the_way.get()
                 await asyncio.sleep(max(0.0, due - loop.time()))
-                while self.silent or port in self.deaf:
+                while self.silent or port in self.deaf or (self.mute and not asking):
                     await asyncio.sleep(0.02)
                 if not some:
                     while self.endless:

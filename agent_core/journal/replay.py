@@ -142,9 +142,7 @@ def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
         if events[-1].at != row.at:
             work.differs(row.seq, Mismatch.ROWS, f"the time {row.at}", f"the event's own time {events[-1].at}")
         told_at = max(told_at, row.at)
-        if isinstance(
-            events[-1], ev.TakenOver
-        ):  # whose clock is behind counts on from here: `agent_core.driver.turntime`
+        if isinstance(events[-1], ev.TakenOver):  # by a clock that may be behind: `agent_core.driver.turntime`
             events[-1] = replace(events[-1], at=told_at)
     work.all(events, [row.seq for row in rows])
     return work.found

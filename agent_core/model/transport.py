@@ -314,18 +314,14 @@ class ModelLine:
     async def _send(self, body: bytes, protocol: ResponseHandler) -> asyncio.Task[None] | None:
         """Look whether the request may still go out, in the very step that hands its bytes to the socket: whoever was stopped between an earlier
         look and this one asks nothing. What is left of a large body is sent by the task."""
-        for _ in range(round(LOOKS_SECONDS / LOOK_SECONDS)):
-            if not self._lives.may_return():
-                break
-            await asyncio.sleep(LOOK_SECONDS)
-        if not self._lives.lease_ok():
+        if not await _may_go_out(self._lives):
             raise AskedByOthers
         transport = protocol.transport
         if transport is None or transport.is_closing():
             raise aiohttp.ClientConnectionResetError("the connection is closed")
         large = len(body) > LARGE_BYTES
         transport.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body[:PIECE_BYTES] if large else body))
-        return asyncio.create_task(_in_pieces(body, protocol)) if large else None
+        return asyncio.create_task(_in_pieces(body, protocol, self._lives)) if large else None
 
     async def aclose(self) -> None:
         """Close its connections."""
@@ -333,12 +329,25 @@ class ModelLine:
             await self._way[0].close()
 
 
-async def _in_pieces(body: bytes, protocol: ResponseHandler) -> None:
-    """Send what stands behind the first piece, as the socket takes it. That the connection is lost is heard by whoever reads the answer."""
+async def _may_go_out(lives: Lives) -> bool:
+    """Whether this process still is the one that asks, as soon as that is known."""
+    for _ in range(round(LOOKS_SECONDS / LOOK_SECONDS)):
+        if not lives.may_return():
+            break
+        await asyncio.sleep(LOOK_SECONDS)
+    return lives.lease_ok()
+
+
+async def _in_pieces(body: bytes, protocol: ResponseHandler, lives: Lives) -> None:
+    """Send what stands behind the first piece, as the socket takes it, and each in the very step that has looked: of a request that was stopped in between
+    the server never has all. That the connection is lost is heard by whoever reads the answer."""
     writer = StreamWriter(protocol, asyncio.get_running_loop())
     with contextlib.suppress(ConnectionError):
         for at in range(PIECE_BYTES, len(body), PIECE_BYTES):
             await writer.drain()
+            if not await _may_go_out(lives):
+                protocol.set_exception(AskedByOthers())
+                return
             await writer.write(body[at : at + PIECE_BYTES])
 
 

@@ -29,7 +29,8 @@ from gateway.sharing.portion import KEYS, Portion
 
 log = structlog.get_logger("gateway")
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS, TOLD_SECONDS = 1.0, 5.0
+"""How often it is looked whether others have changed something; and where they say so."""
 NOTE_MS = 60_000
 RANDOM_BYTES = 37
 BY = "operator"
@@ -89,8 +90,9 @@ class Keyring:
                 await self._note()
 
     async def _run(self, *, shared: bool) -> None:
+        seconds = LOOK_SECONDS if self._portion.whole else TOLD_SECONDS
         while True:
-            await self._bell.wait(LOOK_SECONDS)
+            await self._bell.wait(seconds)
             with suppress(StorageUnavailable):  # whoever watches the store says so
                 if shared and await self._store.apikeys.state() != self._seen:
                     await self.open()

@@ -162,7 +162,7 @@ async def together(
             act()
 
     def told(signal: Signal) -> None:
-        if isinstance(signal, TurnClosed):
+        if isinstance(signal, TurnClosed) and len(portion.peers) > 1:  # who comes just now looks by itself
             calls.call(f"{SESSION}:{signal.session}")
 
     calls = NodeCalls(place, heard, missed)

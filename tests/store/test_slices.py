@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.store import tables as t
@@ -213,7 +213,9 @@ async def test_words_reach_the_others(postgres: str) -> None:
     assert isinstance(place, PostgresPlace)
     heard: list[str] = []
     mine: list[str] = []
-    here, there = (NodeCalls(place, words.append, lambda: None) for words in (mine, heard))
+    missed: list[str] = []
+    here = NodeCalls(place, mine.append, lambda: missed.append("here"))
+    there = NodeCalls(place, heard.append, lambda: missed.append("there"))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one.run()) for one in (here, there)]
         while not heard:
@@ -224,7 +226,17 @@ async def test_words_reach_the_others(postgres: str) -> None:
             here.call(f"word {number}")
         while "word 4" not in heard:
             await asyncio.sleep(0.01)
+        assert sorted(missed) == ["here", "there"], "before it listened, something may have been said"
+        engine = create_async_engine(postgres.replace("postgresql:", "postgresql+asyncpg:"))
+        async with engine.connect() as conn:
+            ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outspoken calls' AND datname = current_database()"
+            assert len((await conn.execute(text(ends))).all()) == 2
+        await engine.dispose()
+        while sorted(missed) != ["here", "here", "there", "there"]:  # nor was it heard while the connection was gone
+            await asyncio.sleep(0.05)
+            here.call("probe")
+            there.call("probe")
         for task in tasks:
             task.cancel()
     assert [word for word in heard if word != "probe"] == [f"word {number}" for number in range(5)]
-    assert mine == []
+    assert not set(mine) - {"probe"}

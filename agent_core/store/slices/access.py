@@ -12,7 +12,7 @@ from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.slices.rows import Division, NodeSight, SliceRow
-from agent_core.store.slices.sql import NODES, OWNERS, PEERS, peer
+from agent_core.store.slices.sql import DIVISION, NODES, OWNERS, PEERS, peer
 
 Divide = Callable[[Division], Mapping[str, int]]
 """Decides which slices get which owner now."""
@@ -37,8 +37,9 @@ class SliceReads(StoreReading):
 
     async def division(self) -> Division:
         """Who is there, and who works on what. On PostgreSQL alone."""
-        peers, owners = await self._asks.all(PEERS), await self._asks.all(OWNERS)
-        return _division(peers, owners)
+        rows = await self._asks.all(DIVISION)
+        peers = sorted(tuple(row[:5]) for row in rows if row[5])
+        return _division(peers, ((name, owner, epoch) for owner, name, _, epoch, _, there in rows if not there))
 
     async def nodes(self) -> list[NodeSight]:
         """Who is there, and how they do. On PostgreSQL alone."""

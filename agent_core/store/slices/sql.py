@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import orjson
 from sqlalchemy import (
@@ -13,6 +14,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Insert,
+    Integer,
+    Select,
     Text,
     any_,
     bindparam,
@@ -22,9 +25,11 @@ from sqlalchemy import (
     extract,
     func,
     literal,
+    literal_column,
     select,
     table,
     text,
+    union_all,
     update,
 )
 
@@ -88,6 +93,25 @@ NODES = (
 )
 """The same, with what they tell, and how they do: a pulse's connection is asked something each second."""
 OWNERS = select(t.slices.c.slice, t.slices.c.owner, t.slices.c.epoch).order_by(t.slices.c.slice)
+
+
+def both(peers: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """Who is there, and who works on what, in one question, as it is asked twice a second: the last column tells rows of `peers` (1) from those of slices."""
+    there, one = peers.subquery().c, t.slices.c
+    nodes: Select[*tuple[Any, ...]] = select(*there, literal_column("1", Integer).label("there"))
+    told: list[Any] = [
+        one.owner,
+        one.slice,
+        literal("", Text),
+        one.epoch,
+        literal("", Text),
+        literal_column("0", Integer),
+    ]
+    owned: Select[*tuple[Any, ...]] = select(*told)
+    return select(union_all(nodes, owned).subquery())
+
+
+DIVISION = both(PEERS)
 
 
 def put_cursors(conn: Connection, rows: Sequence[GivenRow[CursorRow]], node: int) -> None:

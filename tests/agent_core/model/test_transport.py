@@ -289,6 +289,26 @@ async def test_of_a_request_that_others_may_ask_by_now_no_byte_goes_out() -> Non
     assert not read
 
 
+async def test_of_a_large_request_nothing_more_goes_out_once_others_may_ask() -> None:
+    """Whoever is stopped in the middle of it never lets the server have all."""
+    read, whole, body = bytearray(), asyncio.Event(), b"x" * 64 * 262_144
+    lease = Lease(True)
+
+    async def serve(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(65_536):
+            read.extend(piece)
+            if len(read) > 400_000:
+                lease.told[:] = [False]
+        whole.set()
+
+    async with answered(serve, lease) as line:
+        with pytest.raises(AskedByOthers):
+            async with asyncio.timeout(30), line.asked(body, 5):
+                pass
+        await asyncio.wait_for(whole.wait(), 20)
+    assert 400_000 < len(read) < len(body)
+
+
 async def test_a_refusal_that_comes_before_all_of_a_large_request_is_sent_is_heard() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

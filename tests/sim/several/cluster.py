@@ -16,6 +16,7 @@ from adapters.contract.base import Inbound
 from agent_core.driver.spending import Spender
 from agent_core.model.client import ModelRequest
 from agent_core.model.endpoints import Endpoint
+from agent_core.model.reach import AskedByOthers
 from agent_core.ports import Clock
 from agent_core.signals import Signals
 from agent_core.store.errors import CannotOpenNow, StoreError
@@ -114,6 +115,8 @@ class WatchedClient(SimClient):
         self._process = process
 
     def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> Any:
+        if not self._process.certain():  # the last look of the real one, in the step in which its bytes go out
+            raise AskedByOthers
         self._process.must_live("asked the model")
         self._process.cluster.result.asked += 1
         return super().open_stream(endpoint, request)

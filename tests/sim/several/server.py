@@ -318,7 +318,8 @@ def install() -> None:
     asked.divided, asked._cursors = _divided, _cursors
     c = t.nodes.c
     peers = select(c.node, c.address, c.version, c.started_at, c.serves).order_by(c.node)
-    seen.PEERS = peers.where(c.ended_at.is_(None), c.taken_by.is_(None), func.sim_lives(c.node) == 1)
+    seen.PEERS = living = peers.where(c.ended_at.is_(None), c.taken_by.is_(None), func.sim_lives(c.node) == 1)
+    seen.DIVISION = sql.both(living)
     left.slice_in = _slice_in
     together.NodeCalls = SimCalls
     postgresql: Any = importlib.import_module("sqlalchemy.dialects.postgresql")

@@ -1,0 +1,101 @@
+"""Gateways of which one reaches only a part: not the answers of the database, not the platform, not the model. Nothing is lost or said twice for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.chats.harness import texts
+from tests.databases import new_database
+from tests.several.history import MARK, Chat, History, judged
+from tests.several.support import Cluster, Talks, cluster
+from tests.wire import Wire, cable, wire
+
+pytestmark = pytest.mark.timeout(180)
+AWAY_SECONDS = 9.0
+"""Longer than the database waits for a gateway of which it hears nothing."""
+
+
+@pytest.fixture
+async def database(postgres_server: str) -> str:
+    return await new_database(postgres_server, template="migrated")
+
+
+def by(one: Wire, url: str) -> str:
+    """An address, over a wire."""
+    return url.replace(f":{urlsplit(url).port}", f":{one.port}")
+
+
+async def talked(all_: Cluster, talks: Talks, way: Wire, *, mute: bool) -> None:
+    """Everybody talks while the wire lets nothing through, or nothing back; then it is whole again. What is wrong by then."""
+    talks.say_everywhere()
+    await talks.all_answered()
+    for which in range(len(talks.people)):
+        talks.say(which, "slow one two three four five answer")
+    await asyncio.sleep(0.3)
+    way.mute, way.silent = mute, not mute
+    until = asyncio.get_running_loop().time() + AWAY_SECONDS
+    while asyncio.get_running_loop().time() < until:
+        talks.say(talks.number % len(talks.people))
+        await asyncio.sleep(0.5)
+    way.mute = way.silent = False
+    await all_.even(2)
+    talks.say_everywhere()
+
+
+def wrong(all_: Cluster, talks: Talks) -> list[str]:
+    seen = History()
+    for which, said in enumerate(talks.said):
+        shown = [one.text for one in all_.harness.seen(talks.places[which]) if one.mine]
+        seen.chats.append(Chat(str(which), False, said, shown))
+    return judged(seen)
+
+
+async def test_who_is_heard_by_the_database_and_hears_nothing_of_it_leaves_all_to_the_other(
+    database: str, tmp_path: Path
+) -> None:
+    """What it asks is done, and it is not told so: it may have written what it does not know of."""
+    with cable(database) as (url, way):
+        async with cluster(tmp_path, "telegram", database) as all_:
+            await all_.begin("first", OUTSPOKEN_STORAGE__URL=url)
+            await all_.begin("second")
+            await all_.even(2)
+            talks = Talks(all_.harness, 10)
+            await talked(all_, talks, way, mute=True)
+            await talks.all_answered(60)
+            assert not wrong(all_, talks)
+            asked = Counter(words.rsplit("#", 1)[1].split()[0] for words in all_.harness.model.asked if "#" in words)
+            assert max(asked.values()) <= 2, "once more where it was cut off, at most"
+            all_.sound()
+
+
+@pytest.mark.parametrize("what", ["platform", "model"])
+async def test_who_reaches_the_database_and_not_the_platform_or_the_model_loses_nothing(
+    what: str, database: str, tmp_path: Path
+) -> None:
+    async with cluster(tmp_path, "telegram", database) as all_:
+        harness = all_.harness
+        env = harness.env()
+        name = "OUTSPOKEN_TELEGRAM__API_BASE" if what == "platform" else "OPENAI_BASE_URL"
+        there = env[name] if what == "platform" else harness.model.url
+        with wire(urlsplit(there).port or 80) as way:
+            first = await all_.begin("first", **{name: by(way, there)})
+            await all_.begin("second")
+            await all_.even(2)
+            talks = Talks(harness, 10)
+            await talked(all_, talks, way, mute=False)
+            async with asyncio.timeout(90):  # answered, or told what was not done
+                while len(talks.missing()) > sum(
+                    "⚠️" in text for place in talks.places for text in texts(harness, place)
+                ):
+                    await asyncio.sleep(0.1)
+            await asyncio.sleep(2)
+            assert not wrong(all_, talks)
+            marked = sum(MARK in text for place in talks.places for text in texts(harness, place))
+            print(f"{what}: {marked} parts are marked as perhaps seen twice; {len(talks.missing())} told about")
+            assert first.inner.returncode is None
+            all_.sound()
