@@ -18,6 +18,8 @@ FLOORS = ("gateway", "adapters")
 MADE = ("__init__", "__post_init__")
 STATE = {
     "gateway.delivery.surfaces: Surfaces.account_added fills in _waiting": "what is to be done when an account comes, and is done once",
+    "gateway.several.together fills in Portion.rates": "what counts here that another gateway has let through: each limit brings its own",
+    "gateway.http.hooks fills in Portion.rates": "the same, of the doors of webhooks",
     "adapters.discord.client fills in BotClient.let_go": "the library's own way to close, which is kept under a name and replaced",
 }
 """What looks like such a slot and is none, with the reason."""

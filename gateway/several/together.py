@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -123,6 +123,29 @@ def _rates_together(portion: Portion, meters: KeyMeters, members: Members, clock
     portion.rates |= {"key": met, "person": members.met}
 
 
+def _hearing(portion: Portion, hub: Hub, far: FarControl, look: Callable[[], None]) -> Callable[[str], None]:
+    """What is done at a word of another gateway; `look` looks at who is there and who has what."""
+
+    def heard(word: str) -> None:
+        kind, _, rest = word.partition(":")
+        if word in portion.held:
+            portion.stored.ring()
+        elif word == LOOK:
+            look()
+        elif kind == CONTROL:
+            far.heard(rest)
+        elif kind in (SESSION, TOOL):
+            hub.queues.ring(rest if kind == SESSION else portion.afar.heard_of_tool(rest))
+        elif kind == WATCH:
+            portion.afar.heard(rest)
+        elif kind == RATE:
+            portion.hear_of_rate(rest)
+        elif (act := portion.words.get(word)) is not None:
+            act()
+
+    return heard
+
+
 @asynccontextmanager
 async def together(
     portion: Portion,
@@ -140,23 +163,6 @@ async def together(
     people = Bell()
     far = FarControl(hub.accepting, store.writing.clock, ids, {})
 
-    def heard(word: str) -> None:
-        kind, _, rest = word.partition(":")
-        if word in portion.held:
-            portion.stored.ring()
-        elif word == LOOK:
-            dividing.bell.ring()
-        elif kind == CONTROL:
-            far.heard(rest)
-        elif kind in (SESSION, TOOL):
-            hub.queues.ring(rest if kind == SESSION else portion.afar.heard_of_tool(rest))
-        elif kind == WATCH:
-            portion.afar.heard(rest)
-        elif kind == RATE:
-            portion.hear_of_rate(rest)
-        elif (act := portion.words.get(word)) is not None:
-            act()
-
     def missed() -> None:
         for act in (portion.stored.ring, dividing.bell.ring, *portion.words.values()):
             act()
@@ -165,7 +171,10 @@ async def together(
         if isinstance(signal, TurnClosed) and len(portion.peers) > 1:  # who comes just now looks by itself
             calls.call(f"{SESSION}:{signal.session}")
 
-    calls = NodeCalls(place, heard, missed)
+    def look() -> None:
+        dividing.bell.ring()
+
+    calls = NodeCalls(place, _hearing(portion, hub, far, look), missed)
     signals.listen(told, TurnClosed)
     portion.tell, portion.far, portion.words[PEOPLE] = calls.call, far, people.ring
     portion.asked = partial(carry_out, hub, calls.call)
