@@ -27,7 +27,7 @@ NOTHING_PROMISED = {
     "docs/budgets.md": {"What budgets do not do"},
     "docs/injection.md": {"What is not"},
     "docs/mutants.md": {"What was tried", "Survivors"},
-    "docs/scale.md": {"What one of several cannot do yet"},
+    "docs/scale.md": {"How far it goes"},
     "docs/shell.md": {"What it is no protection against"},
 }
 """Sections that say how something is done, where it is described, or what does not hold."""
