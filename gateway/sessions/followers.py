@@ -187,7 +187,8 @@ class MessageFollower:
             return await stored_end(store, message)
         if not self._due.now():
             return None
-        afar.look_at(self._ticket.session)
+        if not self._end_alone:  # the end is told of in any case, and nothing has to be stored sooner for it
+            afar.look_at(self._ticket.session)
         self._far = self._far or FarMessage(store, message, afar)
         found = await self._far.look(self._watching.clock.now_ms())
         if isinstance(found, Queued):

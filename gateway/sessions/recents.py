@@ -164,11 +164,15 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
     if row.turn is None:
         return None
     turn = await _closed(store, row.turn) or await _closed_meanwhile(store, row.turn)
-    if turn is None or isinstance(turn, Ended):
-        return turn
-    assert turn.exit is not None
+    return turn if turn is None or isinstance(turn, Ended) else _ended(row.turn, turn)
+
+
+def _ended(name: str, turn: Turn) -> Ended | None:
+    """The last sight of a turn; None while it goes on."""
+    if turn.exit is None:
+        return None
     return Ended(
-        row.turn,
+        name,
         view(turn, turn.phase_since),
         turn.exit,
         turn.handed_calls,
@@ -193,8 +197,8 @@ class FarMessage:
         if self._turn is not None:
             await self._turn.look()
             before, self._seen = self._seen, self._turn.mark
-            if before != self._seen and (shown := self._showing(now)) is not None:
-                return shown
+            if before != self._seen and (found := self._found(now)) is not None:
+                return found
         row = await self._store.inbox.one(self._message)
         if row is None or row.turn is None:
             waits = row is not None and row.state is InboxState.NEW
@@ -205,15 +209,18 @@ class FarMessage:
             self._turn = self._afar.turn(self._store, row.turn)
             await self._turn.look()
             self._seen = self._turn.mark
-        shown = self._showing(now) if row.state is InboxState.TAKEN else None  # else its turn is over
-        return shown or await stored_end(self._store, self._message)
+        found = self._found(now)
+        if isinstance(found, Showing) and row.state is not InboxState.TAKEN:
+            found = None  # its turn is over, as it was not read any more
+        return found or await stored_end(self._store, self._message)
 
-    def _showing(self, now: int) -> Showing | None:
+    def _found(self, now: int) -> Showing | Ended | None:
+        """What its journal says, as far as it was read; that it is over needs no other question."""
         far = self._turn
-        shown = far.shown(now) if far is not None else None
-        if far is None or far.turn is None or shown is None:
+        if far is None or far.turn is None:
             return None
-        return Showing(far.name, shown, far.turn.thoughts)
+        shown = far.shown(now)
+        return Showing(far.name, shown, far.turn.thoughts) if shown is not None else _ended(far.name, far.turn)
 
     async def _queued(self, row: InboxRow) -> Queued | None:
         """Its place, if something comes before it."""
