@@ -18,7 +18,7 @@ from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.errors import AlreadyRunning, Fenced, OwnedElsewhere
 from agent_core.store.inbox.rows import CursorRow, UnreadRow
 from agent_core.store.sessions.takeups import Charges
-from agent_core.store.slices.calls import NodeCalls
+from agent_core.store.slices.calls import CHANNEL, LOOK_SECONDS, NodeCalls
 from agent_core.store.slices.rows import (
     CHAT_SLICES,
     TENURE,
@@ -240,3 +240,27 @@ async def test_words_reach_the_others(postgres: str) -> None:
             task.cancel()
     assert [word for word in heard if word != "probe"] == [f"word {number}" for number in range(5)]
     assert not set(mine) - {"probe"}
+
+
+async def test_a_word_that_is_said_again_while_it_is_on_its_way_is_heard_again(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = text("SELECT pg_notify(:channel, word), pg_sleep(0.3) FROM unnest(CAST(:words AS text[])) AS word")
+    monkeypatch.setattr("agent_core.store.slices.calls._SEND", slow.bindparams(channel=CHANNEL))
+    place = parse_place(postgres)
+    assert isinstance(place, PostgresPlace)
+    heard: list[str] = []
+    mine: list[str] = []
+    here, there = (NodeCalls(place, words.append, lambda: None) for words in (mine, heard))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one.run()) for one in (here, there)]
+        while not heard:
+            here.call("probe")
+            await asyncio.sleep(0.5)
+        here.call("there is more")
+        await asyncio.sleep(0.1)
+        here.call("there is more")
+        await asyncio.sleep(LOOK_SECONDS / 2)  # what was not said by then would not be said at all
+        for task in tasks:
+            task.cancel()
+    assert heard.count("there is more") == 2

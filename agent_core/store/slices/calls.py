@@ -80,15 +80,21 @@ class NodeCalls:
         await raw.add_listener(CHANNEL, told)
         self._missed()
         while True:
-            words = [*self._words]
+            await self._say(conn)
+            await self._bell.wait(LOOK_SECONDS)
+
+    async def _say(self, conn: AsyncConnection) -> None:
+        """What is called from now on is another word, also if it is the same: it is about something newer."""
+        words, self._words = self._words, {}
+        try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if words:
-                    await conn.execute(_SEND, {"words": words})
+                    await conn.execute(_SEND, {"words": [*words]})
                 else:
                     await conn.exec_driver_sql("SELECT 1")
-            for word in words:
-                self._words.pop(word, None)
-            await self._bell.wait(LOOK_SECONDS)
+        except BaseException:
+            self._words = words | self._words
+            raise
 
 
 async def call_once(place: PostgresPlace, word: str) -> None:
