@@ -154,7 +154,7 @@ class Accepting:
         """
         queue = self.queues.at(key)
         if not queue.epoch:
-            blocked = self.left.holds(session) if epoch else await self.left.find(session, before)
+            blocked = await (self.left.still_holds(session, before) if epoch else self.left.find(session, before))
             epoch = epoch or await self.store.sessions.claim(session)
             if not queue.epoch:  # else it came to be ours meanwhile
                 queue.blocked = queue.blocked or blocked

@@ -48,6 +48,13 @@ class Unclaimed:
         self.bell.ring()
         return True
 
+    async def still_holds(self, session: str, before: int = 0) -> bool:
+        """The same; looked up, if all that was seen is something of ours: that may have been between the store and its queue in that moment."""
+        known = self.known.get((LeftKind.SESSION, session))
+        if known is None or not known.item.ours or known.taken_at is not None or session in self.taking:
+            return self.holds(session)
+        return await self.find(session, before)
+
     async def find(self, session: str, before: int = 0) -> bool:
         """The same, looked up; of messages, only those before the number `before` count."""
         turns = await self._store.left.turns(session)
@@ -55,11 +62,18 @@ class Unclaimed:
         messages = [m for m in messages if m.lane == NORMAL_LANE and (not before or m.inbox_id < before)]
         first: Left | None = next(iter([*turns, *messages]), None)
         if first is None:
+            self._forget_seen(session)
             return False
         if (LeftKind.SESSION, session) not in self.known:
             ended = await self._store.left.ended({first.owner}) if first.owner is not None else frozenset[int]()
             self._add(replace(self.item(first, ended), ours=False), first)
         return self.holds(session)
+
+    def _forget_seen(self, session: str) -> None:
+        """It is in somebody's hands by now."""
+        key = (LeftKind.SESSION, session)
+        if (known := self.known.get(key)) is not None and known.item.ours and known.taken_at is None:
+            del self.known[key], self.left[key]
 
     async def opening(self, session: str) -> None:
         """A turn of the session is about to be opened."""

@@ -6,7 +6,7 @@ What it decides is in `gateway.setaside.takeup`, and has laws of its own; with r
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from agent_core.store.turns.rows import OpenTurn
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import IDLE_SECONDS, Keeper
-from gateway.setaside.takeup import LIMIT, WINDOW, LeftKind
+from gateway.setaside.takeup import LIMIT, WINDOW, KnownItem, LeftItem, LeftKind
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import Portion
 from tests.store.support import FakeClock
@@ -354,3 +354,31 @@ async def test_of_what_waits_only_what_came_before_counts(
     left = SimpleNamespace(turns=turns, messages=messages, ended=rounds.stored.ended)
     rounds.left._store = cast("Any", SimpleNamespace(left=left, node=ME))
     assert await rounds.left.find("s5", before) is found
+
+
+@pytest.mark.parametrize("left", [True, False])
+async def test_what_was_seen_of_ours_on_its_way_into_our_hands_holds_nothing_up_once_it_is_there(
+    rounds: Rounds, *, left: bool
+) -> None:
+    asked: list[str] = []
+
+    async def turns(session: str) -> list[LeftTurn]:
+        asked.append(session)
+        return []
+
+    async def messages(_: str) -> list[LeftMessage]:
+        return [replace(said(5), owner=ME)] if left else []
+
+    there = SimpleNamespace(turns=turns, messages=messages, ended=rounds.stored.ended)
+    rounds.left._store = cast("Any", SimpleNamespace(left=there, node=ME))
+    for name, ours in (("s5", True), ("s6", False)):
+        key = (LeftKind.SESSION, name)
+        rounds.left.known[key] = KnownItem(LeftItem(LeftKind.SESSION, name, 0, ours=ours), 0.0)
+        rounds.left.left[key] = said(int(name[1:]))
+    assert await rounds.left.still_holds("s6"), (
+        "what another one left is ours to take up first, whatever is stored by now"
+    )
+    assert asked == []
+    assert await rounds.left.still_holds("s5", 9) is left
+    assert asked == ["s5"]
+    assert ((LeftKind.SESSION, "s5") in rounds.left.known) is left
