@@ -20,7 +20,8 @@ from tests.chats.test_schedule import entry, put_back, scheduled
 from tests.fakes.common import LoseAnswer, Reset
 from tests.fakes.telegram import flood, server_error
 
-MESSAGES, CHATS = 60, 8
+MESSAGES, CHATS = 60, 2
+"""However the kill divides them, somebody says more than may wait."""
 WORDS = ("say", "say", "say", "down", "empty", "/status", "/steer say", "say")
 
 
@@ -31,7 +32,7 @@ async def test_every_message_of_a_run_with_faults_is_explained(tmp_path: Path):
         harness.fake.chaos(
             3, (0.03, server_error(500)), (0.05, LoseAnswer()), (0.02, flood(1)), (0.02, Reset()), method="sendMessage"
         )
-        gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="4"))
+        gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="8"))
         said: list[str] = []
         for number in range(MESSAGES):
             place, person = chance.choice(places)
@@ -39,7 +40,7 @@ async def test_every_message_of_a_run_with_faults_is_explained(tmp_path: Path):
             said.append(f"{place.chat.id}:{harness.say(place, person, words)}")
             if number == MESSAGES // 2:
                 await gateway.kill()
-                gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="4"))
+                gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="8"))
             await asyncio.sleep(0.02)
         (database,) = tmp_path.rglob("*.db")
         await _settled(database, set(said))
