@@ -340,7 +340,11 @@ class SomeKept:
         now = self._clock.monotonic()
         if not self._some and now - self._looked_at > SOME_SECONDS:
             self._looked_at = now  # before: what is said meanwhile has it looked once more
-            self._some = bool(await self._memory.of_kind(self._kind, 1))
+            try:
+                self._some = bool(await self._memory.of_kind(self._kind, 1))
+            except BaseException:
+                self._look_again()
+                raise
         return self._some
 
     def added(self) -> None:

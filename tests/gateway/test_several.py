@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.terminal.operator import status_lines
+from agent_core.store.errors import StorageUnavailable
 from agent_core.store.slices.rows import (
     HOUSE,
     TENURE,
@@ -27,7 +28,8 @@ from gateway.several.alike import sums
 from gateway.several.dividing import Dividing
 from gateway.several.telling import reached_at
 from gateway.sharing.nodes import nodes_json
-from gateway.sharing.portion import AccountConnections, Portion
+from gateway.sharing.portion import AccountConnections, Portion, SomeKept
+from tests.store.support import FakeClock
 
 
 @pytest.mark.parametrize(
@@ -256,3 +258,30 @@ def test_gateways_are_alike_whatever_their_secrets_and_folders_are_and_unlike_by
     for place in ("a.key", "b.key"):
         file: dict[str, object] = {"name": "m", "fallbacks": [], "system_prompt_file": str(tmp_path / place)}
         assert told(model={**file, "api_key": "one"}) == same, "where a file lies"
+
+
+async def test_whether_anybody_has_something_kept_is_looked_for_once_a_minute_after_a_word_and_after_a_failure() -> (
+    None
+):
+    looked: list[bool | Exception] = []
+    stored: list[bool | Exception] = [StorageUnavailable("away"), False, True]
+
+    async def of_kind(*_: object) -> list[str]:
+        looked.append(now := stored[0])
+        if isinstance(now, Exception):
+            raise now
+        return ["one"] if now else []
+
+    portion = Portion(whole=False)
+    clock = FakeClock()
+    some = SomeKept(cast("Any", SimpleNamespace(of_kind=of_kind)), "consent", clock, portion)
+    with pytest.raises(StorageUnavailable):
+        await some.any()
+    stored.pop(0)
+    assert [await some.any() for _ in range(3)] == [False] * 3
+    assert len(looked) == 2, "it failed, and then there was none"
+    stored.pop(0)
+    assert not await some.any(), "nobody has said that there is one"
+    portion.words["kept:consent"]()
+    assert [await some.any() for _ in range(3)] == [True] * 3
+    assert len(looked) == 3
