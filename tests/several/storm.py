@@ -256,14 +256,21 @@ class Storm:
 
     async def _again(self, one: Stream) -> str:
         """What whoever asks once more is told, at a gateway that is there: one that was told to stop may be gone by now."""
-        async with asyncio.timeout(LAST_SECONDS):
-            while True:
-                for node in reversed(self.up):
-                    again = Stream(node, one.name, one.words, one.key)
-                    with suppress(aiohttp.ClientError, AssertionError):  # it ends, or is taken for dead just now
-                        await again.watch()
-                        return again.text
-                await asyncio.sleep(0.2)
+        told: list[str] = []
+        try:
+            async with asyncio.timeout(LAST_SECONDS):
+                while True:
+                    for node in reversed(self.up):
+                        again = Stream(node, one.name, one.words, one.key)
+                        try:
+                            await again.watch()
+                        except (aiohttp.ClientError, AssertionError) as error:  # it ends, or is taken for dead just now
+                            told.append(f"{node.name}: {error!r}")
+                        else:
+                            return again.text
+                    await asyncio.sleep(0.2)
+        except TimeoutError:
+            return f"nobody answers {one.key} ({[node.name for node in self.up]} are up): {told[-2:]}"
 
     async def history(self) -> History:
         """All that was seen."""
