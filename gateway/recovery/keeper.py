@@ -329,8 +329,11 @@ class Keeper:
         A message that waits for its turn is charged when that is opened (`opening`): until then nothing is begun with it.
         """
         sessions = {self._open.left[item.key].session for item in items}
-        begun = [(item, item.charged(alone=alone)) for item in items if not self._open.only_waits(item)]
-        charges = self._open.charges(begun)
+        begun: dict[str, list[tuple[LeftItem, int]]] = {}
+        for item in items:
+            if not self._open.only_waits(item):
+                begun.setdefault(self._open.left[item.key].session, []).append((item, item.charged(alone=alone)))
+        charges = {session: self._open.charges(those) for session, those in begun.items()}
         taken = await self._store.left.take_up(self._resuming.taken_over_row, sessions, charges)
         now = self._clock.monotonic()
         mine = [item for item in items if self._open.left[item.key].session in taken.epochs]
@@ -446,7 +449,7 @@ class Keeper:
     async def _put_aside(self, item: LeftItem) -> None:
         """It is not tried once more, and whoever it concerns is told."""
         left = self._open.left[item.key]
-        charges = Charges({left.turn: item.suspicion}) if isinstance(left, LeftTurn) else Charges()
+        charges = {left.session: Charges({left.turn: item.suspicion})} if isinstance(left, LeftTurn) else {}
         taken = await self._store.left.take_up(self._resuming.taken_over_row, {left.session}, charges)
         epoch = taken.epochs.get(left.session)
         if epoch is None:

@@ -75,11 +75,11 @@ class Stored:
         del nodes
         return frozenset()
 
-    async def take_up(self, make_row: object, sessions: Collection[str], charges: Charges) -> TakeUp:
+    async def take_up(self, make_row: object, sessions: Collection[str], charges: Mapping[str, Charges]) -> TakeUp:
         del make_row
         assert self.portion.changing_hands.locked() or self.puts_aside, "slices may change hands meanwhile"
         self.taken.append(set(sessions))
-        self.charged.append(charges)
+        self.charged += charges.values()
         mine = {session: 7 for session in sessions if session not in self.kept}
         return TakeUp(mine, [OpenTurn(one.turn, one.session, 7) for one in self.turns if one.session in mine])
 
@@ -272,8 +272,7 @@ async def test_one_that_cannot_be_read_holds_up_no_other(rounds: Rounds) -> None
 async def test_who_only_waits_is_charged_when_something_is_begun_with_it(rounds: Rounds) -> None:
     rounds.stored.turns, rounds.stored.messages = [turn(1)], [said(2), said(3, inbox.COMMAND_LANE)]
     await rounds.round()
-    (charges,) = rounds.stored.charged
-    assert (charges.turns, charges.messages) == ({"t1": 1}, {3: 1})
+    assert [(one.turns, one.messages) for one in rounds.stored.charged] == [({"t1": 1}, {}), ({}, {3: 1})]
     assert set(rounds.resumed.messages_of) == {"s1", "s2"}
 
 

@@ -66,7 +66,7 @@ async def take_over(store: Store, make_row: MakeRow = taken_over) -> list[OpenTu
     others = {one.owner for one in (*turns, *messages) if one.owner is not None}
     dead = await store.dead_among(others - {store.node})
     left = {one.session for one in (*turns, *messages) if one.owner is None or one.owner in dead}
-    charges = Charges(turns={one.turn: 1 for one in turns if one.session in left})
+    charges = {one.session: Charges(turns={one.turn: 1}) for one in turns if one.session in left}
     return list((await store.left.take_up(make_row, left, charges)).turns)
 
 

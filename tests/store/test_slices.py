@@ -78,8 +78,29 @@ async def test_what_is_left_is_told_by_slices_and_taken_up_by_who_has_them(postg
         assert await second.left.messages(slices=()) == []
         await first.slices.divide((), lambda _: dict.fromkeys(some, second.node))
         names = [one.session for half in found for one in half]
-        taken = await second.left.take_up(taken_over, names, Charges())
+        taken = await second.left.take_up(taken_over, names, {})
         assert set(taken.epochs) == {one.session for one in found[0]}
+
+
+async def test_what_cannot_be_taken_up_is_under_no_more_suspicion(postgres: str) -> None:
+    """Whoever died may have a row locked for some seconds: each look in that time would charge what nobody works on, until it is set aside."""
+    async with nodes(postgres, 2) as (first, second):
+        await first.slices.divide(chat_slices(), lambda _: all_to(second.node))
+        stored = await first.inbox.accept(message("m", "telegram/1/1//"))
+
+        async def take() -> tuple[set[str], int]:
+            (left,) = await second.left.messages(stored.session)
+            charges = {stored.session: Charges(messages={left.inbox_id: left.suspicion + 1})}
+            taken = await second.left.take_up(taken_over, [stored.session], charges)
+            (after,) = await second.left.messages(stored.session)
+            return set(taken.epochs), after.suspicion
+
+        engine = create_async_engine(postgres.replace("postgresql:", "postgresql+asyncpg:"))
+        async with engine.begin() as somebody:
+            await somebody.execute(select(1).select_from(t.sessions).with_for_update())
+            assert await take() == (set(), 0)
+        await engine.dispose()
+        assert await take() == ({stored.session}, 1)
 
 
 async def test_slices_change_hands_one_after_the_other(postgres: str) -> None:

@@ -1,7 +1,8 @@
 """What dead processes have left, and taking it up: what the keeper asks of the store, and its one transaction.
 
 Laws: how often something was taken up after a death (its *suspicion*) is stored in the commit by which it is taken up, so before
-anything is done with it; that of a message that waits for its turn, before that is opened. Nothing of a session whose owner lives is taken. The transaction is repeatable.
+anything is done with it; that of a message that waits for its turn, before that is opened. Nothing of a session whose owner lives is taken, and
+what is not taken is under no more suspicion than before. The transaction is repeatable.
 """
 
 from __future__ import annotations
@@ -102,6 +103,18 @@ class Charges:
     turns: Mapping[str, int] = field(default_factory=dict[str, int])
     messages: Mapping[int, int] = field(default_factory=dict[int, int])
     parts: Mapping[PartKey, int] = field(default_factory=dict[PartKey, int])
+
+
+def _together(every: Iterable[Charges]) -> Charges:
+    """Pure."""
+    turns: dict[str, int] = {}
+    messages: dict[int, int] = {}
+    parts: dict[PartKey, int] = {}
+    for one in every:
+        turns |= one.turns
+        messages |= one.messages
+        parts |= one.parts
+    return Charges(turns, messages, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +304,11 @@ _CHARGE_PART = (
 )
 
 
-def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Charges) -> Callable[[Connection], TakeUp]:
-    """Make those of `sessions` whose owner is dead this node's, and take up what `charges` names of them.
+def take_up(
+    make_row: MakeRow, who: Who, sessions: Collection[str], charges: Mapping[str, Charges]
+) -> Callable[[Connection], TakeUp]:
+    """Make those of `sessions` whose owner is dead this node's, and take up what `charges`, by session, names of them. What cannot be had is
+    not charged: nobody works on it, so that the next death is none of its.
 
     A turn that is taken up gets the row from `make_row` at the end of its journal. What dead nodes held of budgets is settled, as
     `budgets.release` says.
@@ -303,17 +319,16 @@ def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Cha
         if earlier and earlier[0].turns and _written(conn, earlier[0].turns[0]):
             return earlier[0]  # the commit of an earlier attempt took place after all
         epochs = _own(conn, who, sessions)
+        mine = _together(charges[one] for one in epochs if one in charges)
         turns: list[OpenTurn] = []
         rows: list[dict[str, object]] = []
-        for some in padded(charges.turns):
+        for some in padded(mine.turns):
             for turn, session, first, last in conn.execute(_OPEN_TURNS, {"keys": some}).all():
-                if session not in epochs:
-                    continue
                 row, epoch = make_row(turn, last + 1, epochs[session]), epochs[session]
                 turns.append(OpenTurn(turn, session, epoch))
                 rows.append(t.EVENT.values(row, id=t.row_id(first, row.seq), epoch=epoch))
         t.EVENT.add(conn, rows)
-        charge(conn, charges)
+        charge(conn, mine)
         earlier[:] = [TakeUp(epochs, turns)]
         return earlier[0]
 
@@ -375,9 +390,9 @@ def depart(node: int, at: int) -> Callable[[Connection], None]:
 class Left(LeftBehind, Writing):
     """All of it, for the node that writes."""
 
-    async def take_up(self, make_row: MakeRow, sessions: Collection[str], charges: Charges) -> TakeUp:
-        """Promises: those of `sessions` whose owner is dead are this node's, and it is stored how often what `charges` names was
-        taken up; only now may anything be done with it. The journal of each of its turns ends with the row from `make_row`.
+    async def take_up(self, make_row: MakeRow, sessions: Collection[str], charges: Mapping[str, Charges]) -> TakeUp:
+        """Promises: those of `sessions` whose owner is dead are this node's, and it is stored how often what `charges`, by session, names of
+        these was taken up; only now may anything be done with it. The journal of each of its turns ends with the row from `make_row`.
 
         What dead nodes held of budgets counts as used. Raises LeaseLost.
         """
