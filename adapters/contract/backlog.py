@@ -8,7 +8,8 @@ for its past, so that the order is kept where that can be had.
 Whatever is raised while a place is read, the place stays behind and is tried again, and nobody who waits for it is disturbed.
 
 Where more places are behind than a platform likes to be asked for, those in which something is least likely to have been said are read
-*at leisure*: when nothing else is to be read, one in each `LEISURE_SECONDS`, and at once when something is said there. None is left out.
+*at leisure*: when nothing else is to be read, one in each `LEISURE_SECONDS`, and at once when something is said there. None is left out, however
+often it begins anew: their order is drawn for each gap.
 
 Laws (tests/adapters/test_backlog.py): a mark never goes back, nor over what was not read; a pause that was asked for is kept;
 a place that can be read is read, whatever befalls the others, and one that is read at leisure keeps none of them waiting.
@@ -20,6 +21,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
+from zlib import crc32
 
 import structlog
 
@@ -49,6 +51,12 @@ class Behind:
     """By the monotonic clock."""
     leisure: bool = False
     """Others come first, and not many such places are read in a minute."""
+
+
+def lot(place: str, since_ms: int) -> int:
+    """Which place's turn comes first at leisure: the greatest, and with each gap another. Where connections go from gateway to gateway every
+    minute, the same ones would else come first each time, and the others never. Pure."""
+    return crc32(f"{place} {since_ms}".encode())
 
 
 Item = TypeVar("Item")
@@ -201,7 +209,11 @@ class Backlog:
 
     def _first(self, place: str) -> tuple[bool, bool, int]:
         behind = self._behind[place]
-        return place in self._hurried, not behind.leisure, behind.mark
+        return (
+            place in self._hurried,
+            not behind.leisure,
+            lot(place, behind.since_ms) if behind.leisure else behind.mark,
+        )
 
     def _due_ms(self, place: str, now: int) -> int:
         """How long until it is read by itself."""

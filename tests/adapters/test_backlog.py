@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.backlog import Backlog, Behind, after_failure
+from adapters.contract.backlog import Backlog, Behind, after_failure, lot
 from adapters.contract.chat import CallFailed, Fate
 from agent_core.ports import SystemClock
 from agent_core.retry import MISSED
@@ -103,18 +103,26 @@ async def test_what_is_read_at_leisure_comes_last_and_not_all_at_once(monkeypatc
     monkeypatch.setattr("adapters.contract.backlog.LEISURE_SECONDS", 0.2)
     history = History()
     backlog = Backlog("test/1", history, SystemClock())
-    backlog.add([("quiet", 8), ("quieter", 7), ("busy", 9)], leisure=True)
+    quiet = {"quiet": 8, "quieter": 7, "quietest": 6}
+    backlog.add(quiet.items(), since_ms=1, leisure=True)
     backlog.add([("a", 3), ("b", 2)])
     backlog.add([("b", 2)], leisure=True)
     task = asyncio.create_task(backlog.run())
     await asyncio.sleep(0.1)
-    assert history.read == [("a", 3), ("b", 2), ("busy", 9)]
-    assert backlog.hurry("quieter", 1.0), "somebody waits for it"
+    first, second, third = sorted(quiet, key=lambda place: lot(place, 1), reverse=True)
+    assert history.read == [("a", 3), ("b", 2), (first, quiet[first])]
+    assert backlog.hurry(third, 1.0), "somebody waits for it"
     await asyncio.sleep(0.05)
-    assert history.read[3:] == [("quieter", 7)]
+    assert history.read[3:] == [(third, quiet[third])]
     task.cancel()
     await until_empty(backlog)
-    assert history.read[4:] == [("quiet", 8)]
+    assert history.read[4:] == [(second, quiet[second])]
+
+
+@given(st.sets(st.text("abc:0123456789", max_size=20), min_size=1, max_size=20), st.integers(0, 2**41))
+def test_each_place_has_its_turn_however_soon_another_gap_comes(places: set[str], first_gap: int) -> None:
+    firsts = {max(places, key=lambda place: lot(place, first_gap + 20_000 * gap)) for gap in range(1_000)}
+    assert firsts == places
 
 
 async def test_a_place_that_was_to_wait_is_read_when_there_is_a_gap() -> None:

@@ -10,7 +10,7 @@ from tests.databases import new_database
 from tests.several.storm import storm
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(450)
 async def test_nothing_is_lost_and_nothing_is_said_twice_while_gateways_come_and_go(
     postgres_server: str, tmp_path: Path
 ) -> None:
