@@ -31,10 +31,11 @@ def upgrade():
 PRELUDE = """
 import alembic.config, gateway.version, migrations
 from pathlib import Path
+from agent_core.store import reading
 from agent_core.store.database import upgrade
 
 migrations.REVISIONS = upgrade.REVISIONS = (*migrations.REVISIONS, "{newer}")
-upgrade.NEWEST = "{newer}"
+upgrade.NEWEST = reading.NEWEST = "{newer}"
 migrations.MIN_REVISION = upgrade.MIN_REVISION = "{oldest}"
 gateway.version.version = lambda _: "9.0"
 gateway.version.program_version.cache_clear()
