@@ -39,6 +39,23 @@ MOST_NUMBER = 1 << 40
 """More turns than a session has: what is put before all messages has an order below 0."""
 RECENT_TURNS = 50
 """How many closed turns somebody who watches a session is shown."""
+MOST_BEGUN = 1_000
+"""So many messages are known to have begun: the turns of ten seconds of a busy process, and no question to the database takes so long."""
+
+
+class Begun:
+    """The messages whose turns began last."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, None] = {}
+
+    def __contains__(self, inbox_id: int) -> bool:
+        return inbox_id in self._known
+
+    def add(self, inbox_id: int) -> None:
+        self._known[inbox_id] = None
+        if len(self._known) > MOST_BEGUN:
+            del self._known[next(iter(self._known))]
 
 
 @dataclass(slots=True)
@@ -197,8 +214,9 @@ class SessionQueue:
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     running: Running | None = None
     watchers: list[Bell] = field(default_factory=list[Bell])
-    begun: list[int] = field(default_factory=list[int])
-    """The messages whose turns began last: one that is offered again meanwhile must not be queued again."""
+    begun: Begun = field(default_factory=Begun)
+    """The messages whose turns began last in this process, of whichever queue: one that is offered again must not be queued again, nor one that
+    was read as new before its turn began, though the queue was forgotten meanwhile."""
     recent: list[TurnSight] = field(default_factory=list[TurnSight])
     """Closed turns, at most `RECENT_TURNS`, the oldest first."""
     recent_loaded: bool = False

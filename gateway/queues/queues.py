@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from agent_core.bell import Bell
 from gateway.queues.pasts import Pasts
 from gateway.queues.prefs import Prefs
-from gateway.queues.queue import Running, SessionQueue
+from gateway.queues.queue import Begun, Running, SessionQueue
 
 
 class Queues:
@@ -23,6 +23,7 @@ class Queues:
         self._by_key: dict[str, SessionQueue] = {}
         self._by_session: dict[str, SessionQueue] = {}
         self._expecting: dict[Bell, str] = {}
+        self._begun = Begun()
         self.pasts = Pasts()
         """Of conversations whose queue was forgotten."""
 
@@ -39,7 +40,7 @@ class Queues:
 
     def at(self, key: str) -> SessionQueue:
         """The queue of a session key; the session itself may not exist yet."""
-        return self._by_key.setdefault(key, SessionQueue(key))
+        return self._by_key.setdefault(key, SessionQueue(key, begun=self._begun))
 
     def running(self) -> list[Running]:
         """The turns that run in this process; those that were taken up and wait for a place do not yet."""

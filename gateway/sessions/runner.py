@@ -229,7 +229,8 @@ class Runner:
 
     async def _run_one(self, queue: SessionQueue, running: Running) -> None:
         queue.running = running
-        queue.begun = [*queue.begun, *(message.inbox_id for message in running.messages)][-RECENT_TURNS:]
+        for message in running.messages:
+            queue.begun.add(message.inbox_id)
         queue.wake()
         try:
             await self._drive(running)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from agent_core.bell import Bell
-from gateway.queues.queue import SessionQueue, Waiting
+from gateway.queues.queue import MOST_BEGUN, SessionQueue, Waiting
 from gateway.queues.queues import Queues
 
 
@@ -97,5 +97,18 @@ def test_a_message_is_known_wherever_it_is() -> None:
     queue = SessionQueue("k")
     for number, place in enumerate((queue.waiting, queue.steers), 1):
         place.append(Waiting(number, number, cast("Any", None), 0))
-    queue.begun.append(3)
+    queue.begun.add(3)
     assert [number for number in range(5) if queue.knows(number)] == [1, 2, 3]
+
+
+def test_what_has_begun_is_known_though_its_queue_was_forgotten() -> None:
+    """Whoever read it as new before, and puts it into a queue now, would run it twice."""
+    queues = Queues()
+    queue = queues.at("k")
+    queue.begun.add(1)
+    queues.release(queue)
+    assert queues.at("k") is not queue
+    assert queues.at("k").knows(1)
+    for number in range(2, MOST_BEGUN + 3):
+        queue.begun.add(number)
+    assert [number for number in range(5) if queue.knows(number)] == [3, 4], "not for ever"
