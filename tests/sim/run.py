@@ -1,6 +1,6 @@
 """``python -m tests.sim.run --turns 1000 --seed 1``: simulates until that many turns are over; exits with 1 if a law is broken.
 
-Scenarios run in forked children, a few hundred turns each, because a killed incarnation may never be cleaned up.
+Scenarios run in forked children, a few hundred turns each. Several ``--seed``s, each with its ``--turns``, are simulated one after the other.
 ``--only SEED`` runs one scenario and prints its fingerprint: the same seed gives the same one.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import json
 import logging
 import os
 import sqlite3
@@ -18,9 +17,11 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import gateway.warming as warming
 from agent_core.ports import SystemClock, SystemIds
@@ -29,6 +30,7 @@ from agent_core.rules.promising.language import languages
 from agent_core.store.store import open_store
 from tests.laws.look import breaches
 from tests.sim import world
+from tests.sim.apart import apart
 from tests.sim.laws import broken
 from tests.sim.loop import TooManySteps
 from tests.sim.rare import met, missing
@@ -56,15 +58,20 @@ class Totals:
     failures: list[tuple[int, list[str]]] = field(default_factory=list[tuple[int, list[str]]])
 
 
-def make_template(folder: Path) -> None:
-    """An empty database with the newest schema."""
+@contextmanager
+def template() -> Generator[Path]:
+    """A folder with an empty database of the newest schema, in memory where there is room, and this process warm for its children."""
 
-    async def make() -> None:
+    async def make(folder: Path) -> None:
         clock = SystemClock()
         async with open_store(folder / "template.db", clock=clock, ids=SystemIds(clock), version="sim"):
             pass
 
-    asyncio.run(make())
+    shm = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="outspoken-sim-", dir=shm if shm.is_dir() else None) as name:
+        asyncio.run(make(Path(name)))
+        warm()
+        yield Path(name)
 
 
 def warm() -> None:
@@ -144,39 +151,24 @@ def _begin(folder: Path, first: int) -> None:
     one(SEVERAL_SEEDS[0] if several else 0, folder, Totals())
 
 
-def _child(first: int, count: int, folder: Path, out: int, *, stop_at_failure: bool) -> None:
+def _scenarios(first: int, count: int, folder: Path, *, stop_at_failure: bool) -> dict[str, Any]:
+    """In a child of their own."""
     totals = Totals()
     _begin(folder, first)
     for seed in range(first, first + count):
         one(seed, folder, totals)
         if totals.failures and stop_at_failure:
             break
-    with os.fdopen(out, "w") as pipe:
-        json.dump(vars(totals), pipe)
+    return vars(totals)
 
 
 def batch(first: int, count: int, folder: Path, totals: Totals, *, stop_at_failure: bool) -> None:
-    """Some scenarios in a child, which ends without any clean-up."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.close(read)
-            _child(first, count, folder, write, stop_at_failure=stop_at_failure)
-            status = 0
-        except BaseException:  # noqa: BLE001 - the child may not return into the parent's code
-            traceback.print_exc()
-        os._exit(status)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        written = pipe.read()
-    os.waitpid(child, 0)
+    """Some scenarios in a child."""
+    got = apart(lambda: _scenarios(first, count, folder, stop_at_failure=stop_at_failure))
     audit(folder, totals)
-    if not written:
+    if got is None:
         totals.failures.append((first, ["the child died"]))
         return
-    got = json.loads(written)
     for name in ("turns", "scenarios", "incarnations", "asked", "tools", "virtual_seconds"):
         setattr(totals, name, getattr(totals, name) + got[name])
     totals.exits.update(got["exits"])
@@ -184,19 +176,13 @@ def batch(first: int, count: int, folder: Path, totals: Totals, *, stop_at_failu
     totals.failures += [(seed, found) for seed, found in got["failures"]]
 
 
-def simulate(turns: int, seed: int, *, stop_at_failure: bool = True) -> Totals:
+def simulate(turns: int, seed: int, folder: Path, totals: Totals, *, stop_at_failure: bool = True) -> None:
     """At least `turns` turns, from `seed` on."""
-    totals = Totals()
-    shm = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="outspoken-sim-", dir=shm if shm.is_dir() else None) as name:
-        folder = Path(name)
-        make_template(folder)
-        warm()
-        while totals.turns < turns and not (totals.failures and stop_at_failure):
-            count = min(SCENARIOS_A_CHILD, (turns - totals.turns - 1) // TURNS_A_SCENARIO + 1)
-            batch(seed, count, folder, totals, stop_at_failure=stop_at_failure)
-            seed += count
-    return totals
+    turns += totals.turns
+    while totals.turns < turns and not (totals.failures and stop_at_failure):
+        count = min(SCENARIOS_A_CHILD, (turns - totals.turns - 1) // TURNS_A_SCENARIO + 1)
+        batch(seed, count, folder, totals, stop_at_failure=stop_at_failure)
+        seed += count
 
 
 def _report(totals: Totals, seconds: float) -> None:
@@ -218,8 +204,8 @@ def _report(totals: Totals, seconds: float) -> None:
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=[1_000], nargs="+")
+    parser.add_argument("--seed", type=int, default=[1], nargs="+")
     parser.add_argument("--only", type=int, nargs="+", help="these scenarios, in this process")
     parser.add_argument("--all", action="store_true", help="go on after a failure")
     asked = parser.parse_args()
@@ -229,15 +215,19 @@ def main() -> None:
     began = time.monotonic()
     if asked.only is not None:
         totals = Totals()
-        with tempfile.TemporaryDirectory(prefix="outspoken-sim-") as name:
-            make_template(Path(name))
-            _begin(Path(name), asked.only[0])
+        with template() as folder:
+            _begin(folder, asked.only[0])
             for seed in asked.only:
-                print("fingerprint", one(seed, Path(name), totals))
-            _report(totals, time.monotonic() - began)
-            sys.stdout.flush()
-            os._exit(bool(totals.failures))
-    totals = simulate(asked.turns, asked.seed, stop_at_failure=not asked.all)
+                print("fingerprint", one(seed, folder, totals))
+        _report(totals, time.monotonic() - began)
+        sys.stdout.flush()
+        os._exit(bool(totals.failures))  # without any clean-up
+    if len(asked.turns) not in (1, len(asked.seed)):
+        parser.error("as many --turns as --seed, or one for all")
+    totals = Totals()
+    with template() as folder:
+        for seed, turns in zip(asked.seed, asked.turns * len(asked.seed), strict=False):
+            simulate(turns, seed, folder, totals, stop_at_failure=not asked.all)
     _report(totals, time.monotonic() - began)
     sys.exit(bool(totals.failures))
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import logging
 import os
 import sys
-import tempfile
 import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.sim import world
+from tests.sim.apart import apart
 from tests.sim.loop import TooManySteps
-from tests.sim.run import make_template, warm
+from tests.sim.run import template
 from tests.sim.whole import scenario as whole
 from tests.sim.whole.laws import broken
 from tests.sim.whole.rare import met, missing
@@ -63,7 +63,8 @@ def _begin(folder: Path) -> None:
         played(plan(seed), folder)
 
 
-def _child(first: int, count: int, folder: Path, out: int) -> None:
+def _scenarios(first: int, count: int, folder: Path) -> dict[str, Any]:
+    """In a child of their own."""
     totals = Totals()
     _begin(folder)
     for seed in range(first, first + count):
@@ -79,31 +80,15 @@ def _child(first: int, count: int, folder: Path, out: int) -> None:
             again, why = played(least, folder)
             totals.failures.append((seed, [*found[:3], *story(again, why)]))
             break
-    with os.fdopen(out, "w") as pipe:
-        json.dump(vars(totals), pipe)
+    return vars(totals)
 
 
 def _batch(first: int, count: int, folder: Path, totals: Totals) -> None:
-    """Some scenarios in a child, which ends without any clean-up: a killed incarnation may never be cleaned up."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.close(read)
-            _child(first, count, folder, write)
-            status = 0
-        except BaseException:  # noqa: BLE001 - the child may not return into the parent's code
-            traceback.print_exc()
-        os._exit(status)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        written = pipe.read()
-    os.waitpid(child, 0)
-    if not written:
+    """Some scenarios in a child."""
+    got = apart(lambda: _scenarios(first, count, folder))
+    if got is None:
         totals.failures.append((first, ["the child died"]))
         return
-    got = json.loads(written)
     for name in ("turns", "scenarios", "incarnations", "calls", "virtual_seconds"):
         setattr(totals, name, getattr(totals, name) + got[name])
     totals.met.update(got["met"])
@@ -113,11 +98,7 @@ def _batch(first: int, count: int, folder: Path, totals: Totals) -> None:
 def simulate(turns: int, seed: int) -> Totals:
     """At least so many turns, from `seed` on, or until a law is broken."""
     totals = Totals()
-    shm = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="outspoken-sim-", dir=shm if shm.is_dir() else None) as name:
-        folder = Path(name)
-        make_template(folder)
-        warm()
+    with template() as folder:
         while totals.turns < turns and not totals.failures:
             count = min(SCENARIOS_A_CHILD, (turns - totals.turns) // 4 + 1)
             _batch(seed, count, folder, totals)
