@@ -69,6 +69,8 @@ HOOK_RECEIVER = Retry(1.0, 60.0, least=0.5)
 """Whoever did not take the last one, whichever it was: one at a time, that slowly."""
 ADAPTER = Retry(0.5, 30.0, least=0.5)
 """An adapter that went down."""
+ACCOUNT_AWAY = Retry(60.0, 600.0)
+"""An account whose platform one of several gateways did not reach is not served there."""
 MISSED = Retry(0.5, 60.0)
 """A place whose past cannot be read."""
 INTAKE = Retry(0.2, factor=4.0, attempts=3)

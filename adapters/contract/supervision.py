@@ -103,6 +103,11 @@ class SeveralConnections(Protocol):
     connections: int
     held: Connections
 
+    @property
+    def any_works(self) -> bool:
+        """One of those that are ours is open, or waits for nothing but its turn."""
+        ...
+
 
 class Supervised(Protocol):
     """An adapter as its supervisor sees it."""
@@ -122,7 +127,7 @@ class Supervised(Protocol):
         ...
 
     async def stand(self) -> None:
-        """Make ready to send while another gateway has the connection and receives. Raises `AdapterDown`."""
+        """Make ready to send while another gateway has the connection and receives, and see that the platform is there: called again and again. Raises `AdapterDown`."""
         ...
 
     async def again(self, body: bytes) -> None:

@@ -158,6 +158,11 @@ class DiscordAdapter:
         """Something came from the platform."""
         self._last_life = self._clock.monotonic()
 
+    @property
+    def any_works(self) -> bool:
+        """See `adapters.contract.supervision.SeveralConnections`."""
+        return self._sessions.waiting > 0 or any(socket.open for socket in self._sockets())
+
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
         if state != UP and (waiting := self._sessions.waiting):
             words = f"{waiting} of {len(self._clients)} connections wait for their turn: Discord lets a bot begin one after the other."
@@ -443,6 +448,15 @@ class DiscordAdapter:
         if self._sending is None:
             client = made_client(self._settings, self, lambda: None, 0)
             await self._let_in(client)
+        else:
+            await self._see(self._sending)
+
+    async def _see(self, client: BotClient) -> None:
+        """Whether Discord is there, and knows us. Raises `AdapterDown`."""
+        try:
+            await self.port.asked(client.http.get_bot_gateway())
+        except CallFailed as error:
+            raise AdapterDown(f"Discord cannot be reached: {error.words}", wait_seconds=error.retry_after) from error
 
     async def again(self, body: bytes) -> None:
         """See `adapters.contract.supervision.Supervised`."""

@@ -135,7 +135,7 @@ class SlackAdapter:
     @property
     def silent_seconds(self) -> float:
         """A socket that does not answer pings closes itself; so one that is open is life."""
-        if not self._settings.app_token or (self._sockets is not None and self._sockets.alive):
+        if self.any_works:
             return 0.0
         return self._clock.monotonic() - self._last_life
 
@@ -143,9 +143,14 @@ class SlackAdapter:
     def deaf_after_seconds(self) -> float:
         return DEAF_SECONDS
 
+    @property
+    def any_works(self) -> bool:
+        """See `adapters.contract.supervision.SeveralConnections`. Without sockets, Slack calls us."""
+        return not self._settings.app_token or (self._sockets is not None and self._sockets.alive > 0)
+
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
         if state == UP:
-            if self._settings.app_token and not (self._sockets is not None and self._sockets.alive):
+            if not self.any_works:
                 state, words = DOWN, "The connection to Slack is gone, and made anew."
             elif twin := self._twin.words(self._clock.monotonic()):
                 state, words = NEEDS_A_PERSON, twin

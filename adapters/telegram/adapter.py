@@ -97,14 +97,19 @@ class TelegramAdapter:
 
     async def _introduce(self) -> None:
         """Learn who we are, and put our commands into the menu."""
-        try:
-            me = await self.port.asked(self._bot.get_me())
-        except CallFailed as error:
-            raise self._down(error) from error
-        self._me = Me(str(me.id), me.username or "")
+        me = await self._known()
         await self._tried("webhook", self._remove_webhook)
         await self._tried("menu", self._set_menu)
-        log.info("telegram.ready", bot=f"@{self._me.username}", account=self.account)
+        log.info("telegram.ready", bot=f"@{me.username}", account=self.account)
+
+    async def _known(self) -> Me:
+        """Learn who we are. Raises `AdapterDown`."""
+        try:
+            found = await self.port.asked(self._bot.get_me())
+        except CallFailed as error:
+            raise self._down(error) from error
+        self._me = Me(str(found.id), found.username or "")
+        return self._me
 
     async def _tried(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do what the bot can live without, on a server that does not know it."""
@@ -231,6 +236,7 @@ class TelegramAdapter:
 
     async def stand(self) -> None:
         """See `adapters.contract.supervision.Supervised`: sending needs no more than what is open."""
+        await self._known()
 
     async def again(self, body: bytes) -> None:
         """See `adapters.contract.supervision.Supervised`."""

@@ -280,7 +280,10 @@ async def started(running: Platforms, portion: Portion) -> AsyncGenerator[None]:
     """The adapters receive for the block, those whose connections are ours to hold; at its end they receive no more."""
     async with running.states.kept(), running.tries.running():
         tasks = [
-            asyncio.create_task(portion.while_had(s.slices, s.run, s.stand), name=f"adapter {s.adapter.name}")
+            asyncio.create_task(
+                portion.while_had(s.slices, s.run if portion.whole else s.run_watched, s.stand),
+                name=f"adapter {s.adapter.name}",
+            )
             for s in running.supervisors
         ]
         tasks.append(asyncio.create_task(portion.while_had(HOUSE, running.scheduler.run), name="scheduler"))

@@ -37,8 +37,13 @@ LOOK_SECONDS = 5.0
 FATAL_PAUSE_SECONDS = 300.0
 CLOSE_SECONDS = 5.0
 """How long an adapter may take to close its connections."""
+STAND_SECONDS, ANSWER_SECONDS = 30.0, 15.0
+"""How often one of several gateways asks the platform whether it is there, and how long it waits for that."""
 SOUND_SECONDS = 60.0
 """An adapter that was up for so long begins its pauses anew."""
+
+CONNECTION, CALLS = "connection", "calls"
+"""What fails each by itself."""
 
 
 STORAGE_AWAY = "It cannot begin while the storage of the gateway does not answer; it is tried again."
@@ -87,6 +92,8 @@ class Supervisor:
         self.state = AdapterState.STARTING
         self.words = ""
         self._up_at = 0.0
+        self._failing: dict[str, float] = {}
+        """Since when its connection, or calls, do not work, as far as that is known."""
         self.restarts = 0
 
     async def run(self) -> None:
@@ -97,20 +104,63 @@ class Supervisor:
             self._is(AdapterState.STOPPED, "")
 
     async def stand(self) -> None:
-        """Until cancelled, while another gateway has the connection: what is to be sent can be."""
+        """Until cancelled, while another gateway has the connection: what is to be sent can be, and it is known whether the platform is reached."""
         self.state, self.words = AdapterState.ELSEWHERE, ""  # whoever has it notes how it is doing
+        while True:
+            await self._ask()
+
+    async def run_watched(self) -> None:
+        """As `run`; and it is known whether the platform is reached, also by calls that go their own way."""
+        asking = asyncio.ensure_future(self._ask_on())
+        try:
+            await self.run()
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})
+
+    async def _ask_on(self) -> None:
+        while True:
+            if self.state is AdapterState.UP:  # else it tries as hard as it can
+                await self._ask()
+            else:
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def _ask(self) -> None:
+        """Make ready to send, and see whether the platform is there; come back when that is to be done again."""
         for attempt in itertools.count(1):
             try:
-                await self.adapter.stand()
-            except AdapterDown as down:
-                log.warning("adapter.cannot_send", adapter=self.adapter.name, words=str(down))
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    await self.adapter.stand()
+            except (AdapterDown, TimeoutError) as down:
+                self._fails(CALLS)
+                if worth_saying(attempt):
+                    words = str(down) or "There was no answer."
+                    log.warning("adapter.cannot_send", adapter=self.adapter.name, words=words)
             except (StorageUnavailable, NotAccepted) as error:
                 log.warning("adapter.storage_away", adapter=self.adapter.name, error=str(error))
             except Exception:
+                self._fails(CALLS)
                 log.exception("adapter.failed", adapter=self.adapter.name)
             else:
-                return
+                break
             await asyncio.sleep(ADAPTER.seconds(attempt, self._share()))
+            if self.state not in (AdapterState.UP, AdapterState.ELSEWHERE):
+                return
+        self._works(CALLS)
+        if self.state is AdapterState.ELSEWHERE:
+            self._works(CONNECTION)  # as far as anybody knows who has none
+        await asyncio.sleep(STAND_SECONDS)
+
+    @property
+    def failing_seconds(self) -> float:
+        """For how long the platform was not reached from here; 0 if it is, or nobody has tried."""
+        return max((self._clock.monotonic() - at + 0.001 for at in self._failing.values()), default=0.0)
+
+    def _fails(self, what: str) -> None:
+        self._failing.setdefault(what, self._clock.monotonic())
+
+    def _works(self, what: str) -> None:
+        self._failing.pop(what, None)
 
     async def _run(self) -> None:
         attempt = 0
@@ -143,6 +193,8 @@ class Supervisor:
             self.restarts += 1
             attempt = 1 if self._was_sound else attempt + 1
             self._up_at = 0.0
+            if words != STORAGE_AWAY:
+                self._fails(CONNECTION)
             self._is(AdapterState.NEEDS_A_PERSON if fatal else AdapterState.DOWN, words)
             grown = ADAPTER.seconds(attempt, self._share())
             await asyncio.sleep(FATAL_PAUSE_SECONDS if fatal else max(pause, grown))
@@ -163,6 +215,7 @@ class Supervisor:
     def _up(self) -> None:
         self._is(AdapterState.UP, "")
         self._up_at = self._clock.monotonic()
+        self._works(CONNECTION)
         log.info("adapter.up", adapter=self.adapter.name)
 
     def _look(self) -> None:
@@ -170,6 +223,9 @@ class Supervisor:
         if self.state is AdapterState.UP:
             seen = self.sight()
             state, words = AdapterState(seen.state), seen.words if seen.state != AdapterState.UP else ""
+            one = self.adapter
+            works = state is not AdapterState.DOWN or (isinstance(one, SeveralConnections) and one.any_works)
+            (self._works if works else self._fails)(CONNECTION)
             if self._noted != (state, words):
                 self._noted = (state, words)
                 self._note(AdapterStateRow(self.adapter.name, self._clock.now_ms(), state.value, words))

@@ -2,13 +2,13 @@
 
 Laws. A slice is given away when nothing is done in it: what was begun here is not cut off, and what comes meanwhile is stored and left to the next.
 What is taken is looked through at once. Told to stop, a gateway gives away first what is idle, in one transaction, and the rest as it ends; what only
-waits is then as good as idle.
+waits is then as good as idle. Where a platform is not reached, its account is not said to be served here (`gateway.sharing.withdrawal`): the rest follows.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 import structlog
 
@@ -17,6 +17,7 @@ from agent_core.store.slices.rows import HOUSE, Division, chat_slices
 from agent_core.store.store import LeaseLost, StorageUnavailable, Store
 from gateway.sharing.portion import Portion
 from gateway.sharing.shares import CHATS, answering, divided
+from gateway.sharing.withdrawal import Withdrawals, served, withdrawn
 
 log = structlog.get_logger("gateway")
 
@@ -34,18 +35,21 @@ class Dividing:
         store: Store,
         address: str,
         connections: Iterable[str],
+        failing: Callable[[], Mapping[str, float]],
         busy: Callable[[bool], Collection[str]],
         coming: Callable[[], Awaitable[None]],
         gained: Callable[[], None],
         given: Callable[[frozenset[str]], None],
         tell: Callable[[], None],
     ) -> None:
-        """`connections` are those of our accounts, as slices. `busy` names the slices in which something is done, and those in which something waits unless told to pass over it; `coming` is waited for before more are ours, `gained` called when there are, `given` with those that are about to go;
+        """`connections` are those of our accounts, as slices. `failing` says for how long those fail that do, seconds, by account. `busy` names the slices in which something is done, and those in which something waits unless told to pass over it; `coming` is waited for before more are ours, `gained` called when there are, `given` with those that are about to go;
         `tell` has the others look who has what."""
         self._portion = portion
         self._store = store
         self._address = address
         self._connections = tuple(connections)
+        self._failing = failing
+        self._withdrawn: Withdrawals = {}
         self._busy, self._coming, self._gained, self._given, self._tell = busy, coming, gained, given, tell
         self._leaving = self._everything = False
         self._one = asyncio.Lock()
@@ -91,8 +95,22 @@ class Dividing:
         async with self._one:
             seen = await self._store.slices.division()
             await self._see(seen)
+            if not self._leaving:
+                await self._offer(seen)
             if divided(self._store.node, seen, leaving=self._leaving, busy=self._kept(seen)):
                 await self._divide()
+
+    async def _offer(self, seen: Division) -> None:
+        """Say which accounts are served here, if they are others by now."""
+        accounts, before = self._portion.serves, self._withdrawn
+        now = asyncio.get_running_loop().time()
+        after = withdrawn(self._store.node, accounts, self._failing(), seen.taking_part, before, now)
+        offers = served(accounts, after)
+        if offers != served(accounts, before):
+            await self._store.slices.take_part(self._address, offers)
+            log.warning("slices.accounts_served", here=sorted(offers), withdrawn=sorted(accounts - offers))
+            self._tell()
+        self._withdrawn = after
 
     async def _divide(self) -> None:
         """In two steps: what goes is let go of here first, so that nothing new is begun in it."""

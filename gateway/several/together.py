@@ -17,7 +17,7 @@ from agent_core.records import dataclass
 from agent_core.signals import Signal, Signals, TurnClosed
 from agent_core.store.database.place import PostgresPlace
 from agent_core.store.slices.calls import NodeCalls
-from agent_core.store.slices.rows import single, slice_of
+from agent_core.store.slices.rows import account_in, single, slice_of
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.chats.platforms import Platforms
 from gateway.later.tasks import Tasks
@@ -94,8 +94,14 @@ def _busy(hub: Hub, chats: Platforms, leaving: bool) -> set[str]:
         if one.running or one.task or one.blocked or one.accepting.wanted or (one.waiting and not leaving)
     )
     keys = (*(one.key for one in queues), *chats.commands.busy())
-    surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy())
+    stuck = _failing(chats) if leaving else ()  # what waits there cannot go out from here
+    surfaces = (slice_of(name) for name in chats.outbox.surfaces.busy() if account_in(name) not in stuck)
     return {*surfaces, *(slice_of(key) for key in keys if not single(key))}
+
+
+def _failing(chats: Platforms) -> dict[str, float]:
+    """For how long accounts have failed, seconds; those that do."""
+    return {one.adapter.name: seconds for one in chats.supervisors if (seconds := one.failing_seconds)}
 
 
 def _gained(keeper: Keeper, portion: Portion, tasks: Tasks) -> None:
@@ -192,6 +198,7 @@ async def together(
         store,
         address,
         connections,
+        partial(_failing, chats),
         partial(_busy, hub, chats),
         chats.outbox.records.count_on,
         partial(_gained, keeper, portion, tasks),

@@ -123,3 +123,88 @@ async def test_who_is_deaf_is_ended_before_another_begins(monkeypatch: pytest.Mo
     with capture_logs(), pytest.raises(Deaf):
         await one._watched()
     assert ended == ["toy/1"]
+
+
+class Stands(Seen):
+    """Its platform answers, or does not, and its connection is there, or is not."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.away = self.hangs = False
+        self.state = ""
+        self.asked = 0
+
+    async def run(self, up: Callable[[], None]) -> None:
+        up()
+        await asyncio.Event().wait()
+
+    def sight(self, state: str, words: str, _outbound: float | None) -> Any:
+        return SimpleNamespace(state=self.state or state, words=words)
+
+    async def stand(self) -> None:
+        self.asked += 1
+        self.clock.now += 1_000
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.away:
+            raise AdapterDown("There is no route to the platform.")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOOK_SECONDS", "STAND_SECONDS", "ANSWER_SECONDS"):
+        monkeypatch.setattr(supervisor, name, 0.01)
+    monkeypatch.setattr(supervisor, "ADAPTER", supervisor.ADAPTER.__class__(0.01))
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("how", ["run_watched", "stand"])
+@pytest.mark.parametrize("what", ["away", "hangs"])
+async def test_it_is_known_for_how_long_the_platform_is_not_reached_with_a_connection_or_without(
+    how: str, what: str
+) -> None:
+    adapter = Stands(FakeClock())
+    one = Supervisor(cast("Any", adapter), adapter.clock, lambda: None, lambda: 0.0, lambda _: None)
+
+    async def until(failing: bool) -> None:
+        async with asyncio.timeout(20):
+            while bool(one.failing_seconds) is not failing:
+                await asyncio.sleep(0.005)
+
+    with capture_logs():
+        working = asyncio.create_task(getattr(one, how)())
+        async with asyncio.timeout(20):
+            while adapter.asked < 2:
+                await asyncio.sleep(0.005)
+        assert not one.failing_seconds
+        setattr(adapter, what, True)
+        await until(failing=True)
+        before, asked = one.failing_seconds, adapter.asked
+        async with asyncio.timeout(20):
+            while adapter.asked < asked + 3:
+                await asyncio.sleep(0.005)
+        assert one.failing_seconds >= before + 2
+        setattr(adapter, what, False)
+        await until(failing=False)
+        if how == "run_watched":
+            adapter.state = "down"  # its connection, although it answers
+            await until(failing=True)
+            adapter.state = ""
+            await until(failing=False)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_connection_that_failed_counts_as_well_again_as_soon_as_the_platform_answers_whoever_has_none() -> None:
+    adapter = Stands(FakeClock())
+    one = Supervisor(cast("Any", adapter), adapter.clock, lambda: None, lambda: 0.0, lambda _: None)
+    one._fails(supervisor.CONNECTION)
+    with capture_logs():
+        standing = asyncio.create_task(one.stand())
+        async with asyncio.timeout(20):
+            while one.failing_seconds:
+                await asyncio.sleep(0.005)
+        standing.cancel()
+        await asyncio.gather(standing, return_exceptions=True)

@@ -26,10 +26,13 @@ class Table:
         self.owners: dict[str, int | None] = {}
         self.epochs: dict[str, int] = {}
         self.addresses: dict[int, str] = {}
+        self.serves: dict[int, frozenset[str]] = {}
         self.gateways: list[One] = []
 
     def division(self) -> Division:
-        peers = tuple(PeerNode(node, address) for node, address in sorted(self.addresses.items()))
+        peers = tuple(
+            PeerNode(node, address, serves=self.serves[node]) for node, address in sorted(self.addresses.items())
+        )
         return Division(peers, dict(self.owners), dict(self.epochs))
 
 
@@ -41,6 +44,7 @@ class One:
         self.lost = asyncio.Event()
         self.portion = Portion(whole=False)
         self.busy: set[str] = set()
+        self.failing: dict[str, float] = {}
         self.waits: set[str] = set()
         """Something waits there, and nothing is done."""
         self.log: list[str] = []
@@ -50,8 +54,9 @@ class One:
         """What was had when more was coming."""
         store = cast("Any", self)
         self.dividing = Dividing(
-            self.portion, store, f"here:{node}", (), self._busy, self._coming, self._gained, self._given, self._tell
-        )
+            self.portion, store, f"here:{node}", (), lambda: self.failing, self._busy, self._coming, self._gained,
+            self._given, self._tell,
+        )  # fmt: skip
         table.gateways.append(self)
 
     # what a store is asked
@@ -65,7 +70,7 @@ class One:
         return self
 
     async def take_part(self, address: str, serves: Collection[str]) -> None:
-        del serves
+        self.table.serves[self.node] = frozenset(serves)
         assert not self.lost.is_set(), "it may not write any more"
         self.log.append(f"takes part at {address or 'nowhere'}")
         self.table.addresses[self.node] = address
@@ -133,6 +138,25 @@ async def several(count: int) -> tuple[Table, list[One]]:
 
 def of(name: str, one: One) -> list[str]:
     return [said for said in one.log if said == name]
+
+
+async def test_who_does_not_reach_a_platform_gives_its_chats_away_and_those_in_which_something_waits() -> None:
+    """It could not answer in them."""
+    table, (first, second) = await several(2)
+    for one in (first, second):
+        one.portion.serves = frozenset({"telegram/1"})
+        table.serves[one.node] = one.portion.serves
+    before = first.portion.held
+    first.waits = set(chat_slices())
+    first.failing = {"telegram/1": 1.0}
+    await first.look()
+    assert first.portion.held == before, "it may be back in a moment"
+    first.failing = {"telegram/1": 60.0}
+    for one in (first, second, first, second):
+        await one.look()
+    assert not first.portion.held.intersection(CHATS)
+    assert table.serves[1] == frozenset()
+    assert second.portion.held.issuperset(CHATS)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -99,3 +99,47 @@ async def test_who_reaches_the_database_and_not_the_platform_or_the_model_loses_
             print(f"{what}: {marked} parts are marked as perhaps seen twice; {len(talks.missing())} told about")
             assert first.inner.returncode is None
             all_.sound()
+
+
+SOON = """
+import gateway.chats.supervisor as supervisor
+import gateway.sharing.withdrawal as withdrawal
+supervisor.STAND_SECONDS = supervisor.LOOK_SECONDS = 1.0
+withdrawal.FAILING_SECONDS, withdrawal.LATER_SECONDS = 3.0, 1.0
+"""
+"""What is given up after a quarter of a minute is so after three seconds."""
+BASES = {
+    "telegram": "OUTSPOKEN_TELEGRAM__API_BASE",
+    "discord": "OUTSPOKEN_DISCORD__API_BASE",
+    "slack": "OUTSPOKEN_SLACK__API_BASE",
+}
+
+
+@pytest.mark.parametrize("platform", ["telegram", "discord", "slack"])
+async def test_who_does_not_reach_the_platform_any_more_leaves_its_connection_and_chats_to_the_other(
+    platform: str, database: str, tmp_path: Path
+) -> None:
+    async with cluster(tmp_path, platform, database) as all_:
+        harness = all_.harness
+        name = BASES[platform]
+        there = harness.env()[name]
+        with wire(urlsplit(there).port or 80) as way:
+            await all_.begin("first", SOON, **{name: by(way, there)})
+            await harness.ready()
+            await all_.begin("second", SOON)
+            await all_.even(2)
+            ((first,),) = await all_.ask("SELECT owner FROM slices WHERE slice LIKE 'account/%%'")
+            talks = Talks(harness, 8)
+            talks.say_everywhere()
+            await talks.all_answered()
+            way.refusing = True
+            way.cut()
+            talks.say_everywhere()
+            took = await talks.all_answered(60)
+            print(f"all are answered {took:.1f} s after the cut")
+            owners = dict(await all_.ask("SELECT slice, owner FROM slices"))
+            theirs = {owner for slice_, owner in owners.items() if slice_.startswith(("account/", "chats/"))}
+            assert first not in theirs
+            talks.judge()
+            way.refusing = False
+            all_.sound()

@@ -168,6 +168,7 @@ def batch(first: int, count: int, folder: Path, totals: Totals, *, stop_at_failu
     audit(folder, totals)
     if got is None:
         totals.failures.append((first, ["the child died"]))
+        totals.turns += 1
         return
     for name in ("turns", "scenarios", "incarnations", "asked", "tools", "virtual_seconds"):
         setattr(totals, name, getattr(totals, name) + got[name])

@@ -331,7 +331,9 @@ async def _nothing(*_: object) -> None:
 
 
 def _chats(commands: Commands) -> Any:
-    supervisor = SimpleNamespace(adapter=SimpleNamespace(name=ACCOUNT), slices=(account_slice(ACCOUNT),))
+    supervisor = SimpleNamespace(
+        adapter=SimpleNamespace(name=ACCOUNT), slices=(account_slice(ACCOUNT),), failing_seconds=0.0
+    )
     surfaces = SimpleNamespace(busy=lambda: ())
     return SimpleNamespace(
         commands=commands, messages=SimpleNamespace(announce=_nothing), supervisors=[supervisor], outbox=SimpleNamespace(surfaces=surfaces, records=SimpleNamespace(count_on=_nothing)),
