@@ -105,10 +105,13 @@ class Dividing:
         accounts, before = self._portion.serves, self._withdrawn
         now = asyncio.get_running_loop().time()
         after = withdrawn(self._store.node, accounts, self._failing(), seen.taking_part, before, now)
-        offers = served(accounts, after)
-        if offers != served(accounts, before):
+        offers, offered = served(accounts, after), served(accounts, before)
+        if offers != offered:
             await self._store.slices.take_part(self._address, offers)
-            log.warning("slices.accounts_served", here=sorted(offers), withdrawn=sorted(accounts - offers))
+            for account in sorted(offered - offers):
+                log.warning("slices.account_withdrawn", account=account)
+            for account in sorted(offers - offered):
+                log.info("slices.account_served", account=account)
             self._tell()
         self._withdrawn = after
 

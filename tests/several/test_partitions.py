@@ -105,6 +105,7 @@ SOON = """
 import gateway.chats.supervisor as supervisor
 import gateway.sharing.withdrawal as withdrawal
 supervisor.STAND_SECONDS = supervisor.LOOK_SECONDS = 1.0
+supervisor.ANSWER_SECONDS = 2.0
 withdrawal.FAILING_SECONDS, withdrawal.LATER_SECONDS = 3.0, 1.0
 """
 """What is given up after a quarter of a minute is so after three seconds."""
@@ -115,9 +116,11 @@ BASES = {
 }
 
 
-@pytest.mark.parametrize("platform", ["telegram", "discord", "slack"])
+@pytest.mark.parametrize(
+    ("platform", "silent"), [("telegram", False), ("telegram", True), ("discord", False), ("slack", False)]
+)
 async def test_who_does_not_reach_the_platform_any_more_leaves_its_connection_and_chats_to_the_other(
-    platform: str, database: str, tmp_path: Path
+    platform: str, silent: bool, database: str, tmp_path: Path
 ) -> None:
     async with cluster(tmp_path, platform, database) as all_:
         harness = all_.harness
@@ -132,8 +135,10 @@ async def test_who_does_not_reach_the_platform_any_more_leaves_its_connection_an
             talks = Talks(harness, 8)
             talks.say_everywhere()
             await talks.all_answered()
-            way.refusing = True
-            way.cut()
+            way.silent = silent
+            if not silent:
+                way.refusing = True
+                way.cut()
             talks.say_everywhere()
             took = await talks.all_answered(60)
             print(f"all are answered {took:.1f} s after the cut")
@@ -141,5 +146,5 @@ async def test_who_does_not_reach_the_platform_any_more_leaves_its_connection_an
             theirs = {owner for slice_, owner in owners.items() if slice_.startswith(("account/", "chats/"))}
             assert first not in theirs
             talks.judge()
-            way.refusing = False
+            way.refusing = way.silent = False
             all_.sound()

@@ -10,6 +10,8 @@ A server that is away for a while is no reason to begin anew: nobody else could 
 dead node had, writes into that node's row, in the same transaction, that it is dead (`dead`); who has its lock again looks there, and if it was
 taken for dead it is (`lost`).
 
+Who has no number yet (its database is just being upgraded) has the locks again in the same way: nobody could take it for dead.
+
 Laws: a lost lock counts only from the moment on at which it was had again and nobody had taken this node for dead; until then every door is shut.
 `lease_ok` is judged by a clock that also runs while the machine sleeps, from the moment *before* the last good ping was sent, and ends a second
 before the server's patience.
@@ -430,11 +432,26 @@ class PulseLock:
             await waits(taken)
 
     async def be(self, node: int) -> None:
-        """From now on others see by a lock that the node of this number lives. Raises StorageUnavailable if it is taken, which no healthy server does."""
-        async with self._using:
-            asked = self._clock()
-            taken = (await self._ask(_NUMBER, key=LOCK_SPACE + node, name=_name(node))).scalar_one()
-        if not taken:
+        """From now on others see by a lock that the node of this number lives; where the connection was just lost, as soon as it is had again. Raises
+        StorageUnavailable if the number is taken, which no healthy server does, or the connection is lost for good."""
+        until = self._clock() + AGAIN_SECONDS
+        while True:
+            try:
+                async with self._using:
+                    if self._good > -math.inf:  # else the other locks are not ours just now
+                        await self._take_number(node)
+                        return
+            except (SQLAlchemyError, OSError, TimeoutError) as error:
+                log.debug("storage.pulse_still_lost", node=node, error=in_words(error))
+            if self.lost.is_set() or self._clock() > until:
+                raise StorageUnavailable(
+                    f"The connection to {self._place.shown} that shows that this process lives was lost."
+                )
+            await asyncio.sleep(PULSE_AGAIN.first)
+
+    async def _take_number(self, node: int) -> None:
+        asked = self._clock()
+        if not (await self._ask(_NUMBER, key=LOCK_SPACE + node, name=_name(node))).scalar_one():
             raise StorageUnavailable(f"The number {node} of this node is locked already in {self._place.shown}.")
         self._keys.append((_NUMBER, LOCK_SPACE + node))
         self._node, self._good = node, max(self._good, asked)
@@ -444,7 +461,7 @@ class PulseLock:
         try:
             while True:
                 await self._hold()
-                if not self._node or not await self._again():
+                if not await self._again():
                     return
         finally:
             self.lost.set()
@@ -524,7 +541,7 @@ class PulseLock:
                         return False  # somebody else has it for good
                     await asyncio.sleep(LOCK_TRY_SECONDS)
             asked = self._clock()
-            found = (await self._ask(_STANDS, me=self._node)).first()
+            found = (await self._ask(_STANDS, me=self._node)).first() if self._node else (None,)
         if found is None or found[0] is not None:
             return False
         self._good, self._back_at = asked, self._clock()

@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from agent_core.store.database.lines import Line, SqliteLine
 from agent_core.store.database.ownership import SERVING
 from agent_core.store.database.place import Place, SqlitePlace
-from agent_core.store.database.trouble import Blame, blame, opening
+from agent_core.store.database.trouble import Blame, blame, in_words, opening
 from agent_core.store.database.writer import MOMENT_TRIES
 from agent_core.store.errors import AlreadyRunning, DatabaseTooNew, NotOurDatabase
 from migrations import MIN_REVISION, REVISIONS
@@ -50,15 +50,21 @@ async def ensure_schema(line: Line, place: Place) -> bool:
 
 
 async def _upgraded(line: Line, shown: str) -> None:
-    """Begun anew where it and a gateway that serves wait for each other's rows: PostgreSQL ends one of the two, and nothing was changed."""
+    """Begun anew where it and a gateway that serves wait for each other's rows, and PostgreSQL ends one of the two; and where a server has ended our connection,
+    as we were silent for too long. Nothing was changed then, or all of it, which is seen."""
     tried = 0
     while True:
         tried += 1
         try:
             await line.transact(lambda conn: upgrade_to(conn, shown))
         except Exception as error:
-            if blame(error) is not Blame.MOMENT or tried == MOMENT_TRIES:
+            fault = blame(error)
+            lost = fault is Blame.STORAGE and not isinstance(line, SqliteLine)
+            if not (lost or fault is Blame.MOMENT) or tried == MOMENT_TRIES:
                 raise
+            if lost:
+                log.warning("storage.upgrade_again", database=shown, error=in_words(error))
+                await line.reopen()
         else:
             return
 
