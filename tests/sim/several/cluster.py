@@ -418,6 +418,9 @@ class Cluster:
             self.says(f"process {process.number} ended: {main.exception()!r}")
 
     def _advance(self) -> None:
+        """The next moment at which somebody has something to do: that may be this one, for what waits for no time at all."""
+        if self._make_due():
+            return
         moments = [at for one in self.processes if one.steps and (at := one.loop.next_at()) is not None]
         moments += [at for one in self.processes if not one.killed for at in (one.frozen_until, one.parted_until)]
         moments += [*self.server.silent_at(), *(blow.at for blow in self.blows), *(at for at, _ in self.again)]
@@ -429,11 +432,16 @@ class Cluster:
                 self.server.cut_off.discard(process.loop)
         self.server.watch(self.now)
         self._strike()
-        for process in self.processes:
-            if process.steps:
-                process.loop.make_due()
+        self._make_due()
         self._look()
         self._visit()
+
+    def _make_due(self) -> bool:
+        """What is due by now is ready; whether there is any."""
+        steps = [one.loop for one in self.processes if one.steps]
+        for loop in steps:
+            loop.make_due()
+        return any(loop._ready for loop in steps)
 
     def _strike(self) -> None:
         while self.blows and self.blows[0].at <= self.now:
