@@ -26,7 +26,7 @@ from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Fenced, Store
 from agent_core.tools.asking import MOST_SECONDS, NOBODY, PersonAsked, ToolAnswer, ToolQuestion, steps_of
-from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus, holds_foreign
+from agent_core.tools.base import EffectClass, Reach, ToolContext, ToolOutcome, ToolStatus, holds_foreign
 from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry, changed_words
 from agent_core.turn.effects import (
     AskApproval,
@@ -163,6 +163,11 @@ class Work:
         if isinstance(found, Runnable):
             self._runnable[effect.call] = found
         return found
+
+    def only_reads(self, call: str) -> bool:
+        """A call that was checked changes nothing, and nobody elsewhere hears of it: it may run before it is stored that it does."""
+        found = self._runnable.get(call)
+        return found is not None and found.spec.effect is EffectClass.PURE and found.spec.reach is Reach.HERE
 
     def _still(self, effect: RunTool) -> Checked:
         """The same when the call begins: its program may have changed the tool, or taken it back, while its beginning was stored."""

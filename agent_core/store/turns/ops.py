@@ -152,7 +152,7 @@ class Append(Op[None]):
         facts.owned(self.session, self.epoch)
         turn = _turn(facts, self.turn, self.session)
         fresh = _fresh_rows(facts, turn, self.rows)
-        opened = [made for call in self.intended if (made := self._intended(facts, call)) is not None]
+        opened = _opened(facts, self.turn, self.intended)
         moved = [(call, done) for done in self.finished if (call := self._unfinished(facts, done)) is not None]
         if opened and turn.row.state is TurnState.CLOSED:
             raise Conflict(f"Turn {self.turn} is closed ({turn.row.exit}); it can run no tool any more.")
@@ -162,17 +162,6 @@ class Append(Op[None]):
         for call, done in moved:
             call.change(state=done.state, result_ref=done.result_ref)
         tell(facts, self.hooks)
-
-    def _intended(self, facts: Facts, call: IntendedCall) -> CallFact | None:
-        """A record for a call that is new; None if this very call is stored already."""
-        known = facts.calls.get((self.turn, call.call))
-        if known is None:
-            return Fact(ToolCallRow(self.turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None))
-        if (known.row.tool, known.row.effect, known.row.key) != (call.tool, call.effect, call.key):
-            raise Fenced(
-                f"Call {call.call} of turn {self.turn} is stored already, for tool {known.row.tool}. It must not run again."
-            )
-        return None
 
     def _unfinished(self, facts: Facts, done: FinishedCall) -> CallFact | None:
         """The record of a call that gets its outcome now; None if it has this very outcome already."""
@@ -213,10 +202,13 @@ class Close(Op[None]):
     hooks: tuple[HookRow, ...] = ()
     model: str = ""
     key: str = ""
+    intended: tuple[IntendedCall, ...] = ()
+    """Calls whose start is among the rows."""
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
         wanted.inbox.update(self.heard)
+        wanted.calls.update([(self.turn, call.call) for call in self.intended])
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         session = facts.owned(self.session, self.epoch)
@@ -226,9 +218,12 @@ class Close(Op[None]):
                 f"Turn {self.turn} ended already, with {turn.row.exit}; it cannot end with {self.exit} as well."
             )
         fresh = _fresh_rows(facts, turn, self.rows)
+        opened = _opened(facts, self.turn, self.intended)
         if turn.row.state is TurnState.CLOSED:
             return
         _add_rows(facts, turn, self.epoch, fresh)
+        for made in opened:
+            facts.calls[made.row.turn, made.row.call] = made
         turn.change(
             state=TurnState.CLOSED,
             exit=self.exit,
@@ -258,6 +253,21 @@ class Close(Op[None]):
 
     def cut_out(self) -> Pieces:
         return self.pieces
+
+
+def _opened(facts: Facts, turn: str, calls: Sequence[IntendedCall]) -> list[CallFact]:
+    """Records for the calls of a turn that are new. Raises Fenced if one is stored as another."""
+    opened: list[CallFact] = []
+    for call in calls:
+        known = facts.calls.get((turn, call.call))
+        if known is None:
+            row = ToolCallRow(turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None)
+            opened.append(Fact(row))
+        elif (known.row.tool, known.row.effect, known.row.key) != (call.tool, call.effect, call.key):
+            raise Fenced(
+                f"Call {call.call} of turn {turn} is stored already, for tool {known.row.tool}. It must not run again."
+            )
+    return opened
 
 
 def askers(known: str, messages: Sequence[InboxFact]) -> str:
