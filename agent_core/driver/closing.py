@@ -84,6 +84,8 @@ class Closing:
     heard: tuple[int, ...] = ()
     """The accepted messages that came into the running turn and that the model was told."""
     troubles: tuple[TroubleRow, ...] = ()
+    met: tuple[TroubleRow, ...] = ()
+    """The same for whoever is told of them: also those of an end that is stored without."""
     content_at: int = 0
     intended: tuple[IntendedCall, ...] = ()
     """Calls whose start is among the rows."""
@@ -120,7 +122,7 @@ class Closing:
             turn=whose.turn, session=whose.session, surface=whose.surface, exit=code, clean=self.clean,
             began_at=began, ended_at=max(began, turn.phase_since), content_at=self.content_at,
             endpoint=turn.route.endpoint, model=turn.route.model, steps=turn.steps_done,
-            input_tokens=turn.input_tokens, output_tokens=turn.output_tokens, troubles=rows_of(turn),
+            input_tokens=turn.input_tokens, output_tokens=turn.output_tokens, troubles=self.met,
         )  # fmt: skip
 
 
@@ -148,6 +150,7 @@ def closing_of(
     # When it ended, not when that is stored: whoever saw it end is told the same seconds later.
     last = TurnEnded(at=turn.phase_since if turn is not None else at, exit=ending, answer=answer)
     events = [] if stored else merged([*before, last])
+    met = rows_of(turn) if turn is not None else ()
     return Closing(
         whose=whose,
         exit=ending,
@@ -156,7 +159,8 @@ def closing_of(
         shown=view(turn, at) if turn is not None else exit_view(ending),
         turn=turn,
         heard=heard_in(turn) if turn is not None else (),
-        troubles=rows_of(turn) if turn is not None and not plain else (),
+        troubles=met if not plain else (),
+        met=met,
         content_at=content_at,
         intended=tuple(intended),
     )
@@ -309,7 +313,7 @@ class Closer:
                 f"{failure.value}:{remedy.value}" for failure, remedy in turn.remedies
             ],
             fingerprint=fingerprint(turn),
-            troubles=[_trouble_words(row) for row in rows_of(turn) if row.code != ExitCode.ANSWERED],
+            troubles=[_trouble_words(row) for row in end.met if row.code != ExitCode.ANSWERED],
             cause=ending.cause.value if isinstance(ending, Troubled) and ending.cause else None,
             status=(ending.status or None) if isinstance(ending, Troubled) else None,
         )

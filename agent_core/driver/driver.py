@@ -37,6 +37,7 @@ from agent_core.tools.base import Purse, ToolContext, ToolStatus
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolChanged, changed_words
 from agent_core.turn.effects import (
     AskApproval,
+    CallModel,
     Effect,
     EndTurn,
     Record,
@@ -241,7 +242,7 @@ class TurnDriver:
 
     def give_up(self, turn: Turn) -> None:
         """The watchdog has ended the turn in its place: `turn` is how. Nothing of this driver counts any more."""
-        self.turn = turn
+        self.turn, self.seen.final = turn, None
         self.over, self.overtaken = True, True
         self.seen.release()
         self.seen.storage_away = False
@@ -333,7 +334,7 @@ class TurnDriver:
     async def _take(self, events: Sequence[Event]) -> list[Effect]:
         """Feed events, commit them with what they lead to, then let them be seen. What is still to be performed."""
         # Text alone needs no commit to be seen, also while the storage is away. What could not be stored stays held.
-        if events or self._effects:
+        if events or self._journal.unwritten or [one for one in self._effects if not isinstance(one, CallModel)]:
             self.seen.hold()
         effects, self._effects = self._effects, []
         for event in events:
@@ -448,6 +449,7 @@ class TurnDriver:
         )  # fmt: skip
         await self._journal.close(end, self._world.closer, self.outlet)
         self.closed = True
+        self.seen.final = end.shown
 
     async def _leave(self) -> None:
         """Cancel what runs, and store that the turn is left open, with what the chat is told of it. If that cannot be stored in

@@ -105,11 +105,20 @@ def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list
     """Hand a text to the driver, once for each row of values; what it finds, if it looks for something."""
     driver: Any = conn.connection.dbapi_connection
     try:
-        if len(given) > 1:
+        if given[1:]:
             driver.executemany(sql, given).close()
             return []
         cursor = driver.execute(sql, given[0])
         return cursor.fetchall() if cursor.description else []
+    except sqlite3.Error as error:
+        raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
+
+
+def say(conn: Connection, sql: str) -> None:
+    """Hand a text to the driver that has no values, and is answered by nothing."""
+    driver: Any = conn.connection.dbapi_connection
+    try:
+        driver.execute(sql)
     except sqlite3.Error as error:
         raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
 

@@ -15,6 +15,7 @@ from agent_core.store import tables as t
 from agent_core.store.batch.facts import (
     CallFact,
     Facts,
+    GivenRow,
     InboxFact,
     Needs,
     Op,
@@ -146,7 +147,7 @@ class Append(Op[None]):
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
-        wanted.calls.update((self.turn, call.call) for call in (*self.intended, *self.finished))
+        wanted.calls.update([(self.turn, call.call) for call in (*self.intended, *self.finished)])
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         facts.owned(self.session, self.epoch)
@@ -161,7 +162,8 @@ class Append(Op[None]):
             facts.calls[made.row.turn, made.row.call] = made
         for call, done in moved:
             call.change(state=done.state, result_ref=done.result_ref)
-        tell(facts, self.hooks)
+        if self.hooks:
+            tell(facts, self.hooks)
 
     def _unfinished(self, facts: Facts, done: FinishedCall) -> CallFact | None:
         """The record of a call that gets its outcome now; None if it has this very outcome already."""
@@ -245,8 +247,10 @@ class Close(Op[None]):
         for row in self.troubles:
             named = replace(row, conversation=row.conversation or self.session)
             facts.add(t.TROUBLE, named, turn=self.turn, session=self.session)
-        deliver(facts, self.session, self.epoch, self.deliveries)
-        tell(facts, self.hooks)
+        if self.deliveries:
+            deliver(facts, self.session, self.epoch, self.deliveries)
+        if self.hooks:
+            tell(facts, self.hooks)
 
     def weight(self) -> int:
         return bytes_of(self.rows) + parts_bytes(self.deliveries) + hooks_bytes(self.hooks)
@@ -288,6 +292,8 @@ def _turn(facts: Facts, turn: str, session: str) -> TurnFact:
 
 def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> list[JournalRow]:
     """The rows that are not stored yet. Raises Fenced if a stored one differs, Conflict at a hole or after the end."""
+    if _go_on(turn, rows):
+        return [*rows]
     fresh: list[JournalRow] = []
     for row in rows:
         if row.seq > turn.last_seq:
@@ -306,11 +312,24 @@ def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> lis
     return fresh
 
 
-def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
+def _go_on(turn: TurnFact, rows: Sequence[JournalRow]) -> bool:
+    """They are the next ones of an open turn, as nearly always."""
+    last = turn.last_seq
     for row in rows:
-        number = t.row_id(turn.row.first_message, row.seq)
-        facts.add(t.EVENT, row, id=number, epoch=epoch, body=untimed(row.body, row.at))
-        facts.journal[turn.row.turn, row.seq] = row
+        last += 1
+        if row.seq != last:
+            return False
+    return last < ROWS_A_TURN and turn.row.state is TurnState.OPEN
+
+
+def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
+    name, first = turn.row.turn, t.row_id(turn.row.first_message, 0)
+    facts.add_all(
+        t.EVENT,
+        [GivenRow(row, {"id": first + row.seq, "epoch": epoch, "body": untimed(row.body, row.at)}) for row in rows],
+    )
+    for row in rows:
+        facts.journal[name, row.seq] = row
         turn.last_seq = row.seq
 
 
