@@ -105,7 +105,7 @@ def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list
     """Hand a text to the driver, once for each row of values; what it finds, if it looks for something."""
     driver: Any = conn.connection.dbapi_connection
     try:
-        if given[1:]:
+        if len(given) > 1:
             driver.executemany(sql, given).close()
             return []
         cursor = driver.execute(sql, given[0])
