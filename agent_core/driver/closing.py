@@ -49,8 +49,8 @@ from agent_core.turn.view import View, exit_view, view
 log = structlog.get_logger("turn")
 
 FLUSH_SECONDS = 1.0
-AFAR_SECONDS = 0.2
-"""The same where somebody at another node sees what is stored, and nothing before."""
+SOON_SECONDS = 0.2
+"""The same of a call's name, and where somebody at another node sees what is stored, and nothing before."""
 FLUSH_CHARS = 8_192
 LEAVE_PATIENCE_SECONDS = 2.0
 KEEP_SECONDS = 0.02
@@ -423,17 +423,21 @@ class TurnJournal:
         self.unwritten, self.intended = self.unwritten[:rows], self.intended[:calls]
 
     def streamed(self, events: Sequence[Event]) -> None:
-        """These, noted already, stream in: they are written soon; the name of a call and a lot of text at once."""
+        """These, noted already, stream in: they are written soon; the name of a call sooner than text, unless its end comes first; a lot of text at
+        once."""
         self._chars += sum([len(getattr(event, "text", "")) for event in events])
-        if self._chars > FLUSH_CHARS or [event for event in events if isinstance(event, ToolCallNamed)]:
+        named = [event for event in events if isinstance(event, ToolCallNamed)]
+        if self._chars > FLUSH_CHARS:
             self._flush()
-        elif self._timer is None:
+        elif named or self._timer is None:
             loop = asyncio.get_running_loop()
-            seconds = AFAR_SECONDS if self._afar.watched(self._identity.session) else FLUSH_SECONDS
+            seconds = SOON_SECONDS if named or self._afar.watched(self._identity.session) else FLUSH_SECONDS
             due = loop.time() + seconds
             if self._steady:  # with all others that stream: one commit, and one wake-up of the writer
                 due -= due % seconds
-            self._timer = loop.call_at(due, self._flush_in_time)
+            if self._timer is None or due < self._timer.when():
+                self.stop()
+                self._timer = loop.call_at(due, self._flush_in_time)
 
     def _flush_in_time(self) -> None:
         self._steady = True
