@@ -21,26 +21,41 @@ def came_words(came: int) -> str:
 
 
 class Limit:
-    """Like `asyncio.timeout_at`, on the loop's clock; it may be moved as often as one likes, which costs next to nothing."""
+    """Like `asyncio.timeout_at`, on the loop's clock; it may be moved as often as one likes, which costs next to nothing.
 
-    __slots__ = ("_due", "_guard", "_loop", "_timer")
+    It does not stand on `asyncio.timeout`, of which a turn and each of its tools would make one more: what it would do is what `_fire` and
+    `__aexit__` do, in the words of asyncio's own documentation of `Task.uncancel`.
+    """
+
+    __slots__ = ("_cancelling", "_due", "_loop", "_passed", "_task", "_timer")
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._due = self._loop.time() + seconds
-        self._guard = asyncio.timeout(None)
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+        """How often the task had been asked to end when the block began."""
+        self._passed = False
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Limit:
-        await self._guard.__aenter__()
-        self._arm(self._due)
+        self._task = task = asyncio.current_task()
+        assert task is not None, "a limit is for a task"
+        self._cancelling = task.cancelling()
+        self._timer = self._loop.call_at(self._due, self._fire)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        self._disarm()
-        return await self._guard.__aexit__(kind, error, trace)
+        if self._timer is not None:
+            self._timer.cancel()
+        task, self._timer, self._task = self._task, None, None
+        if self._passed and task is not None:
+            ours = task.uncancel() <= self._cancelling
+            if ours and kind is not None and issubclass(kind, asyncio.CancelledError):
+                raise TimeoutError from error
+        return None
 
     def move(self, seconds: float) -> None:
         """From now on it is so far away. A timer that fires too early for that is set again then, not each time."""
@@ -49,13 +64,9 @@ class Limit:
             self._arm(self._due)
 
     def _arm(self, due: float) -> None:
-        self._disarm()
-        self._timer = self._loop.call_at(due, self._fire)
-
-    def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer = self._loop.call_at(due, self._fire)
 
     def _fire(self) -> None:
         now = self._loop.time()
@@ -64,5 +75,6 @@ class Limit:
         elif now - self._due > LATE_SECONDS:
             self._due = now + CHANCE_SECONDS
             self._arm(self._due)
-        else:
-            self._guard.reschedule(now)
+        elif self._task is not None:
+            self._timer, self._passed = None, True
+            self._task.cancel()

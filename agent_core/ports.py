@@ -77,9 +77,16 @@ class SystemIds:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._numbers: list[int] = []
+        self._mark = (-1, "")
+        """The time of the latest id, and what ids of that time begin with: a message has several of one millisecond."""
 
     def new(self, prefix: str) -> str:
-        return f"{prefix}_{time_mark(self._clock.now_ms())}{_base32(self._number())}"
+        now = self._clock.now_ms()
+        at, mark = self._mark
+        if at != now:
+            mark = time_mark(now)
+            self._mark = now, mark
+        return f"{prefix}_{mark}{_base32(self._number())}"
 
     def seed(self) -> int:
         return self._number() >> 1

@@ -49,10 +49,12 @@ from agent_core.turn.view import View, exit_view, view
 log = structlog.get_logger("turn")
 
 FLUSH_SECONDS = 1.0
-AFAR_SECONDS = 0.2
-"""The same where somebody at another node sees what is stored, and nothing before."""
+SOON_SECONDS = 0.2
+"""The same of a call's name, and where somebody at another node sees what is stored, and nothing before."""
 FLUSH_CHARS = 8_192
 LEAVE_PATIENCE_SECONDS = 2.0
+KEEP_SECONDS = 0.02
+"""So long a call that only reads may take before it is stored that it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,11 @@ class Closing:
     heard: tuple[int, ...] = ()
     """The accepted messages that came into the running turn and that the model was told."""
     troubles: tuple[TroubleRow, ...] = ()
+    met: tuple[TroubleRow, ...] = ()
+    """The same for whoever is told of them: also those of an end that is stored without."""
     content_at: int = 0
+    intended: tuple[IntendedCall, ...] = ()
+    """Calls whose start is among the rows."""
 
     @property
     def used(self) -> tuple[int, int]:
@@ -116,7 +122,7 @@ class Closing:
             turn=whose.turn, session=whose.session, surface=whose.surface, exit=code, clean=self.clean,
             began_at=began, ended_at=max(began, turn.phase_since), content_at=self.content_at,
             endpoint=turn.route.endpoint, model=turn.route.model, steps=turn.steps_done,
-            input_tokens=turn.input_tokens, output_tokens=turn.output_tokens, troubles=rows_of(turn),
+            input_tokens=turn.input_tokens, output_tokens=turn.output_tokens, troubles=self.met,
         )  # fmt: skip
 
 
@@ -131,10 +137,11 @@ def closing_of(
     content_at: int = 0,
     plain: bool = False,
     stored: bool = False,
+    intended: Sequence[IntendedCall] = (),
 ) -> Closing:
     """What follows from the end of a turn, or from the exit of one that nobody can look into. Pure.
 
-    `before` are the events that are not stored yet; the first row has the number `seq`. A `plain` end leaves out what may be the reason
+    `before` are the events that are not stored yet, `intended` the calls that begin in them; the first row has the number `seq`. A `plain` end leaves out what may be the reason
     that an end could not be stored. An end that is `stored` already is only told.
     """
     turn = of if isinstance(of, Turn) else None
@@ -143,6 +150,7 @@ def closing_of(
     # When it ended, not when that is stored: whoever saw it end is told the same seconds later.
     last = TurnEnded(at=turn.phase_since if turn is not None else at, exit=ending, answer=answer)
     events = [] if stored else merged([*before, last])
+    met = rows_of(turn) if turn is not None else ()
     return Closing(
         whose=whose,
         exit=ending,
@@ -151,8 +159,10 @@ def closing_of(
         shown=view(turn, at) if turn is not None else exit_view(ending),
         turn=turn,
         heard=heard_in(turn) if turn is not None else (),
-        troubles=rows_of(turn) if turn is not None and not plain else (),
+        troubles=met if not plain else (),
+        met=met,
         content_at=content_at,
+        intended=tuple(intended),
     )
 
 
@@ -241,7 +251,7 @@ class Closer:
             whose, hooks = end.whose, (*told, *await self.herald.ended(end))
             await self.store.turns.close(
                 whose.session, whose.epoch, whose.turn, end.rows, end.exit.code.value, end.at, parts,
-                end.used, end.heard, end.troubles, hooks, end.by,
+                end.used, end.heard, end.troubles, hooks, end.by, end.intended,
             )  # fmt: skip
 
         failed: StoreError | None = None
@@ -303,7 +313,7 @@ class Closer:
                 f"{failure.value}:{remedy.value}" for failure, remedy in turn.remedies
             ],
             fingerprint=fingerprint(turn),
-            troubles=[_trouble_words(row) for row in rows_of(turn) if row.code != ExitCode.ANSWERED],
+            troubles=[_trouble_words(row) for row in end.met if row.code != ExitCode.ANSWERED],
             cause=ending.cause.value if isinstance(ending, Troubled) and ending.cause else None,
             status=(ending.status or None) if isinstance(ending, Troubled) else None,
         )
@@ -342,7 +352,10 @@ class TurnJournal:
     """The journal of a running turn: what is noted, and not stored yet. While the storage is away it is kept back here."""
 
     # fmt: off
-    __slots__ = ("_afar", "_chars", "_clock", "_herald", "_identity", "_of", "_seen", "_steady", "_store", "_timer", "damaged", "seq", "unwritten")
+    __slots__ = (
+        "_afar", "_chars", "_clock", "_herald", "_identity", "_kept", "_of", "_seen", "_steady", "_store", "_timer", "damaged", "intended", "seq",
+        "unwritten",
+    )
     # fmt: on
 
     def __init__(
@@ -363,6 +376,10 @@ class TurnJournal:
         self._seen = seen
         self._of: JournalOwner = proxy(of)  # which lives as long as it has a journal
         self.unwritten: list[Event] = []
+        self.intended: list[IntendedCall] = []
+        """Calls whose start is among what is not stored yet."""
+        self._kept: tuple[int, int] | None = None
+        """How much of both is kept back."""
         self.seq = 0
         """The number of the next row."""
         self._chars = 0
@@ -383,18 +400,44 @@ class TurnJournal:
         """Write these with the next commit."""
         self.unwritten += events
 
-    def streamed(self, events: Sequence[Event]) -> None:
-        """These, noted already, stream in: they are written soon; the name of a call and a lot of text at once."""
-        self._chars += sum([len(getattr(event, "text", "")) for event in events])
-        if self._chars > FLUSH_CHARS or [event for event in events if isinstance(event, ToolCallNamed)]:
-            self._flush()
-        elif self._timer is None:
+    def intend(self, call: IntendedCall) -> None:
+        """It is stored with the next commit that this call is begun."""
+        self.intended.append(call)
+
+    @property
+    def kept_back(self) -> bool:
+        """Something waits for what comes of calls that run."""
+        return self._kept is not None
+
+    def keep_back(self) -> None:
+        """Store what is noted with what comes next, or else soon."""
+        if self._kept is None:
+            self.stop()
             loop = asyncio.get_running_loop()
-            seconds = AFAR_SECONDS if self._afar.watched(self._identity.session) else FLUSH_SECONDS
+            self._timer = loop.call_at(loop.time() + KEEP_SECONDS, self._flush)
+        self._kept = len(self.unwritten), len(self.intended)
+
+    def drop(self, *, everything: bool) -> None:
+        """Store nothing of what is noted, because it may be why nothing can be stored; what was kept back before it only if not `everything`."""
+        rows, calls = (0, 0) if everything or self._kept is None else self._kept
+        self.unwritten, self.intended = self.unwritten[:rows], self.intended[:calls]
+
+    def streamed(self, events: Sequence[Event]) -> None:
+        """These, noted already, stream in: they are written soon; the name of a call sooner than text, unless its end comes first; a lot of text at
+        once."""
+        self._chars += sum([len(getattr(event, "text", "")) for event in events])
+        named = [event for event in events if isinstance(event, ToolCallNamed)]
+        if self._chars > FLUSH_CHARS:
+            self._flush()
+        elif named or self._timer is None:
+            loop = asyncio.get_running_loop()
+            seconds = SOON_SECONDS if named or self._afar.watched(self._identity.session) else FLUSH_SECONDS
             due = loop.time() + seconds
             if self._steady:  # with all others that stream: one commit, and one wake-up of the writer
                 due -= due % seconds
-            self._timer = loop.call_at(due, self._flush_in_time)
+            if self._timer is None or due < self._timer.when():
+                self.stop()
+                self._timer = loop.call_at(due, self._flush_in_time)
 
     def _flush_in_time(self) -> None:
         self._steady = True
@@ -402,6 +445,7 @@ class TurnJournal:
 
     def _flush(self) -> None:
         self.stop()
+        self._kept = None
         self._of.write_soon()
 
     def stop(self) -> None:
@@ -410,20 +454,26 @@ class TurnJournal:
             self._timer.cancel()
             self._timer = None
 
-    async def commit(self, intended: Sequence[IntendedCall]) -> None:
+    async def commit(self) -> None:
         """Append what is not written yet. While the storage is away the turn pauses: its end could not be stored either."""
-        whose = self._identity
-        hooks = self._herald.noted(whose, self._of.turn, self.unwritten)
+        hooks = self._herald.noted(self._identity, self._of.turn, self.unwritten)
+        intended = self.intended
         rows = self._rows()
 
         async def write() -> None:
-            if intended:
-                await self._store.turns.intend(whose.session, whose.epoch, whose.turn, rows, intended, hooks)
-            elif rows:
-                await self._store.turns.append(whose.session, whose.epoch, whose.turn, rows, hooks)
+            await self._append(rows, intended, hooks)
 
         await self._persist(write, math.inf, len(rows))
-        self._afar.stored(whose.session)
+        self._afar.stored(self._identity.session)
+
+    async def _append(
+        self, rows: Sequence[JournalRow], intended: Sequence[IntendedCall], hooks: Sequence[HookRow]
+    ) -> None:
+        whose = self._identity
+        if intended:
+            await self._store.turns.intend(whose.session, whose.epoch, whose.turn, rows, intended, hooks)
+        elif rows:
+            await self._store.turns.append(whose.session, whose.epoch, whose.turn, rows, hooks)
 
     async def close(self, end: Closing, closer: Closer, outlet: Outlet | None) -> None:
         """Store the end, whose rows have all that was unwritten."""
@@ -436,11 +486,12 @@ class TurnJournal:
         """Store what is noted, with what the chat is told of it, if that can be done in time; whether it was."""
         whose, store = self._identity, self._store
         hooks = self._herald.noted(whose, self._of.turn, self.unwritten)
+        intended = self.intended
         rows = self._rows()
 
         async def write() -> None:
             parts = await _parts(outlet, shown)
-            await store.turns.append(whose.session, whose.epoch, whose.turn, rows, hooks)
+            await self._append(rows, intended, hooks)
             if parts:
                 await store.deliveries.put(whose.session, whose.epoch, parts)
 
@@ -486,7 +537,7 @@ class TurnJournal:
     def _written(self, rows: Sequence[JournalRow]) -> Sequence[JournalRow]:
         """These rows have all that was unwritten."""
         self.stop()
-        self.unwritten = []
+        self.unwritten, self.intended, self._kept = [], [], None
         self._chars = 0
         self.seq += len(rows)
         return rows

@@ -2,7 +2,9 @@
 
 It decides nothing about a turn. What it does keep is the order of things:
 
-- what ends a bubble, a tool's start, a tool's result and the exit are committed before anybody sees them or anything follows;
+- what ends a bubble, a tool's start, a tool's result and the exit are committed before anybody sees them or anything follows. But a call that
+  only reads what is here changes nothing, whoever knows of it: it begins at once, and its start is stored with its result, at the latest after
+  `KEEP_SECONDS`. Until then nothing of it is seen;
 - text on its way is shown at once and journalled in larger pieces, at the latest after a second;
 - all that it started (a model call, tools, timers) is over when `run` returns.
 
@@ -35,6 +37,7 @@ from agent_core.tools.base import Purse, ToolContext, ToolStatus
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolChanged, changed_words
 from agent_core.turn.effects import (
     AskApproval,
+    CallModel,
     Effect,
     EndTurn,
     Record,
@@ -239,7 +242,7 @@ class TurnDriver:
 
     def give_up(self, turn: Turn) -> None:
         """The watchdog has ended the turn in its place: `turn` is how. Nothing of this driver counts any more."""
-        self.turn = turn
+        self.turn, self.seen.final = turn, None
         self.over, self.overtaken = True, True
         self.seen.release()
         self.seen.storage_away = False
@@ -310,7 +313,8 @@ class TurnDriver:
         if self.turn.exit is not None:  # it had decided to end, and that cannot be stored or must not be shown as it is
             events = []
         for tries_left in (1, 0):
-            self._effects, self._journal.unwritten = [], []
+            self._effects = []
+            self._journal.drop(everything=not tries_left)
             if not events:
                 ending = InternalError(reference=reference)
                 ended_otherwise(self.turn, ending, now)
@@ -330,13 +334,12 @@ class TurnDriver:
     async def _take(self, events: Sequence[Event]) -> list[Effect]:
         """Feed events, commit them with what they lead to, then let them be seen. What is still to be performed."""
         # Text alone needs no commit to be seen, also while the storage is away. What could not be stored stays held.
-        if events or self._effects:
+        if events or self._journal.unwritten or [one for one in self._effects if not isinstance(one, CallModel)]:
             self.seen.hold()
         effects, self._effects = self._effects, []
         for event in events:
             effects += self._feed(event)
         doing: list[Effect] = []
-        intended: list[IntendedCall] = []
         ending: EndTurn | None = None
         while effects:
             effect = effects.pop(0)
@@ -344,7 +347,7 @@ class TurnDriver:
                 case Record():
                     pass  # it is written behind its fact
                 case RunTool() if not self._holding:
-                    effects += await self._check(effect, intended, doing)
+                    effects += await self._check(effect, doing)
                 case AskApproval() if not self._holding:
                     effects += await self._show_change(effect)
                     doing.append(effect)
@@ -358,14 +361,24 @@ class TurnDriver:
         if ending is not None:
             await self._close(ending)
             doing = []
-        elif self._journal.unwritten or intended:
-            await self._journal.commit(intended)
+        elif self._may_wait(events, doing):
+            self._journal.keep_back()
+            return doing
+        elif self._journal.unwritten:
+            await self._journal.commit()
         self.seen.release()
         self.seen.wake()
         for event in events:
             if isinstance(event, ToolStarted):
                 self._work.intended(event.call)
         return doing
+
+    def _may_wait(self, events: Sequence[Event], doing: Sequence[Effect]) -> bool:
+        """What came may be stored with what comes of what is to be done: calls that only read, or none while such calls run."""
+        if [event for event in events if isinstance(event, ToolStarted)]:  # a call waits until this is stored
+            return False
+        reading = [effect for effect in doing if isinstance(effect, RunTool) and self._work.only_reads(effect.call)]
+        return len(reading) == len(doing) and (bool(doing) or self._journal.kept_back)
 
     def _feed(self, event: Event) -> list[Effect]:
         turn = self.turn
@@ -389,7 +402,7 @@ class TurnDriver:
             self._begun |= {event.call}
         return effects
 
-    async def _check(self, effect: RunTool, intended: list[IntendedCall], doing: list[Effect]) -> list[Effect]:
+    async def _check(self, effect: RunTool, doing: list[Effect]) -> list[Effect]:
         """Whether a call can run. If not, that is its result; if so, it is intended from here on."""
         checked = self._work.checked(effect)
         now = self._time.now_ms()
@@ -401,7 +414,7 @@ class TurnDriver:
                     put_down = await self._world.tools.prepare(checked, self._work.context(effect.call))
                     effect = replace(effect, intention=put_down)
                 doing.append(effect)
-                intended.append(IntendedCall(effect.call, storable(effect.name), checked.spec.effect, key))
+                self._journal.intend(IntendedCall(effect.call, storable(effect.name), checked.spec.effect, key))
                 return self._feed(ToolStarted(at=now, call=effect.call, intention=put_down))
             case NoSuchTool():
                 nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
@@ -432,9 +445,11 @@ class TurnDriver:
         end = closing_of(
             self.identity, self.turn, self._time.now_ms(), self._journal.seq, self._journal.unwritten,
             answer=ending.answer, content_at=self.first_content_at, plain=self._plain_end,
+            intended=self._journal.intended,
         )  # fmt: skip
         await self._journal.close(end, self._world.closer, self.outlet)
         self.closed = True
+        self.seen.final = end.shown
 
     async def _leave(self) -> None:
         """Cancel what runs, and store that the turn is left open, with what the chat is told of it. If that cannot be stored in

@@ -29,7 +29,7 @@ class TurnSeen:
 
     It knows the turn and not the driver, which knows it: what a turn leaves is gone with the last who holds it, and waits for no collector."""
 
-    __slots__ = ("_bells", "_clock", "_ends", "_held", "_latest", "over", "progress", "storage_away", "turn")
+    __slots__ = ("_bells", "_clock", "_ends", "_held", "_latest", "final", "over", "progress", "storage_away", "turn")
 
     def __init__(self, clock: Clock) -> None:
         self.turn = Turn()
@@ -40,6 +40,8 @@ class TurnSeen:
         self._held: View | None = None
         self._latest: View | None = None
         """What somebody saw last, as long as nothing is new."""
+        self.final: View | None = None
+        """How a turn looks whose end is stored: nothing of it changes any more."""
         self._bells: list[Bell] = []
         self._ends: tuple[Bell, ...] = ()
         """Of those who wait for the end alone."""
@@ -49,7 +51,7 @@ class TurnSeen:
 
     def current_view(self) -> View:
         """What is to be seen now; while something is being committed, what was to be seen before."""
-        shown = self._held
+        shown = self._held or self.final
         if shown is None:
             shown = self._latest = view(self.turn, self._clock.now_ms())
         if self.storage_away and shown.open:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from math import inf
+from operator import itemgetter
 from typing import Protocol
 from weakref import proxy
 
@@ -25,8 +26,8 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.store import Fenced, Store
-from agent_core.tools.asking import MOST_SECONDS, NOBODY, PersonAsked, ToolAnswer, ToolQuestion, steps_of
-from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus, holds_foreign
+from agent_core.tools.asking import MOST_SECONDS, NOBODY, AskedStep, PersonAsked, ToolAnswer, ToolQuestion, steps_of
+from agent_core.tools.base import EffectClass, Reach, ToolContext, ToolOutcome, ToolStatus, holds_foreign
 from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry, changed_words
 from agent_core.turn.effects import (
     AskApproval,
@@ -164,6 +165,11 @@ class Work:
             self._runnable[effect.call] = found
         return found
 
+    def only_reads(self, call: str) -> bool:
+        """A call that was checked changes nothing, and nobody elsewhere hears of it: it may run before it is stored that it does."""
+        found = self._runnable.get(call)
+        return found is not None and found.spec.effect is EffectClass.PURE and found.spec.reach is Reach.HERE
+
     def _still(self, effect: RunTool) -> Checked:
         """The same when the call begins: its program may have changed the tool, or taken it back, while its beginning was stored."""
         known = self._runnable.pop(effect.call, None)
@@ -207,9 +213,9 @@ class Work:
         if self._boss.over:
             return
         now = asyncio.get_running_loop().time() + EARLY_SECONDS
-        due = [event for when, event in self._coming if when <= now]
+        due = sorted([one for one in self._coming if one[0] <= now], key=itemgetter(0))  # several, where the loop was held
         self._coming = [one for one in self._coming if one[0] > now]
-        for event in due:
+        for _, event in due:
             self._boss.put(event)
         if self._tick_at <= now:
             self._seen.wake()
@@ -324,14 +330,18 @@ class Work:
         """What asks the person on behalf of a call that begins now."""
         clock = self._world.clock
         began = clock.monotonic()
-        steps = list(steps_of(effect.intention))
-        known = {one.mark: one.answer for one in steps if one.answer}
+        begun: tuple[list[AskedStep], dict[str, str]] | None = None  # made by the first question: hardly any call asks
 
         async def ask(question: ToolQuestion) -> ToolAnswer:
             turn = self._boss.turn
             surface = turn.opened.surface if turn.opened is not None else ""
             if not turn.settings.can_approve or surface in NOT_ASKED_ON or self._questions.asks(effect.call):
                 return NOBODY
+            nonlocal begun
+            if begun is None:
+                before = list(steps_of(effect.intention))
+                begun = before, {one.mark: one.answer for one in before if one.answer}
+            steps, known = begun
             seconds = min(turn.settings.approval_seconds, MOST_SECONDS - (clock.monotonic() - began))
             answer = await self._questions.ask(effect.call, PersonAsked(question, steps, known), seconds, intend)
             action = answer.action.value

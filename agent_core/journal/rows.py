@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -56,23 +56,29 @@ class WrittenEvent:
     at: int
 
 
-def encode(event: Event, *, short: bool = False) -> WrittenEvent:
-    """An event as it is written, `short` for the database. What came from outside was made storable where it was read; should an event hold
-    something all the same that JSON cannot spell, a plain one takes its place: an end that cannot be stored is none."""
-    write = _shortly if short else storedjson.dumps
+def encode(event: Event) -> WrittenEvent:
+    """An event as it is written, whole."""
+    return WrittenEvent(event.kind(), _body(event), event.at)
+
+
+def row_of(event: Event, seq: int) -> JournalRow:
+    """An event as the row `seq` of a journal, as the database keeps it."""
+    return JournalRow(seq, event.kind(), _body(event, _opening if event.__class__ is TurnOpened else None), event.at)
+
+
+def _body(event: Event, dumps: Callable[[Any], bytes] | None = None) -> bytes:
+    """What came from outside was made storable where it was read; should an event hold something all the same that JSON cannot spell, a plain one
+    takes its place: an end that cannot be stored is none."""
+    dumps = dumps or storedjson.dumps
     try:
-        body = write(event)
+        return dumps(event)
     except (TypeError, ValueError):
-        body = write(plain(event))
-    return WrittenEvent(event.kind(), body, event.at)
+        return dumps(plain(event))
 
 
-def _shortly(event: Event) -> bytes:
-    if isinstance(event, TurnOpened):
-        return storedjson.dumps(
-            {**storedjson.facts(event), "settings": orjson.Fragment(short_settings(event.settings))}
-        )
-    return storedjson.dumps(event)
+def _opening(event: TurnOpened) -> bytes:
+    """The same of a turn's beginning, whose settings are told shortly."""
+    return storedjson.dumps({**storedjson.facts(event), "settings": orjson.Fragment(short_settings(event.settings))})
 
 
 def plain(value: Any) -> Any:
@@ -150,12 +156,6 @@ def merged(events: Iterable[Event]) -> list[Event]:
             case _:
                 out.append(event)
     return out
-
-
-def row_of(event: Event, seq: int) -> JournalRow:
-    """An event as the row `seq` of a journal."""
-    written = encode(event, short=True)
-    return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
 
 
 def recorded(event: Event, effects: Iterable[Effect]) -> list[Event]:

@@ -160,7 +160,9 @@ def read_ending(text: str, tools_run: Sequence[str] = ()) -> Ending:
     languages = likely_languages(line, tail)
     if "el" in languages and plain.endswith(";"):
         return ANSWERED
-    return _read(last, before, languages, _Whole(len(text), tuple(tools_run)))
+    spoken = _SPOKEN.sub("“”", last)
+    plain = plain if spoken == last else _plain(spoken)
+    return _read(last, plain, before, languages, _Whole(len(text), tuple(tools_run)))
 
 
 def _is_data(text: str) -> bool:
@@ -197,8 +199,8 @@ class _Whole(NamedTuple):
     tools_run: tuple[str, ...]
 
 
-def _read(last: str, before: str, languages: tuple[str, ...], whole: _Whole) -> Ending:
-    plain = _plain(_SPOKEN.sub("“”", last))
+def _read(last: str, plain: str, before: str, languages: tuple[str, ...], whole: _Whole) -> Ending:
+    """What a last sentence says; `plain` without what somebody else says in it."""
     rows = [ROWS[code] for code in languages]
     said = last.strip(_EDGES)
     if any(row.waits.fullmatch(plain) for row in rows):
@@ -287,6 +289,8 @@ def _sentences(line: str) -> list[str]:
 
 def _plain(sentence: str) -> str:
     """A sentence in lower case, without emphasis, vowel signs, symbols at its end and typographic apostrophes."""
+    if not sentence:
+        return ""
     text = sentence.replace("İ", "i").lower().replace("*", "")
     if not text.isascii():
         text = text.replace("’", "'").replace("\u02bc", "'")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias, TypeVar
@@ -58,8 +57,10 @@ def _carry_out(loop: asyncio.AbstractEventLoop, done: asyncio.Future[Any], work:
         result = work()
     except BaseException as raised:  # noqa: BLE001 - it belongs to whoever waits for the work
         error = raised
-    with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+    try:  # noqa: SIM105 - asked with each commit, and a `suppress` takes three calls
         loop.call_soon_threadsafe(_tell, done, result, error)
+    except RuntimeError:
+        pass  # the loop has ended, and with it whoever waited
 
 
 def _tell(done: asyncio.Future[Any], result: object, error: BaseException | None) -> None:

@@ -207,11 +207,14 @@ class Workers:
         except Unsendable:
             raise WorkFailed(WorkerTrouble.UNSENDABLE) from None
         mine = object() if owner is None else owner
-        try:
-            async with asyncio.timeout(line_seconds):
-                await self._enter(mine)
-        except TimeoutError:
-            raise WorkFailed(WorkerTrouble.BUSY) from None
+        if self._free_for(mine):
+            self._take(mine)
+        else:
+            try:
+                async with asyncio.timeout(line_seconds):
+                    await self._enter(mine)
+            except TimeoutError:
+                raise WorkFailed(WorkerTrouble.BUSY) from None
         try:
             return await self._run(job, asked, heard)
         finally:
@@ -219,12 +222,13 @@ class Workers:
 
     # ------------------------------------------------------------------ the line
 
+    def _free_for(self, owner: object) -> bool:
+        """Nobody has to wait."""
+        return not self._closed and self._running < self._most and owner not in self._owners
+
     async def _enter(self, owner: object) -> None:
         if self._closed:
             raise WorkFailed(WorkerTrouble.CLOSED)
-        if self._running < self._most and owner not in self._owners:
-            self._take(owner)
-            return
         if len(self._line) >= self._longest:
             raise WorkFailed(WorkerTrouble.BUSY)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -17,12 +17,12 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePath
-from typing import Protocol, TextIO, TypeAlias, cast
+from typing import Any, BinaryIO, Protocol, TextIO, TypeAlias, cast
 
 import orjson
 import structlog
@@ -89,7 +89,7 @@ class Cleaner:
                 continue  # what is not there is not written
             if kind is str and self._open(key):
                 found[self._name(key)] = self._short(value) if len(value) <= KNOWN_AGAIN_CHARS else self._cleaned(value)
-            elif (kind is float or (kind is int and -(2**63) <= value < 2**63)) and self._open(key):
+            elif kind is bool or ((kind is float or (kind is int and -(2**63) <= value < 2**63)) and self._open(key)):
                 found[self._name(key)] = value
             else:
                 found[self._name(key)] = self._value(key, value, DEEPEST)
@@ -105,7 +105,9 @@ class Cleaner:
         return self._short(text) if len(text) <= KNOWN_AGAIN_CHARS else self._cleaned(text)
 
     def _cleaned(self, text: str) -> str:
-        text = shortened(self._redactor.redact(text))
+        text = self._redactor.redact(text)
+        if len(text) > MAX_CHARS:
+            text = shortened(text)
         if text.isascii() and "\x7f" not in text:
             return text
         # Half of a surrogate pair cannot be written as UTF-8.
@@ -157,10 +159,7 @@ def _words(value: object) -> str:
         return f"<{type(value).__name__} that cannot be shown>"
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
+_now = partial(datetime.now, UTC)
 _stack = structlog.processors.StackInfoRenderer()
 
 
@@ -169,16 +168,6 @@ def _trouble(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
     if "exc_info" in event or "stack_info" in event:
         return structlog.processors.format_exc_info(logger, method, _stack(logger, method, event))
     return event
-
-
-def _stamp(now: Callable[[], datetime]) -> structlog.typing.Processor:
-    """Puts the time in front: ISO 8601, UTC, milliseconds."""
-
-    def stamp(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        moment = now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return {"timestamp": moment, "level": event.pop("level", "info"), "event": event.pop("event", ""), **event}
-
-    return stamp
 
 
 POOL = "sqlalchemy.pool"
@@ -235,6 +224,7 @@ class Sink:
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
+        self._buffer: BinaryIO | None = getattr(stream, "buffer", None)
         self._lock = threading.Lock()
         self.lost = 0
         """Lines that could not be written."""
@@ -248,27 +238,34 @@ class Sink:
                 self.lost += 1
 
     def _put(self, line: bytes) -> None:
-        if self._stream is None:
-            self.lost += 1
-            return
-        buffer = getattr(self._stream, "buffer", None)
-        if buffer is None:
+        if self._buffer is not None:
+            self._buffer.write(line)
+            self._buffer.flush()
+        elif self._stream is not None:
             self._stream.write(line.decode("utf-8", "backslashreplace"))
+            self._stream.flush()
         else:
-            buffer.write(line)
-        self._stream.flush()
+            self.lost += 1
 
 
 class _Lines:
     """What structlog calls with a finished line."""
 
     def __init__(self, sink: Sink) -> None:
-        self._write = sink.write
+        self.msg = self.debug = self.info = self.warning = self.warn = sink.write
+        self.error = self.critical = self.fatal = self.exception = self.log = sink.write
 
-    def msg(self, line: bytes) -> None:
-        self._write(line)
 
-    debug = info = warning = warn = error = critical = fatal = exception = log = msg
+def _straight(self: Any, method: str, event: str, /, **facts: Any) -> None:
+    """How an event goes through the processors: as structlog's own, for a logger to which nothing is bound, as none of ours has anything."""
+    facts["event"] = event
+    told: Any = facts
+    try:
+        for process in self._processors:
+            told = process(self._logger, method, told)
+    except structlog.DropEvent:
+        return
+    self._logger.msg(told)
 
 
 class Renderer(Protocol):
@@ -277,22 +274,42 @@ class Renderer(Protocol):
     def __call__(self, logger: WrappedLogger, method: str, event: MutableMapping[str, object], /) -> bytes: ...
 
 
+_LEVEL_OF = {"warn": "warning", "exception": "error"}
+
+
+class LineMaker:
+    """The processor that makes an event a line: time, level and name in front, its facts behind, each clean. One, and no chain of them: a turn has
+    three lines, and what a line takes is mostly what stands around it."""
+
+    def __init__(self, clean: Cleaner, render: Renderer, now: Callable[[], datetime]) -> None:
+        self._clean = clean
+        self._render = render
+        self._now = now
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> bytes:
+        if "exc_info" in event or "stack_info" in event:
+            event = _trouble(logger, method, event)
+        moment = f"{self._now().isoformat(timespec='milliseconds')[:-6]}Z"  # ISO 8601, UTC
+        told = {"timestamp": moment, "level": "", "event": "", **event}
+        told["level"] = _LEVEL_OF.get(method, method)
+        return self._render(logger, method, self._clean(logger, method, told))
+
+
 class LibraryHandler(logging.Handler):
     """Takes the records of the libraries."""
 
-    def __init__(self, sink: Sink, cleaning: Iterable[structlog.typing.Processor], render: Renderer) -> None:
+    def __init__(self, sink: Sink, line: LineMaker) -> None:
         super().__init__()
         self._sink = sink
-        self._cleaning = tuple(cleaning)
-        self._render = render
+        self._line = line
 
         def as_text(logger: WrappedLogger, method: str, event: EventDict) -> str:
-            return render(logger, method, event).decode("utf-8")
+            return line(logger, str(event.get("level", method)), event).decode("utf-8")
 
         self.setFormatter(
             structlog.stdlib.ProcessorFormatter(
-                foreign_pre_chain=[structlog.contextvars.merge_contextvars, structlog.stdlib.add_log_level, _foreign],
-                processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *self._cleaning, as_text],
+                foreign_pre_chain=[structlog.stdlib.add_log_level, _foreign],
+                processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, as_text],
             )
         )
 
@@ -305,11 +322,8 @@ class LibraryHandler(logging.Handler):
         self._sink.write(line)
 
     def _unreadable(self, record: logging.LogRecord) -> bytes:
-        event: EventDict = {"event": "library.unreadable", "level": "warning", "logger": record.name}
-        event["message"] = _words(cast("object", record.msg))
-        for clean in self._cleaning:
-            event = cast("EventDict", clean(None, "warning", event))
-        return self._render(None, "warning", event)
+        words = _words(cast("object", record.msg))
+        return self._line(None, "warning", {"event": "library.unreadable", "logger": record.name, "message": words})
 
 
 _LEVELS: Mapping[LogLevel, int] = {
@@ -338,21 +352,18 @@ def configure(
     pretty = format is LogFormat.PRETTY or (format is LogFormat.AUTO and terminal)
     render: Renderer = Pretty(colors=terminal and not os.environ.get("NO_COLOR")) if pretty else as_json
     sink = Sink(stream)
-    cleaning: list[structlog.typing.Processor] = [
-        _trouble,
-        _stamp(now),
-        Cleaner(redactor, show_text=show_text),
-    ]
+    line, lines = LineMaker(Cleaner(redactor, show_text=show_text), render, now), _Lines(sink)
+    filtering = structlog.make_filtering_bound_logger(_LEVELS[level])
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, *cleaning, render],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=lambda *_: _Lines(sink),
+        processors=[line],
+        wrapper_class=type("Straight", (filtering,), {"_proxy_to_logger": _straight}),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, LibraryHandler)]:
         root.removeHandler(handler)
-    root.addHandler(LibraryHandler(sink, cleaning, render))
+    root.addHandler(LibraryHandler(sink, line))
     root.setLevel(max(logging.WARNING, _LEVELS[level]))
     logging.captureWarnings(True)
     return sink
@@ -376,12 +387,3 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except (OSError, ValueError):
         return False
-
-
-def about(*, turn: str = "", session: str = "", surface: str = "") -> AbstractContextManager[None]:
-    """Put these on every event of the block, also on those of the tasks that it starts."""
-    given = {"turn": turn, "session": session, "surface": surface}
-    return cast(
-        "AbstractContextManager[None]",
-        structlog.contextvars.bound_contextvars(**{name: value for name, value in given.items() if value}),
-    )

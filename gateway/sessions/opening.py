@@ -29,7 +29,7 @@ from agent_core.learning.incidents import IncidentRules
 from agent_core.limits.retention import Keep
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.rules.consents import Kind
 from agent_core.settings import Route, TurnSettings
 from agent_core.store.inbox.rows import InboxState
@@ -439,9 +439,14 @@ class TurnOpener:
             media=MediaKeeper(self.settings.spool, turn, partial(self._space, first)) if self.settings.spool else None,
         )
 
+        known: ToolContext | None = None  # what all calls of the turn have alike is found out once
+
         def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
+            nonlocal known
+            if known is not None:
+                return changed(known, call=call, key=f"{turn}:{call}", heartbeat=heartbeat)
             workspace = self._workspace(first)
-            return ToolContext(
+            known = ToolContext(
                 turn=turn,
                 call=call,
                 key=f"{turn}:{call}",
@@ -456,6 +461,7 @@ class TurnOpener:
                 space=self.counting.space(first, workspace),
                 purse=caller.spending,
             )
+            return known
 
         outlet = outlet_for(self.chats, first, turn, session, epoch)
         return TurnDriver(self.world, identity, caller, context, outlet)

@@ -1,7 +1,7 @@
 """Turns that are watched at another gateway than the one that runs them: how they are read there.
 
 Theory. What was shown on a stream cannot be taken back, and what a gateway that dies had not stored is never said again: the next one goes on from
-what is stored. So elsewhere nothing is shown but what is stored, and where somebody looks, text is stored as it comes (`AFAR_SECONDS`) and told of.
+what is stored. So elsewhere nothing is shown but what is stored, and where somebody looks, text is stored as it comes (`SOON_SECONDS`) and told of.
 A watcher elsewhere sees the same through a takeover as without one, because the journal is the same. What a running tool says of how far it is can be taken
 back, and is told as it is.
 

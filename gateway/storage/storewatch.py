@@ -93,13 +93,13 @@ class StoreStanding:
         if not stored:
             return replace(self, words=self.words or NOT_KNOWN_YET)
         over = self.words != NOT_KNOWN_YET and not self.full and not self.low
-        return StoreStanding() if over else self
+        return WELL if over else self
 
     def tried(self, error: StorageUnavailable | None) -> StoreStanding:
         """A write was tried; one that needed room, if anything was wrong before."""
         if error is not None:
             return replace(self, words=str(error), full=isinstance(error, StorageFull))
-        return self if self.low else StoreStanding()
+        return self if self.low else WELL
 
     def looked(self, free_bytes: int | None, least_bytes: int) -> StoreStanding:
         """So much room is left."""
@@ -115,6 +115,9 @@ class StoreStanding:
         if self.low:
             return replace(self, low=False, words=NOT_KNOWN_YET)  # until a write has got through
         return self
+
+
+WELL = StoreStanding()
 
 
 class StoreWatch:
@@ -144,7 +147,7 @@ class StoreWatch:
         self.astray = False
         """At the last look files were not those that are written; the next write mends that, or says why it cannot."""
         self.damaged = damaged
-        self.standing = StoreStanding()
+        self.standing = WELL
         self.failing_since = 0
         """ms; 0 if it works."""
         self._failing_at = 0.0

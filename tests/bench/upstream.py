@@ -33,13 +33,11 @@ def token(number: int) -> bytes:
     return _event({"content": f"pling{number} "})
 
 
-CALL = _event(
-    {
-        "tool_calls": [
-            {"index": 0, "id": "call_b", "type": "function", "function": {"name": "list_files", "arguments": "{}"}}
-        ]
-    }
-)
+@lru_cache
+def call(number: int) -> bytes:
+    """A call that only reads. Each asks for something else, as calls do: who asks for the same again and again is stopped by the gateway."""
+    function = {"name": "list_files", "arguments": f'{{"path":".{"/." * number}"}}'}
+    return _event({"tool_calls": [{"index": 0, "id": f"call_{number}", "type": "function", "function": function}]})
 
 
 def framed(data: bytes) -> bytes:
@@ -97,7 +95,7 @@ class Conversation(asyncio.Protocol):
             return
         tokens, pace, tools, wait = order_of(orjson.loads(body)["messages"])
         if tools > 0:
-            self._transport.write(HEAD + framed(CALL + self._end("tool_calls")) + b"0\r\n\r\n")
+            self._transport.write(HEAD + framed(call(tools) + self._end("tool_calls")) + b"0\r\n\r\n")
         elif pace:
             self._task = asyncio.create_task(self._paced(tokens, pace, wait))
         else:

@@ -28,7 +28,7 @@ HEAD = """
 import logging, sys, warnings, structlog
 from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
-from gateway.observe.logging import about, configure
+from gateway.observe.logging import configure
 sink = configure(LogLevel.INFO, LogFormat(sys.argv[1]), Redactor.of(["swordfish"]), show_text=sys.argv[2] == "show")
 log = structlog.get_logger("test")
 """
@@ -98,18 +98,6 @@ def test_a_record_whose_arguments_do_not_fit_is_told_nevertheless() -> None:
     (event,) = events("logging.getLogger('x').warning('%d turns', 'many')")
     assert (event["event"], event["logger"]) == ("library.unreadable", "x")
     assert "turns" in str(event["message"])
-
-
-def test_turn_session_and_surface_are_on_every_event_of_the_block() -> None:
-    inside, library, after = events(
-        "with about(turn='t_1', session='web:a', surface='web'):\n"
-        "    log.info('a.b')\n"
-        "    logging.getLogger('x').error('y')\n"
-        "log.info('c.d')"
-    )
-    for event in (inside, library):
-        assert (event["turn"], event["session"], event["surface"]) == ("t_1", "web:a", "web")
-    assert "turn" not in after
 
 
 def test_secrets_do_not_come_out_of_values_names_messages_or_tracebacks() -> None:

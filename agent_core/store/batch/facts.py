@@ -136,6 +136,10 @@ class Facts:
         """This row is new."""
         self.given.setdefault(mapped, []).append(GivenRow(row, more))
 
+    def add_all(self, mapped: Mapped[R], rows: list[GivenRow[R]]) -> None:
+        """These rows are new."""
+        self.given.setdefault(mapped, []).extend(rows)
+
     def added(self, mapped: Mapped[R]) -> list[GivenRow[R]]:
         """The new rows of a table."""
         return cast("list[GivenRow[R]]", self.given.get(mapped, []))

@@ -113,22 +113,29 @@ def load(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> Facts:
 
 def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or other. The order satisfies foreign keys."""
-    _store_pieces(conn, facts)
+    if facts.inbox or facts.offered:
+        _store_pieces(conn, facts)
     sessions.store(conn, facts)
     turns.store(conn, facts)
-    inbox.store(conn, facts)
+    if facts.inbox:
+        inbox.store(conn, facts)
     _add(conn, facts, _ADDED)
-    deliveries.store(conn, facts)
-    memory.store(conn, facts)
+    if facts.puts:
+        deliveries.store(conn, facts)
+    if facts.memory_gone:
+        memory.store(conn, facts)
     if facts.puts:
         _put(conn, facts, _PUT)
         if rows := facts.puts.get(t.CURSOR):
             put_cursors(conn, [rows[key] for key in sorted(rows)], facts.node)
         _put(conn, facts, _PUT_THEN)
     _add(conn, facts, (t.OCCURRENCE,))
-    people.store(conn, facts)
-    budgets.store(conn, facts)
-    webhooks.store(conn, facts)
+    if facts.pointed or facts.unlinked:
+        people.store(conn, facts)
+    if facts.pots or facts.reservations:
+        budgets.store(conn, facts)
+    if facts.puts or facts.hooks_settled:
+        webhooks.store(conn, facts)
 
 
 def _put(conn: Connection, facts: Facts, tables: Sequence[Mapped[Any]]) -> None:

@@ -63,9 +63,11 @@ def companion(database: Path, end: str) -> Path:
 
 def beside(database: Path | str) -> Beside:
     """What lies there now. Raises OSError if that cannot be found out."""
-    written, size = _file(f"{database}{LOG}")
-    index, _ = _file(f"{database}{INDEX}")
-    return Beside(written, size, index)
+    try:
+        log, index = os.stat(f"{database}{LOG}"), os.stat(f"{database}{INDEX}")  # noqa: PTH116 - twice each commit, so without making a `Path`
+    except FileNotFoundError:
+        return Beside(*_file(f"{database}{LOG}"), _file(f"{database}{INDEX}")[0])
+    return Beside((log.st_dev, log.st_ino), log.st_size, (index.st_dev, index.st_ino))
 
 
 def judged(noted: Beside | None, now: Beside) -> FileState:
@@ -96,7 +98,6 @@ def clear(path: Path) -> None:
 
 
 def _file(path: str) -> tuple[File | None, int]:
-    """Asked twice each commit, so without making a `Path`."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except FileNotFoundError:

@@ -114,6 +114,15 @@ def ask(conn: Connection, sql: str, given: Sequence[tuple[object, ...]]) -> list
         raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
 
 
+def say(conn: Connection, sql: str) -> None:
+    """Hand a text to the driver that has no values, and is answered by nothing."""
+    driver: Any = conn.connection.dbapi_connection
+    try:
+        driver.execute(sql)
+    except sqlite3.Error as error:
+        raise DBAPIError.instance(sql, None, error, sqlite3.Error, hide_parameters=True) from error
+
+
 def driver_of(conn: Connection) -> sqlite3.Connection:
     """What is behind a connection to SQLite."""
     return cast("sqlite3.Connection", conn.connection.dbapi_connection)

@@ -402,13 +402,13 @@ class PostgresLine:
 def _whole(conn: Connection, body: Callable[[Connection], T]) -> T:
     """Run `body` in a transaction. It is the driver's: what SQLAlchemy does around one is a tenth of what a commit calls. Its own begins beside it
     once it is asked something itself, and is over with it."""
-    direct.ask(conn, BEGIN, NO_VALUES)
+    direct.say(conn, BEGIN)
     try:
         done = body(conn)
         if conn.in_transaction():
             conn.commit()
         else:
-            direct.ask(conn, "COMMIT", NO_VALUES)
+            direct.say(conn, "COMMIT")
     except BaseException:
         conn.rollback()
         if direct.driver_of(conn).in_transaction:

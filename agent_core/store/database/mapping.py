@@ -88,6 +88,8 @@ class Mapped(Generic[R]):
     """By which of its columns a row is known again when it is put."""
     fixed: bool
     """What is there stays as it is when it is put again."""
+    keys: tuple[str, ...]
+    """The columns of its primary key."""
 
     def make(self, found: Sequence[Any]) -> R:
         """A row of `query`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
@@ -106,8 +108,7 @@ class Mapped(Generic[R]):
         values = dict(zip(self.names, self.fields_of(one), strict=True))
         for name in self.told:
             values[name] = stored(values[name])
-        values.update(more)
-        return values
+        return {**values, **more} if more else values
 
     def differing(self, pairs: Iterable[tuple[R, R]]) -> tuple[str, ...]:
         """The columns in which any of these pairs differ."""
@@ -129,11 +130,16 @@ class Mapped(Generic[R]):
 
     def add_new(self, conn: Connection, facts: Iterable[Fact[R]]) -> None:
         """Store what is new."""
-        self.add(conn, [self.values(fact.row) for fact in facts if fact.stored is None])
+        if new := [self.values(fact.row) for fact in facts if fact.stored is None]:
+            do(conn, self.insert, new)
 
     def store_changed(self, conn: Connection, facts: Iterable[Fact[R]]) -> None:
         """Write the columns that differ in any of the rows; what did not change in one of these is written as it was read."""
-        pairs = [(fact.stored, fact.row) for fact in facts if fact.stored is not None and fact.stored != fact.row]
+        pairs = [
+            (fact.stored, fact.row)
+            for fact in facts
+            if fact.stored is not fact.row and fact.stored is not None and fact.stored != fact.row
+        ]
         if pairs and (names := self.differing(pairs)):
             do(conn, self.update(names), [self.change(row, names) for _, row in pairs])
 
@@ -143,8 +149,9 @@ class Mapped(Generic[R]):
 
     def change(self, one: R, names: Sequence[str]) -> dict[str, object]:
         """What `update` needs of a row."""
-        which = {f"which_{column.name}": stored(getattr(one, column.name)) for column in self.table.primary_key}
-        return which | {f"new_{name}": stored(getattr(one, name)) for name in names}
+        values = self.values(one)
+        which = {f"which_{name}": values[name] for name in self.keys}
+        return which | {f"new_{name}": values[name] for name in names}
 
 
 @cache
@@ -233,6 +240,7 @@ def mapped(
         select(*(table.c[one] for one in names)),
         tuple(identity or key),
         fixed,
+        tuple(column.name for column in table.primary_key),
     )
 
 

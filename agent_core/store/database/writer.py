@@ -73,6 +73,15 @@ _Item: TypeAlias = _Queued | _Alone
 
 
 @dataclass(slots=True)
+class _Failures:
+    """How often a batch failed, and for what."""
+
+    moments: int = 0
+    rows: int = 0
+    storage: int = 0
+
+
+@dataclass(slots=True)
 class Figures:
     """Counts since the start, for metrics."""
 
@@ -246,15 +255,16 @@ class Writer:
             await self._commit_together(wanted)
 
     async def _commit_together(self, batch: list[_Queued]) -> None:
-        self.figures.batches += 1
-        self.figures.operations += len(batch)
-        self.figures.largest_batch = max(self.figures.largest_batch, len(batch))
+        figures, size = self.figures, len(batch)
+        figures.batches += 1
+        figures.operations += size
+        figures.largest_batch = max(figures.largest_batch, size)
         began = time.monotonic()
         try:
-            outcomes = await self._tried([item.op for item in batch], partial(self._attempt, batch))
+            outcomes = await self._tried(partial(self._attempt, batch), [item.op for item in batch])
         except Exception as error:  # noqa: BLE001 - the border to the callers: what a value provokes goes to who brought it
             if isinstance(error, StorageUnavailable) and not isinstance(error, Damaged):
-                self._tell(len(batch), began, stored=False)
+                self._tell(size, began, stored=False)
                 for item in batch:
                     _fail(item, type(error)(str(error)), error)
                 return
@@ -270,7 +280,7 @@ class Writer:
                 if not item.answer.cancelled():
                     await self._commit_together([item])
         else:
-            self._tell(len(batch), began, stored=True)
+            self._tell(size, began, stored=True)
             for item, (result, refusal) in zip(batch, outcomes, strict=True):
                 if refusal is not None:
                     _fail(item, refusal)
@@ -299,7 +309,7 @@ class Writer:
             return time.monotonic() - began
 
         try:
-            seconds = await self._tried((), attempt)
+            seconds = await self._tried(attempt)
         except Exception as error:  # noqa: BLE001 - the border to the caller, who gets what its own body raised
             _fail(item, error)
         else:
@@ -314,12 +324,17 @@ class Writer:
         def tell(found: list[Outcome]) -> None:
             outcomes[:] = found
 
-        def body(trusting: bool, conn: Connection) -> None:
-            tell(carry_out(conn, ops, self._who, self._owned, trusting=trusting))
+        def body(conn: Connection, *, trusting: bool) -> None:
+            outcomes[:] = carry_out(conn, ops, self._who, self._owned, trusting=trusting)
 
+        # Where others write, too, each looks; and what may have been stored by an earlier attempt is not new.
+        trusting = self._owned is not None and not [said for _, said in ops if said is not None]
         try:
             if self._brief is None or not await self._briefly(self._brief, batch, tell):
-                await self._transacted(body, ops)
+                try:
+                    await self._line.transact(partial(body, trusting=trusting))
+                except NotAllNew:
+                    await self._line.transact(partial(body, trusting=False))
         except Exception as error:
             self._forget()
             self._contended = blame(error) is Blame.MOMENT
@@ -334,16 +349,6 @@ class Writer:
         if self._owned is not None:
             self._owned.keep()
         return outcomes
-
-    async def _transacted(
-        self, body: Callable[[bool, Connection], None], ops: Sequence[tuple[Op[object], object]]
-    ) -> None:
-        """Carry it out. Where others write, too, each looks; and what may have been stored by an earlier attempt is not new."""
-        try:
-            trusting = self._owned is not None and not [said for _, said in ops if said is not None]
-            await self._line.transact(partial(body, trusting))
-        except NotAllNew:
-            await self._line.transact(partial(body, False))
 
     async def _briefly(
         self, brief: CarryOutBriefly, batch: Sequence[_Queued], tell: Callable[[list[Outcome]], None]
@@ -360,52 +365,53 @@ class Writer:
         if self._owned is not None:
             self._owned.forget()
 
-    async def _tried(self, ops: Sequence[Op[object]], attempt: Callable[[], Awaitable[T]]) -> T:
-        """As `_through`; whatever came of it, who shows what is stored may look. Of a body that is alone nothing is known."""
+    async def _tried(self, attempt: Callable[[], Awaitable[T]], ops: Sequence[Op[object]] = ()) -> T:
+        """Repeat `attempt` where that can help (laws 3 and 4). Raises StorageUnavailable, or the operation's own error. Whatever comes of it, who
+        shows what is stored may look, unless all `ops` only prove that a write gets through; of a body that is alone nothing is known."""
+        failed = _Failures()
         try:
-            done = await self._through(attempt)
+            while True:
+                try:
+                    if self._handle_bad:
+                        await self._line.reopen()
+                        self._handle_bad = False
+                        self.figures.reopened += 1
+                    done = await attempt()
+                except Exception as error:  # noqa: BLE001 - whoever waits gets it, where nothing else helps
+                    await self._wait_to_repeat(error, failed)
+                else:
+                    break
         except Exception:
             self.changes.note()
             raise
+        self._away = False
         if not ops or [op for op in ops if not op.proves]:
             self.changes.note()
         return done
 
-    async def _through(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Repeat `attempt` where that can help (laws 3 and 4). Raises StorageUnavailable, or the operation's own error."""
-        moments = damages = failures = 0
-        while True:
-            try:
-                if self._handle_bad:
-                    await self._line.reopen()
-                    self._handle_bad = False
-                    self.figures.reopened += 1
-                done = await attempt()
-            except Exception as error:
-                match blame(error):
-                    case Blame.OPERATION:
-                        raise
-                    case Blame.MOMENT:
-                        moments += 1
-                        if moments >= MOMENT_TRIES:
-                            raise
-                    case Blame.ROWS:
-                        self._handle_bad = True
-                        damages += 1
-                        log.warning("storage.damaged", database=self._line.shown, error=in_words(error))
-                        if damages > 1:
-                            raise self._damaged(error) from error
-                    case Blame.STORAGE:
-                        self._handle_bad = True
-                        failures += 1
-                        if self._away or STORAGE_REOPENED.over(failures):
-                            self._away = True
-                            raise self._unavailable(error) from error
-                        log.warning("storage.reopening", database=self._line.shown, error=in_words(error))
-                        await asyncio.sleep(STORAGE_REOPENED.seconds(failures - 1))  # at once, the first time
-            else:
-                self._away = False
-                return done
+    async def _wait_to_repeat(self, error: Exception, failed: _Failures) -> None:
+        """Returns when it can be tried once more. Raises what is to be told if not."""
+        match blame(error):
+            case Blame.OPERATION:
+                raise error
+            case Blame.MOMENT:
+                failed.moments += 1
+                if failed.moments >= MOMENT_TRIES:
+                    raise error
+            case Blame.ROWS:
+                self._handle_bad = True
+                failed.rows += 1
+                log.warning("storage.damaged", database=self._line.shown, error=in_words(error))
+                if failed.rows > 1:
+                    raise self._damaged(error) from error
+            case Blame.STORAGE:
+                self._handle_bad = True
+                failed.storage += 1
+                if self._away or STORAGE_REOPENED.over(failed.storage):
+                    self._away = True
+                    raise self._unavailable(error) from error
+                log.warning("storage.reopening", database=self._line.shown, error=in_words(error))
+                await asyncio.sleep(STORAGE_REOPENED.seconds(failed.storage - 1))  # at once, the first time
 
     def _damaged(self, error: Exception) -> Damaged:
         said = f"Rows in the database {self._line.shown} can neither be read nor written: {in_words(error)}."

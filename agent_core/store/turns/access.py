@@ -238,11 +238,13 @@ class Turns(TurnReads, Writing):
         troubles: Sequence[TroubleRow] = (),
         hooks: Sequence[HookRow] = (),
         by: tuple[str, str] = ("", ""),
+        intended: Sequence[IntendedCall] = (),
     ) -> None:
         """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
 
         `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn; `troubles` is what
-        went wrong in it; `hooks` tell others of it; `by` are the model that answered and the name of the key that asked. Raises Fenced if the turn has ended already in another way.
+        went wrong in it; `hooks` tell others of it; `by` are the model that answered and the name of the key that asked; the
+        start of the calls `intended` is among the rows. Raises Fenced if the turn has ended already in another way.
         """
         rows, pieces = await packed_rows(rows)
         await self._writer.submit(
@@ -260,6 +262,7 @@ class Turns(TurnReads, Writing):
                 pieces,
                 tuple(hooks),
                 *by,
+                tuple(intended),
             )
         )
 

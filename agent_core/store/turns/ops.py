@@ -15,6 +15,7 @@ from agent_core.store import tables as t
 from agent_core.store.batch.facts import (
     CallFact,
     Facts,
+    GivenRow,
     InboxFact,
     Needs,
     Op,
@@ -146,13 +147,13 @@ class Append(Op[None]):
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
-        wanted.calls.update((self.turn, call.call) for call in (*self.intended, *self.finished))
+        wanted.calls.update([(self.turn, call.call) for call in (*self.intended, *self.finished)])
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         facts.owned(self.session, self.epoch)
         turn = _turn(facts, self.turn, self.session)
         fresh = _fresh_rows(facts, turn, self.rows)
-        opened = [made for call in self.intended if (made := self._intended(facts, call)) is not None]
+        opened = _opened(facts, self.turn, self.intended)
         moved = [(call, done) for done in self.finished if (call := self._unfinished(facts, done)) is not None]
         if opened and turn.row.state is TurnState.CLOSED:
             raise Conflict(f"Turn {self.turn} is closed ({turn.row.exit}); it can run no tool any more.")
@@ -161,18 +162,8 @@ class Append(Op[None]):
             facts.calls[made.row.turn, made.row.call] = made
         for call, done in moved:
             call.change(state=done.state, result_ref=done.result_ref)
-        tell(facts, self.hooks)
-
-    def _intended(self, facts: Facts, call: IntendedCall) -> CallFact | None:
-        """A record for a call that is new; None if this very call is stored already."""
-        known = facts.calls.get((self.turn, call.call))
-        if known is None:
-            return Fact(ToolCallRow(self.turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None))
-        if (known.row.tool, known.row.effect, known.row.key) != (call.tool, call.effect, call.key):
-            raise Fenced(
-                f"Call {call.call} of turn {self.turn} is stored already, for tool {known.row.tool}. It must not run again."
-            )
-        return None
+        if self.hooks:
+            tell(facts, self.hooks)
 
     def _unfinished(self, facts: Facts, done: FinishedCall) -> CallFact | None:
         """The record of a call that gets its outcome now; None if it has this very outcome already."""
@@ -213,10 +204,13 @@ class Close(Op[None]):
     hooks: tuple[HookRow, ...] = ()
     model: str = ""
     key: str = ""
+    intended: tuple[IntendedCall, ...] = ()
+    """Calls whose start is among the rows."""
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
         wanted.inbox.update(self.heard)
+        wanted.calls.update([(self.turn, call.call) for call in self.intended])
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         session = facts.owned(self.session, self.epoch)
@@ -226,9 +220,12 @@ class Close(Op[None]):
                 f"Turn {self.turn} ended already, with {turn.row.exit}; it cannot end with {self.exit} as well."
             )
         fresh = _fresh_rows(facts, turn, self.rows)
+        opened = _opened(facts, self.turn, self.intended)
         if turn.row.state is TurnState.CLOSED:
             return
         _add_rows(facts, turn, self.epoch, fresh)
+        for made in opened:
+            facts.calls[made.row.turn, made.row.call] = made
         turn.change(
             state=TurnState.CLOSED,
             exit=self.exit,
@@ -250,14 +247,31 @@ class Close(Op[None]):
         for row in self.troubles:
             named = replace(row, conversation=row.conversation or self.session)
             facts.add(t.TROUBLE, named, turn=self.turn, session=self.session)
-        deliver(facts, self.session, self.epoch, self.deliveries)
-        tell(facts, self.hooks)
+        if self.deliveries:
+            deliver(facts, self.session, self.epoch, self.deliveries)
+        if self.hooks:
+            tell(facts, self.hooks)
 
     def weight(self) -> int:
         return bytes_of(self.rows) + parts_bytes(self.deliveries) + hooks_bytes(self.hooks)
 
     def cut_out(self) -> Pieces:
         return self.pieces
+
+
+def _opened(facts: Facts, turn: str, calls: Sequence[IntendedCall]) -> list[CallFact]:
+    """Records for the calls of a turn that are new. Raises Fenced if one is stored as another."""
+    opened: list[CallFact] = []
+    for call in calls:
+        known = facts.calls.get((turn, call.call))
+        if known is None:
+            row = ToolCallRow(turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None)
+            opened.append(Fact(row))
+        elif (known.row.tool, known.row.effect, known.row.key) != (call.tool, call.effect, call.key):
+            raise Fenced(
+                f"Call {call.call} of turn {turn} is stored already, for tool {known.row.tool}. It must not run again."
+            )
+    return opened
 
 
 def askers(known: str, messages: Sequence[InboxFact]) -> str:
@@ -278,6 +292,8 @@ def _turn(facts: Facts, turn: str, session: str) -> TurnFact:
 
 def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> list[JournalRow]:
     """The rows that are not stored yet. Raises Fenced if a stored one differs, Conflict at a hole or after the end."""
+    if _go_on(turn, rows):
+        return [*rows]
     fresh: list[JournalRow] = []
     for row in rows:
         if row.seq > turn.last_seq:
@@ -296,11 +312,24 @@ def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> lis
     return fresh
 
 
-def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
+def _go_on(turn: TurnFact, rows: Sequence[JournalRow]) -> bool:
+    """They are the next ones of an open turn, as nearly always."""
+    last = turn.last_seq
     for row in rows:
-        number = t.row_id(turn.row.first_message, row.seq)
-        facts.add(t.EVENT, row, id=number, epoch=epoch, body=untimed(row.body, row.at))
-        facts.journal[turn.row.turn, row.seq] = row
+        last += 1
+        if row.seq != last:
+            return False
+    return last < ROWS_A_TURN and turn.row.state is TurnState.OPEN
+
+
+def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
+    name, first = turn.row.turn, t.row_id(turn.row.first_message, 0)
+    facts.add_all(
+        t.EVENT,
+        [GivenRow(row, {"id": first + row.seq, "epoch": epoch, "body": untimed(row.body, row.at)}) for row in rows],
+    )
+    for row in rows:
+        facts.journal[name, row.seq] = row
         turn.last_seq = row.seq
 
 

@@ -45,10 +45,8 @@ class JournalRow:
 def untimed(body: bytes, at: int) -> bytes:
     """The body of a row of that time as it is stored: the time, with which nearly every body begins, is in a column of its own."""
     beginning = b'{"at":%d' % at
-    if not body.startswith(beginning):
-        return body
-    rest = body[len(beginning) :]
-    return rest if rest[:1] in REST else body
+    size = len(beginning)
+    return body[size:] if body[:size] == beginning and body[size : size + 1] in REST else body
 
 
 def timed(stored: bytes, at: int) -> bytes:

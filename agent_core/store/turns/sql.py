@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy import Connection, bindparam, func, select
 
 from agent_core.records import changed
@@ -40,11 +42,20 @@ def load(conn: Connection, wanted: Needs, facts: Facts) -> None:
         for turn, seq in wanted.rows
         if turn in facts.turns and seq <= facts.turns[turn].last_seq
     }
+    if again:
+        _load_again(conn, again, facts)
+    if wanted.starts:
+        _load_inputs(conn, wanted.starts & facts.turns.keys(), facts)
+
+
+def _load_again(conn: Connection, again: Mapping[int, str], facts: Facts) -> None:
     for keys in padded(again):
         for row in direct.found(conn, _JOURNAL, keys):
             event = t.EVENT.make(row)
             facts.journal[again[row[-1]], event.seq] = changed(event, body=timed(event.body, event.at))
-    started = wanted.starts & facts.turns.keys()
+
+
+def _load_inputs(conn: Connection, started: set[str], facts: Facts) -> None:
     inputs: dict[str, set[int]] = {turn: set() for turn in started}
     for keys in padded(started):
         for row in direct.found(conn, _INPUTS, keys):
