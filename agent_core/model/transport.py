@@ -28,6 +28,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.helpers import parse_content_type
 from aiohttp.http import RawResponseMessage, StreamWriter
+from aiohttp.tracing import Trace
 from typing_extensions import override
 from yarl import URL
 
@@ -134,7 +135,21 @@ class LeanHandler(ResponseHandler):
         self._buffer = few
 
 
-class LeanConnector(aiohttp.TCPConnector):
+class OwnAnswers(aiohttp.TCPConnector):
+    """Connections by which nothing has come that nobody asked for: aiohttp would take it for the answer to the next request."""
+
+    @override
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
+
+
+class LeanConnector(OwnAnswers):
     """Connections that hold little."""
 
     def begin(self) -> None:
