@@ -97,6 +97,9 @@ def failure(error: Exception) -> CallFailed:
             if "413" in words or "too large" in words.lower():
                 return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
             cause = error.__cause__
+            if isinstance(cause, aiohttp.ClientHttpProxyError):
+                words = refusing.NOT_ITSELF.format(platform=NAME, what=cause.status)
+                return CallFailed(Fate.NOT_SENT, words)
             why = refusing.broken(cause) if isinstance(cause, aiohttp.ClientError | OSError) else _plain(words)[:120]
             return CallFailed(_sent_or_not(error), refusing.FAILED.format(platform=NAME, why=why))
         case _:  # the base class says that the answer made no sense

@@ -25,7 +25,7 @@ from typing_extensions import override
 from yarl import URL
 
 from adapters.contract.pacing import meant
-from agent_core.model.transport import OwnAnswers, proxy_of
+from agent_core.model.transport import OwnAnswers, named_in, proxy_of
 
 if TYPE_CHECKING:
     from telegram._utils.types import ODVInput
@@ -85,7 +85,7 @@ class Wire(BaseRequest):
     def __init__(self, address: str, *, read_seconds: float, proxy: str) -> None:
         """`address` is the Bot API's; a `proxy` is used in the place of what the environment names for it."""
         self._read_seconds = read_seconds
-        self._proxy, self._proxy_auth = _of(proxy) if proxy else proxy_of(address)
+        self._proxy, self._proxy_auth = named_in(proxy) if proxy else proxy_of(address)
         self._session: aiohttp.ClientSession | None = None
         self.date = ""
         """What the last answer said that the time is."""
@@ -185,11 +185,6 @@ def _seconds(told: object, words: str) -> float:
     number = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else 0.0
     given = (number, float(named[1]) if named else 0.0)
     return next((seconds for seconds in given if meant(seconds)), DEFAULT_PAUSE_SECONDS)
-
-
-def _of(proxy: str) -> tuple[URL, aiohttp.BasicAuth | None]:
-    address = URL(proxy)
-    return address.with_user(None), aiohttp.BasicAuth.from_url(address)
 
 
 def _body(given: RequestData) -> tuple[aiohttp.FormData | bytes, CIMultiDict[str] | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from adapters.contract.files import LARGE, FileHosts, FileSource
 from adapters.telegram.port import TelegramPort
 from adapters.telegram.wire import Wire, encoded, form_of, plain_name
 from adapters.text.styled import Styled
+from agent_core.model.transport import named_in
 from tests.fakes.telegram.params import disposition
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)))
@@ -204,3 +206,28 @@ async def test_no_more_of_a_file_is_read_than_may_be_taken() -> None:
             await port.fetch("f", 100_000)
     assert error.value.cause is Cause.FILE
     assert cast("Any", asked) == ["getFile", "documents/a%20%C3%BC%3F.txt"]
+
+
+@pytest.mark.parametrize("proxy", ["http://user:p%C3%A4ss%E2%82%AC@h:1", "http://user:a%40b%3Ac@h"])
+async def test_who_we_are_at_a_proxy_may_have_any_characters(proxy: str) -> None:
+    address, named = named_in(proxy)
+    assert named is not None
+    assert (address.user, address.password) == (None, None)
+    assert base64.b64decode(named.encode().removeprefix("Basic ")).decode() == f"{named.login}:{named.password}"
+
+
+async def test_a_proxy_that_lets_nobody_through_says_so_and_nothing_was_sent() -> None:
+    async def no(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer(407, PAGE))
+        writer.close()
+
+    async with await asyncio.start_server(no, "127.0.0.1", 0) as server:
+        proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        wires = [Wire("https://api.example", read_seconds=5, proxy=proxy) for _ in range(2)]
+        bot = Bot(TOKEN, "https://api.example/bot", request=wires[0], get_updates_request=wires[1])
+        await wires[0].initialize()
+        with pytest.raises(CallFailed, match="407") as error:
+            await TelegramPort(bot, FileSource(FileHosts(())), drafts=True).create(CHAT, SAID, "k")
+        await wires[0].shutdown()
+    assert error.value.fate is Fate.NOT_SENT
