@@ -26,7 +26,7 @@ NOT_THERE = clause("the app is not in that channel (who is in it can add it by /
 TOO_LARGE = clause("the file is too large for {platform}")
 NOT_CONNECTED = clause("the bot is not connected to {platform} just now")
 SUPERGROUP = clause("the group has become a supergroup")
-MISREAD = (TypeError, KeyError, AttributeError, ValueError)
+MISREAD = (TypeError, KeyError, AttributeError, ValueError, OverflowError)
 """What a platform's library raises when the answer has another form than it expects: a portal's page with a 200, or a proxy's own JSON."""
 WITHOUT_ID = clause("the platform answered without the id of what it made")
 

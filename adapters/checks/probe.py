@@ -222,6 +222,12 @@ def odd(check: str, who: str, reply: ServerReply) -> Finding:
             f"{who} has trouble of its own ({reply.status}).",
             "Try again in some minutes; the gateway does, too.",
         )
+    if reply.body is None and reply.status >= 300:
+        return problem(
+            check,
+            f"A proxy or firewall answered in place of {who} (HTTP {reply.status}).",
+            "Look whether it lets this machine out to there, and whether the configured address is really its API.",
+        )
     return problem(
         check,
         f"{who} answered in a way that it should not (HTTP {reply.status}).",

@@ -12,6 +12,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from http import HTTPStatus
 from pathlib import Path
 
 import aiohttp
@@ -135,8 +136,11 @@ class FileSource:
         raise CallFailed(Fate.REFUSED, ROUND, cause=Cause.FILE)
 
     async def _read(self, response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
-        if response.status != 200 or (self.headers and response.content_type == "text/html"):
-            raise CallFailed(Fate.REFUSED, NOT_GIVEN.format(status=response.status), cause=Cause.FILE)
+        status = response.status
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise CallFailed(Fate.NOT_SENT, NOT_GIVEN.format(status=status))  # a moment later it may be
+        if status != HTTPStatus.OK or (self.headers and response.content_type == "text/html"):
+            raise CallFailed(Fate.REFUSED, NOT_GIVEN.format(status=status), cause=Cause.FILE)
         data = bytearray()
         async for piece in response.content.iter_any():
             data += piece

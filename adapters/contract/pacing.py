@@ -28,6 +28,15 @@ LONGEST_PAUSE_SECONDS = 10.0
 """A pause grows up to here; one that is longer is kept as it is told."""
 
 
+LONGEST_TOLD_SECONDS = 999_999.0
+"""A longer wait is none that any platform means."""
+
+
+def meant(seconds: float) -> bool:
+    """Whether a pause that a platform names can be one. Pure."""
+    return 0 < seconds <= LONGEST_TOLD_SECONDS
+
+
 def worth_saying(times: int) -> bool:
     """Whether what has happened so often in a row (from 1) is logged: the first time, then whenever the number has doubled."""
     return times > 0 and times & (times - 1) == 0

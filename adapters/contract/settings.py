@@ -132,6 +132,22 @@ def http_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def proxy_url(value: str) -> str:
+    """An address of a proxy, perhaps with who we are there; empty stays empty. What names no scheme speaks HTTP."""
+    if not value:
+        return value
+    try:
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise PydanticCustomError(
+            "outspoken", "must be the address of a proxy that speaks HTTP, such as http://proxy.example.org:3128"
+        )
+    return parts.geturl()
+
+
 def sendable(value: SecretStr) -> SecretStr:
     """A key that can stand in an HTTP header; what cannot was pasted wrongly, and the server's 401 would not say so."""
     text = value.get_secret_value()
@@ -162,3 +178,4 @@ Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(listed)]
 Tongue: TypeAlias = Annotated[str, AfterValidator(spoken)]
 Tongues: TypeAlias = Annotated[dict[str, Tongue], BeforeValidator(parsed_json)]
 Url: TypeAlias = Annotated[str, AfterValidator(http_url)]
+Proxy: TypeAlias = Annotated[str, AfterValidator(proxy_url)]

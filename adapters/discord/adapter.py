@@ -271,6 +271,8 @@ class DiscordAdapter:
             if then is not None:
                 await then(client)
         except discord.LoginFailure as error:
+            if (failed := failure(error)).cause is not Cause.NOT_LET_IN:
+                raise AdapterDown(f"Discord cannot be reached: {failed.words}") from error
             words = "Discord does not know the bot's token. Reset it (Developer Portal, Bot, Reset Token) and set DISCORD_BOT_TOKEN."
             raise AdapterDown(words, fatal=True) from error
         except discord.PrivilegedIntentsRequired as error:

@@ -83,7 +83,7 @@ def judged_application(reply: ServerReply | NoReply) -> tuple[Finding, ...]:
     """What ``GET /applications/@me`` says of token and intents."""
     if isinstance(reply, NoReply):
         return (unreachable("discord.reach", "Discord", reply, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY),)
-    if reply.status in (401, 403):
+    if reply.status in (401, 403) and reply.table:
         return (
             problem(
                 "discord.token",

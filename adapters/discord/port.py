@@ -42,7 +42,7 @@ from adapters.contract.chat import (
     not_by_edit,
 )
 from adapters.contract.files import FileSource, bytes_of
-from adapters.contract.pacing import Rate
+from adapters.contract.pacing import Rate, meant
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.text.markup import DISCORD, escaped_within
 from agent_core.patience import Limit
@@ -266,8 +266,6 @@ _CODES = {
     400001: Cause.FILE,  # the guild takes no files for now
 }
 _TOO_LONG = "or fewer in length"
-LONGEST_SECONDS = 999_999.0
-"""A longer wait is none that anybody means."""
 CLOUDFLARE_SECONDS = 60.0
 """For a 429 that says no time: the shield before Discord, or another that stands between."""
 TOO_MANY = 429
@@ -298,6 +296,8 @@ def failure(error: Exception, limited: Limited = NOT_LIMITED) -> CallFailed:
     match error:
         case discord.RateLimited():
             return _too_fast(error.retry_after, whole_bot=limited.scope == "global")
+        case discord.LoginFailure(__cause__=discord.HTTPException() as cause) if _is_page(cause.response):
+            return _not_itself(cause.status)
         case discord.LoginFailure():
             return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
         case discord.HTTPException():
@@ -334,7 +334,7 @@ def body_seconds(body: bytes) -> float:
     seconds = cast("dict[str, object]", said).get("retry_after") if isinstance(said, dict) else None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return 0.0
-    return float(seconds) if 0 < seconds <= LONGEST_SECONDS else 0.0
+    return float(seconds) if meant(seconds) else 0.0
 
 
 def _told_seconds(answer: Any) -> float:
@@ -348,6 +348,10 @@ def _is_page(answer: Any) -> bool:
     return not str(answer.headers.get("Content-Type") or "").startswith("application/json")
 
 
+def _not_itself(status: int) -> CallFailed:
+    return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
+
+
 def _answered(status: int, code: int, text: str, *, page: bool) -> CallFailed:
     words = " ".join(text.split())[:200] or f"status {status}"
     if status >= 500:
@@ -355,7 +359,7 @@ def _answered(status: int, code: int, text: str, *, page: bool) -> CallFailed:
     if status == 413:
         return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
     if page:
-        return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
+        return _not_itself(status)
     if status == 401:
         return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
     if code == INVALID_FORM and _TOO_LONG in words and "content" in words.lower():

@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from adapters.contract.platforms import Amiss, ChatSection
-from adapters.contract.settings import FromOutside, Secret, Unit, Url, Usual, revealed
+from adapters.contract.settings import FromOutside, Proxy, Secret, Unit, Url, Usual, revealed
 
 
 class DiscordSection(ChatSection):
@@ -28,7 +28,7 @@ class DiscordSection(ChatSection):
     """Address of the REST API with its version, if it is not Discord's own."""
     gateway_url: str = Field(default="", examples=["ws://127.0.0.1:9/"])
     """Address of the gateway (websocket), if it is not Discord's own."""
-    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
+    proxy: Proxy = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
     """Proxy for calls to Discord."""
 
     @property

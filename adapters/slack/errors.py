@@ -14,6 +14,7 @@ import aiohttp
 
 from adapters import refusing
 from adapters.contract.chat import CallFailed, Cause, Fate
+from adapters.contract.pacing import LONGEST_TOLD_SECONDS
 
 _CAUSES = {
     "message_not_found": Cause.NO_MESSAGE,
@@ -104,7 +105,7 @@ def _answered(error: Any) -> CallFailed:
     word = str(data.get("error", "")) or f"status {status}"
     if status == 429 or word in _TOO_FAST:
         after = str(response.headers.get("Retry-After", "") or "")
-        seconds = float(after) if after.isdigit() else DEFAULT_PAUSE_SECONDS
+        seconds = float(after) if after.isdecimal() and float(after) <= LONGEST_TOLD_SECONDS else DEFAULT_PAUSE_SECONDS
         return CallFailed(
             Fate.TOO_FAST, refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}"), retry_after=seconds
         )

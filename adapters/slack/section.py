@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from typing_extensions import override
 
 from adapters.contract.platforms import Amiss, ChatSection
-from adapters.contract.settings import FromOutside, Secret, Texts, Unit, Url, Usual, complaint, revealed
+from adapters.contract.settings import FromOutside, Proxy, Secret, Texts, Unit, Url, Usual, complaint, revealed
 
 
 class Direct(StrEnum):
@@ -42,7 +42,7 @@ class SlackSection(ChatSection):
     """File that holds the signing secret."""
     api_base: Url = Field(default="", examples=["http://127.0.0.1:9/slack"])
     """Address of the Web API, if it is not Slack's own."""
-    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
+    proxy: Proxy = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
     """Proxy for calls to Slack."""
     sockets: Annotated[int, Unit("sockets")] = Field(default=2, ge=1, le=10)
     """Sockets that are open at once in Socket Mode, so that one can go without a gap. Slack allows an app ten, over all

@@ -19,6 +19,7 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, CommandDoc, Fate
+from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.settings import revealed
@@ -56,7 +57,8 @@ class TelegramAdapter:
         self.name = f"{PLATFORM}/{self.account}"
         self._bot, self._sending = _bot(settings, read_seconds=20)
         self._poller, self._poll_connections = _bot(settings, read_seconds=settings.poll_seconds + 10)
-        self.port = TelegramPort(self._bot, drafts=settings.drafts)
+        files = FileSource(FileHosts((), settings.api_base), proxy=settings.proxy)
+        self.port = TelegramPort(self._bot, files, drafts=settings.drafts)
         self._me: Me | None = None
         self._way = WayIn(self.name, intake, clock)
         self._polling = Polling(settings, self._poller, clock, self._all_taken, self._introduce, intake.ours)
@@ -297,8 +299,6 @@ def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[
 
     # The library's own method would read all updates at once, and one malformed one would hide the others.
     warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")
-    # Both of its types are read; where warnings are errors, a limit would look like a mistake of ours.
-    warnings.filterwarnings("ignore", ".*attribute `retry_after` will be of type")
     base = settings.api_base.rstrip("/")
     sending, polling = (Wire(base, read_seconds=read_seconds, proxy=settings.proxy) for _ in range(2))
     bot = Bot(

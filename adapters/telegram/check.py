@@ -58,6 +58,8 @@ class _Way:
     async def ask(self, method: str, query: str = "", seconds: float = SECONDS) -> ServerReply | NoReply:
         from telegram.error import TelegramError
 
+        from adapters.telegram.wire import NotItself
+
         host = urlsplit(self.address).hostname or "?"
         began = time.time()
         try:
@@ -65,6 +67,8 @@ class _Way:
                 status, raw = await self.wire.do_request(
                     f"{self.address}/{method}{query}", "POST", read_timeout=seconds
                 )
+        except NotItself as error:
+            return ServerReply(error.status, {}, None)
         except (TelegramError, TimeoutError) as error:
             cause = error.__cause__
             return no_reply(cause if isinstance(cause, Exception) else error, host)
@@ -113,7 +117,7 @@ def judged_me(reply: ServerReply | NoReply, *, wants_all: bool, own_server: bool
     """What ``getMe`` says of token and privacy mode."""
     if isinstance(reply, NoReply):
         return (unreachable("telegram.reach", "Telegram", reply, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY),)
-    if reply.status in (401, 403, 404):
+    if reply.status in (401, 403, 404) and reply.table:
         more = f" If {ADDRESS_KEY} is your own server: it must serve /bot<token>/." if own_server else ""
         return (
             problem(

@@ -7,7 +7,7 @@ python-telegram-bot 22: a time limit is `TimedOut`, a lost connection `NetworkEr
 
 from __future__ import annotations
 
-import re
+from http import HTTPStatus
 
 import aiohttp
 
@@ -72,33 +72,17 @@ def failure(error: Exception) -> CallFailed:
     """What is known of a call that raised `error`."""
     from telegram import error as e
 
+    from adapters.telegram.wire import AskedToWait, NotItself
+
     words = str(error) or type(error).__name__
     match error:
-        case e.RetryAfter():
-            seconds = error.retry_after
-            after = seconds if isinstance(seconds, int | float) else seconds.total_seconds()
-            return CallFailed(
-                Fate.TOO_FAST,
-                refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{after:g}"),
-                retry_after=float(after),
-            )
+        case NotItself():
+            return _not_itself(error.status)
+        case AskedToWait():
+            return _too_fast(error.seconds)
         case e.ChatMigrated():
             moved = str(error.new_chat_id)
             return CallFailed(Fate.REFUSED, refusing.SUPERGROUP, cause=Cause.MOVED, moved_to=moved)
-        case e.TelegramError() if _too_many(error, words):
-            told = _SECONDS.search(words)
-            seconds = float(told[1]) if told else DEFAULT_PAUSE_SECONDS
-            return CallFailed(
-                Fate.TOO_FAST,
-                refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}"),
-                retry_after=seconds,
-            )
-        case e.Forbidden() | e.BadRequest() | e.Conflict() if isinstance(error.__cause__, e.TelegramError):
-            # The library says so of what it could not parse: a page, with a status that means something else.
-            status = words.partition(".")[0]
-            return CallFailed(
-                Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED
-            )
         case e.Forbidden():
             lowered = words.lower()
             blocked = "blocked" in lowered or "deactivated" in lowered or "initiate" in lowered
@@ -113,11 +97,32 @@ def failure(error: Exception) -> CallFailed:
             if "413" in words or "too large" in words.lower():
                 return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
             cause = error.__cause__
+            if isinstance(cause, aiohttp.ClientHttpProxyError):
+                words = refusing.NOT_ITSELF.format(platform=NAME, what=cause.status)
+                return CallFailed(Fate.NOT_SENT, words)
             why = refusing.broken(cause) if isinstance(cause, aiohttp.ClientError | OSError) else _plain(words)[:120]
             return CallFailed(_sent_or_not(error), refusing.FAILED.format(platform=NAME, why=why))
         case _:  # the base class says that the answer made no sense
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=_plain(words)[:80])
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
+
+
+def _too_fast(seconds: float) -> CallFailed:
+    words = refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}")
+    return CallFailed(Fate.TOO_FAST, words, retry_after=seconds)
+
+
+def _not_itself(status: int) -> CallFailed:
+    """Somebody between us and Telegram answered: it has not been asked, unless it was and its answer did not come through."""
+    from adapters.telegram.wire import DEFAULT_PAUSE_SECONDS
+
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return _too_fast(DEFAULT_PAUSE_SECONDS)
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return CallFailed(Fate.UNKNOWN, refusing.ANSWERED_WITH.format(platform=NAME, what=status))
+    return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
 
 
 def _cause(words: str) -> Cause:
@@ -129,19 +134,6 @@ def _plain(words: str) -> str:
     """The description without the prefix that says the same as its code, and without the dress of a constant."""
     said = words.removeprefix("Bad Request: ").removeprefix("Forbidden: ")
     return said if " " in said else said.replace("_", " ")
-
-
-DEFAULT_PAUSE_SECONDS = 30.0
-"""For a 429 that says no time."""
-_SECONDS = re.compile(r"retry after (\d{1,5})\b")
-
-
-def _too_many(error: Exception, words: str) -> bool:
-    """A 429 without `ResponseParameters`, which the library takes for a lost connection."""
-    from telegram import error as e
-
-    lost = isinstance(error, e.NetworkError) and not isinstance(error, e.BadRequest | e.TimedOut)
-    return lost and words.lower().startswith("too many requests")
 
 
 def _sent_or_not(error: BaseException) -> Fate:

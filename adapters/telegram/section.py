@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from typing_extensions import override
 
 from adapters.contract.platforms import Amiss, ChatSection
-from adapters.contract.settings import FromOutside, Secret, Url, Usual, complaint, revealed
+from adapters.contract.settings import FromOutside, Proxy, Secret, Url, Usual, complaint, revealed
 
 
 class TelegramSection(ChatSection):
@@ -33,7 +33,7 @@ class TelegramSection(ChatSection):
     """File that holds that word."""
     webhook_look_seconds: int = Field(default=60, ge=1, le=3600)
     """Seconds after which it is looked again whether the webhook is still set: whoever has the token can take it away."""
-    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
+    proxy: Proxy = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
     """Proxy for calls to Telegram."""
 
     @model_validator(mode="after")

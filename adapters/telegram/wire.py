@@ -8,19 +8,24 @@ It is imported where the library is. Whom it trusts, and which proxies of the en
 
 from __future__ import annotations
 
+import json
+import re
 import ssl
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, cast
 
 import aiohttp
 from multidict import CIMultiDict
-from telegram.error import NetworkError, TimedOut
+from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
 from typing_extensions import override
 from yarl import URL
 
-from agent_core.model.transport import proxy_of
+from adapters.contract.pacing import meant
+from agent_core.model.transport import OwnAnswers, named_in, proxy_of
 
 if TYPE_CHECKING:
     from telegram._utils.types import ODVInput
@@ -31,6 +36,8 @@ PLACE_SECONDS = 5.0
 """For one of the connections to be free, if all are in use."""
 KEPT_SECONDS = 30.0
 """So long a connection is kept that nobody uses; Telegram ends it after a minute and more."""
+LARGE_BYTES = 262_144
+"""A larger file is sent in pieces, as the socket takes them: whole, there were four copies of it, and others waited while they were made."""
 FORM = CIMultiDict({"Content-Type": "application/x-www-form-urlencoded"})
 BEFORE = (
     aiohttp.ClientConnectorError,
@@ -40,6 +47,26 @@ BEFORE = (
     aiohttp.NonHttpUrlClientError,
 )
 """What comes before the first byte of a request has gone out."""
+
+
+DEFAULT_PAUSE_SECONDS = 30.0
+"""For a 429 that says no time, or one that nobody means."""
+
+
+class NotItself(TelegramError):
+    """Whoever answered, it was not Telegram: each of its answers is an object with ``ok`` (https://core.telegram.org/bots/api#making-requests)."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+
+
+class AskedToWait(TelegramError):
+    """By Telegram, in place of what it was asked for."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"retry after {seconds:g}")
+        self.seconds = seconds
 
 
 @cache
@@ -58,7 +85,7 @@ class Wire(BaseRequest):
     def __init__(self, address: str, *, read_seconds: float, proxy: str) -> None:
         """`address` is the Bot API's; a `proxy` is used in the place of what the environment names for it."""
         self._read_seconds = read_seconds
-        self._proxy, self._proxy_auth = _of(proxy) if proxy else proxy_of(address)
+        self._proxy, self._proxy_auth = named_in(proxy) if proxy else proxy_of(address)
         self._session: aiohttp.ClientSession | None = None
         self.date = ""
         """What the last answer said that the time is."""
@@ -71,7 +98,7 @@ class Wire(BaseRequest):
     @override
     async def initialize(self) -> None:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=trusted(), keepalive_timeout=KEPT_SECONDS)
+            connector = OwnAnswers(limit=CONNECTIONS, ssl=trusted(), keepalive_timeout=KEPT_SECONDS)
             self._session = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": self.USER_AGENT}
             )
@@ -109,7 +136,18 @@ class Wire(BaseRequest):
         except (aiohttp.ClientError, OSError) as error:
             raise NetworkError(f"{type(error).__name__}: {error}") from error
         self.date = answer.headers.get("Date", "")
+        if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            _refused(answer.status, payload)
         return answer.status, payload
+
+    @staticmethod
+    @override
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """An answer; raises `TelegramError` for anything else. The library logs all of what it cannot read, page by page."""
+        answer = _read(payload)
+        if answer is None:
+            raise TelegramError("Invalid server response")
+        return answer
 
 
 @cache
@@ -119,22 +157,59 @@ def _limits(read_seconds: float) -> aiohttp.ClientTimeout:
     )
 
 
-def _of(proxy: str) -> tuple[URL, aiohttp.BasicAuth | None]:
-    address = URL(proxy)
-    return address.with_user(None), aiohttp.BasicAuth.from_url(address)
+def _read(payload: bytes) -> dict[str, Any] | None:
+    """An object; None for anything else. Pure."""
+    try:
+        answer: object = json.loads(payload.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
+
+
+def _refused(status: int, payload: bytes) -> None:
+    """What the library would make something else of. Raises `NotItself`, `AskedToWait`. Pure."""
+    answer = _read(payload)
+    if answer is None or "ok" not in answer:
+        raise NotItself(status)
+    parameters = answer.get("parameters")
+    told = cast("dict[str, Any]", parameters).get("retry_after") if isinstance(parameters, dict) else None
+    if status == HTTPStatus.TOO_MANY_REQUESTS or told:
+        raise AskedToWait(_seconds(told, str(answer.get("description"))))
+
+
+_RETRY_AFTER = re.compile(r"retry after (\d{1,6})\b")
+
+
+def _seconds(told: object, words: str) -> float:
+    named = _RETRY_AFTER.search(words)
+    number = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else 0.0
+    given = (number, float(named[1]) if named else 0.0)
+    return next((seconds for seconds in given if meant(seconds)), DEFAULT_PAUSE_SECONDS)
 
 
 def _body(given: RequestData) -> tuple[aiohttp.FormData | bytes, CIMultiDict[str] | None]:
     """What is sent, and the headers that say what it is: with files, each a part of its own."""
-    words = given.json_parameters
-    if not given.contains_files:
-        return encoded(words), FORM
-    form = aiohttp.FormData()
-    for name, value in words.items():
+    return (form_of(given), None) if given.contains_files else (encoded(given.json_parameters), FORM)
+
+
+def form_of(given: RequestData) -> aiohttp.FormData:
+    """One with files."""
+    form = aiohttp.FormData(quote_fields=False)
+    for name, value in given.json_parameters.items():
         form.add_field(name, value)
     for name, (file_name, content, kind) in given.multipart_data.items():
-        form.add_field(name, content, filename=file_name, content_type=kind)
-    return form, None
+        there = BytesIO(content) if len(content) > LARGE_BYTES else content
+        form.add_field(name, there, filename=plain_name(file_name), content_type=kind)
+    return form
+
+
+_NOT_IN_NAMES = str.maketrans({'"': "'", ";": ",", "\\": "_", **{chr(sign): " " for sign in (*range(32), 127)}})
+
+
+def plain_name(file_name: str) -> str:
+    """A file's name as Telegram's server reads it: as it stands, without any quoting, and up to a semicolon (`HttpReader` of
+    https://github.com/tdlib/td). Pure."""
+    return file_name.translate(_NOT_IN_NAMES)
 
 
 def encoded(words: Mapping[str, str]) -> bytes:

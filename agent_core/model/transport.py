@@ -28,6 +28,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.helpers import parse_content_type
 from aiohttp.http import RawResponseMessage, StreamWriter
+from aiohttp.tracing import Trace
 from typing_extensions import override
 from yarl import URL
 
@@ -134,7 +135,21 @@ class LeanHandler(ResponseHandler):
         self._buffer = few
 
 
-class LeanConnector(aiohttp.TCPConnector):
+class OwnAnswers(aiohttp.TCPConnector):
+    """Connections by which nothing has come that nobody asked for: aiohttp would take it for the answer to the next request."""
+
+    @override
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
+
+
+class LeanConnector(OwnAnswers):
     """Connections that hold little."""
 
     def begin(self) -> None:
@@ -244,16 +259,15 @@ class ModelLine:
         """`url` is what is posted to, as long as this process `lives`. Raises `aiohttp.InvalidURL` for what is no address, `OSError` for
         authorities that cannot be read, ValueError for headers that cannot be sent."""
         try:
-            address = URL(url)
+            self._url, named = named_in(url)
         except ValueError as error:
             raise aiohttp.InvalidURL(url) from error
-        if address.scheme not in ("http", "https"):
-            raise aiohttp.NonHttpUrlClientError(address)
-        self._url = address.with_user(None)
+        if self._url.scheme not in ("http", "https"):
+            raise aiohttp.NonHttpUrlClientError(self._url)
         self._lives = lives
         self._trusted = trusted()
         self._proxy, self._proxy_auth = proxy_of(url)
-        self._head = self._headed(headers, aiohttp.BasicAuth.from_url(address))
+        self._head = self._headed(headers, named)
         self._way: tuple[LeanConnector, aiohttp.ClientRequest] | None = None
         """What makes connections, and by what it knows where to."""
 
@@ -414,8 +428,13 @@ def proxy_of(url: str) -> tuple[URL | None, aiohttp.BasicAuth | None]:
     found = named.get(parts.scheme) or named.get("all")
     if not found:
         return None, None
-    address = URL(found if "://" in found else f"http://{found}")
-    return address.with_user(None), aiohttp.BasicAuth.from_url(address)
+    return named_in(found if "://" in found else f"http://{found}")
+
+
+def named_in(url: str) -> tuple[URL, aiohttp.BasicAuth | None]:
+    """An address, and who we are there."""
+    address = URL(url)
+    return address.with_user(None), aiohttp.BasicAuth.from_url(address, encoding="utf-8")
 
 
 @cache

@@ -5,7 +5,6 @@ From this follows whether something is sent again and whether it bears a mark; s
 
 from __future__ import annotations
 
-import warnings
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -23,6 +22,7 @@ from adapters.discord.library import discord
 from adapters.refusing import BROKE_OFF, FAILED, NO_ANSWER, NO_CONNECTION, NO_NAME
 from adapters.slack import errors as on_slack
 from adapters.telegram import errors as on_telegram
+from adapters.telegram.wire import AskedToWait, NotItself
 
 JSON = "application/json"
 JSONS = st.recursive(
@@ -37,12 +37,6 @@ UNREACHABLE = aiohttp.ClientConnectorError(cast("Any", SimpleNamespace(host="h",
 def because(error: Exception, cause: Exception) -> Exception:
     error.__cause__ = cause
     return error
-
-
-def retry_after() -> e.RetryAfter:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it will be another type some day, which is read as well
-        return e.RetryAfter(7)
 
 
 @pytest.mark.parametrize(
@@ -61,28 +55,21 @@ def retry_after() -> e.RetryAfter:
         (e.BadRequest("Message is too long"), Fate.REFUSED, Cause.TOO_LONG),
         (e.BadRequest("Message is not modified"), Fate.REFUSED, Cause.UNCHANGED),
         (e.BadRequest("something new"), Fate.REFUSED, Cause.OTHER),
-        (because(e.BadRequest("x"), e.TelegramError("unparsed")), Fate.NOT_SENT, Cause.SHIELDED),
+        (NotItself(400), Fate.NOT_SENT, Cause.SHIELDED),
+        (NotItself(503), Fate.UNKNOWN, Cause.NONE),
         (e.Forbidden("bot was blocked by the user"), Fate.REFUSED, Cause.BLOCKED),
         (e.Forbidden("not enough rights"), Fate.REFUSED, Cause.NO_RIGHTS),
         (e.InvalidToken(), Fate.REFUSED, Cause.NOT_LET_IN),
         (e.ChatMigrated(-100), Fate.REFUSED, Cause.MOVED),
-        (retry_after(), Fate.TOO_FAST, Cause.NONE),
+        (AskedToWait(7), Fate.TOO_FAST, Cause.NONE),
         (e.TelegramError("no sense"), Fate.UNKNOWN, Cause.UNREADABLE),
     ],
 )
 def test_on_telegram(error: Exception, fate: Fate, cause: Cause) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = on_telegram.failure(error)
+    found = on_telegram.failure(error)
     assert (found.fate, found.cause) == (fate, cause)
     assert found.moved_to == ("-100" if cause is Cause.MOVED else "")
     assert found.retry_after == (7 if fate is Fate.TOO_FAST else 0)
-
-
-@pytest.mark.parametrize(("words", "seconds"), [("Too Many Requests: retry after 12", 12), ("Too Many Requests", 30)])
-def test_telegrams_429_without_parameters_is_a_pause(words: str, seconds: float) -> None:
-    found = on_telegram.failure(e.NetworkError(words))
-    assert (found.fate, found.retry_after) == (Fate.TOO_FAST, seconds)
 
 
 def slack(status: int, data: object, after: str = "") -> SlackApiError:
@@ -125,8 +112,9 @@ def test_on_slack(error: Exception, fate: Fate, cause: Cause) -> None:
     assert found.retry_after == (9 if fate is Fate.TOO_FAST else 0)
 
 
-def test_slack_that_says_no_time_is_given_half_a_minute() -> None:
-    assert on_slack.failure(slack(429, {})).retry_after == on_slack.DEFAULT_PAUSE_SECONDS
+@pytest.mark.parametrize("after", ["", "soon", "²", "9999999", "-3"])
+def test_slack_that_says_no_time_is_given_half_a_minute(after: str) -> None:
+    assert on_slack.failure(slack(429, {}, after)).retry_after == on_slack.DEFAULT_PAUSE_SECONDS
 
 
 def answer(status: int, kind: str = JSON, after: str = "") -> Any:
@@ -154,6 +142,8 @@ def said(status: int, code: int = 0, text: str = "words", kind: str = JSON) -> d
         (said(400, 50035, "embeds: Must be 10 or fewer in length."), Fate.REFUSED, Cause.FORM),
         (said(400, 50035, "content: odd"), Fate.REFUSED, Cause.FORM),
         (discord.LoginFailure("no"), Fate.REFUSED, Cause.NOT_LET_IN),
+        (because(discord.LoginFailure("no"), said(401, kind="text/html")), Fate.NOT_SENT, Cause.SHIELDED),
+        (because(discord.LoginFailure("no"), said(401)), Fate.REFUSED, Cause.NOT_LET_IN),
         (UNREACHABLE, Fate.NOT_SENT, Cause.NONE),
         (aiohttp.ServerDisconnectedError(), Fate.UNKNOWN, Cause.NONE),
         (OSError("gone"), Fate.UNKNOWN, Cause.NONE),

@@ -442,6 +442,14 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ),
         ({"OUTSPOKEN_MODEL__FALLBACKS": "[5]"}, "fallbacks, number 1: must be the name of a model, or a table"),
         ({"OPENAI_BASE_URL": "api.example.org"}, "[model] base_url must be an address that begins with http://"),
+        *(
+            (
+                {f"OUTSPOKEN_{platform}__PROXY": proxy},
+                f"[{platform.lower()}] proxy must be the address of a proxy that speaks HTTP",
+            )
+            for platform in ("TELEGRAM", "DISCORD", "SLACK")
+            for proxy in ("http://", "socks5://127.0.0.1:1080", "proxy:port", "http://[::1", "http://proxy:0")
+        ),
         ({"OPENAI_BASE_URL": "http://host:port/v1"}, "[model] base_url must be an address with a valid host and port"),
         ({"OUTSPOKEN_STORAGE__URL": "mysql://x"}, "[storage] url must begin with sqlite:///"),
         ({"OUTSPOKEN_MODEL__EXTRA_HEADERS": '{"X": "a\\r\\nb"}'}, "[model] extra_headers must hold header names"),

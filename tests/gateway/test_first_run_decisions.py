@@ -447,3 +447,15 @@ def test_doctor_says_which_endpoints_are_known_to_go_wrong() -> None:
     assert found.level is Severity.NOTE
     assert "minimax" in found.what
     assert known_bad([endpoint("https://api.example.com/v1")], date(2026, 12, 1)) == ()
+
+
+@pytest.mark.parametrize("status", [302, 401, 403, 404, 407])
+def test_the_page_of_a_firewall_says_nothing_about_the_token(status: int) -> None:
+    page = ServerReply(status, {}, None)
+    for found in (
+        discord_check.judged_application(page),
+        telegram_check.judged_me(page, wants_all=False, own_server=False),
+        slack_check.judged_auth(page, "page"),
+    ):
+        assert "token" not in found[0].check
+        assert "firewall" in found[0].what
