@@ -11,7 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import BindParameter, Column, Row, Select, and_, bindparam, func, or_, select, text, tuple_
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    text,
+    tuple_,
+)
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
@@ -20,15 +33,20 @@ from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.ownership import LIVES
 from agent_core.store.deliveries.rows import DeliveryRow, made_for
 from agent_core.store.errors import Damaged
-from agent_core.store.inbox.rows import InboxRow
+from agent_core.store.inbox.rows import CursorRow, InboxRow, InboxState
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState, timed
+from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow
 
 T = TypeVar("T")
 
 AROUND = 1_000
 """So far from those that a turn says it began with, messages are looked for that say the same of it."""
+LONG_MS = 24 * 3_600_000
+"""What came so much later than its turn ended did not."""
+CURSORS = 500
+"""So many positions are read at a time."""
 OPEN_MOST = 500
 """So many open turns, and so many waiting messages, are looked at in one pass."""
 
@@ -92,6 +110,10 @@ class MessageEvidence:
     """That one of them whose journal has it."""
     told: bool = False
     """Something was shown in a chat because of it."""
+    came_by: int | None = None
+    """When messages that came after it had come: by then it had as well. None if none did, or it does not wait."""
+    beside: tuple[int, ...] = ()
+    """When those just before and behind it came; asked only of one that says it came long after its turn had ended. All in ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +124,17 @@ class LedgerEvidence:
     calls: tuple[ReservationRow, ...]
     steady: bool
     """Nobody changed anything while they were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookEvidence:
+    """What is to be told outside."""
+
+    first_due: tuple[HookRow, ...]
+    """Of each receiver the message that is to be tried next, of those that were due at a time."""
+    unfounded: tuple[HookRow, ...]
+    """Sent and never tried; or given up, and nobody says why."""
+    receivers: tuple[ReceiverRow, ...]
 
 
 Cursor = tuple[int, str]
@@ -320,8 +353,23 @@ class EvidenceReads(StoreReading):
             session = t.SESSION.make(sessions[0]) if sessions else None
             mine, running = (t.TURN.make(rows[0]) if rows else None for rows in (taken, opened))
         number = int(passed[0][0]) if passed else 0
-        message = await self._whole(message)
-        return MessageEvidence(message, session, mine, running, number, around, heard, bool(told))
+        message, came_by, beside = await self._whole(message), None, tuple[int, ...]()
+        if message.state is InboxState.NEW:
+            came_by = min(await self._came(_i.id > message.id, _i.id), default=None)
+        if mine is not None and mine.closed_at is not None and message.received_at - mine.closed_at > LONG_MS:
+            behind, before = (
+                await self._came(_i.id > message.id, _i.id),
+                await self._came(_i.id < message.id, _i.id.desc()),
+            )
+            beside = (*behind[:1], *before[:1])
+        return MessageEvidence(
+            message, session, mine, running, number, around, heard, bool(told), came_by, beside
+        )  # fmt: skip
+
+    async def _came(self, which: ColumnElement[bool], order: ColumnElement[Any]) -> list[int]:
+        """When the next few messages came."""
+        query = select(_i.received_at).where(which).order_by(order).limit(5)
+        return [int(row[0]) for row in await self._asks.all(query)]
 
     async def _heard(self, inbox: int, turns: Sequence[TurnRow]) -> TurnRow | None:
         """In which of these journals a message stands as having come into its turn."""
@@ -361,6 +409,27 @@ class EvidenceReads(StoreReading):
             )
             found += await self._asks.made(query.order_by(order).limit(OPEN_MOST), t.SCHEDULE.make)
         return found
+
+    async def hooks(self, before: int) -> HookEvidence:
+        """What should have been told outside before a time, and what is said of it falsely."""
+        h = t.hooks.c
+        due = select(func.min(h.number)).where(text("hooks.state = 'waiting'"), h.retry_at <= before, h.at <= before)
+        numbers = [int(row[0]) for row in await self._asks.all(due.group_by(h.receiver))]
+        first = await self._asks.made(t.HOOK.query.where(h.number.in_(numbers)), t.HOOK.make) if numbers else []
+        never = and_(h.state == HookState.SENT.value, h.attempt == 0)
+        unfounded = or_(never, and_(h.state == HookState.GIVEN_UP.value, h.cause == ""))
+        odd = await self._asks.made(t.HOOK.query.where(unfounded).limit(OPEN_MOST), t.HOOK.make)
+        return HookEvidence(tuple(first), tuple(odd), tuple(await self._asks.made(t.RECEIVER.query, t.RECEIVER.make)))
+
+    async def cursors(self, after: tuple[str, str]) -> list[CursorRow]:
+        """How far platforms were read, behind an account's channel."""
+        c = t.cursors.c
+        query = t.CURSOR.query.where(tuple_(c.account, c.channel) > tuple_(*after)).order_by(c.account, c.channel)
+        return await self._asks.made(query.limit(CURSORS), t.CURSOR.make)
+
+    async def latest(self) -> int:
+        """When the last of the newest messages came, ms; 0 if there is none."""
+        return max(await self._came(_i.id > 0, _i.id.desc()), default=0)
 
     async def numbers_before(self, at: int) -> tuple[int, int]:
         """The numbers of the last message and of the last part that were there at a time, as far as the newest thousand tell."""

@@ -19,11 +19,12 @@ from typing import TypeVar
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import behind
 from agent_core.store.errors import Damaged
-from agent_core.store.evidence import Cursor, EvidencePage, EvidenceReads, KeptPart
+from agent_core.store.evidence import CURSORS, Cursor, EvidencePage, EvidenceReads, KeptPart
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow, TurnState
 from gateway.laws.law import Breach, Law, Viewpoint
 from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_times, of_times_to_come
+from gateway.laws.outside import of_cursors, of_hooks
 from gateway.laws.shown import OPEN, doubled, of_part, of_shown, orphan, waits
 from gateway.laws.turns import of_turn
 
@@ -204,7 +205,17 @@ class Auditor:
     async def _others(self) -> list[Breach]:
         ledger = of_ledger(await self.reads.ledger(), await self._now())
         overdue, kept = await self.reads.overdue(self.moment.now - self.moment.late), await self.reads.to_come()
-        return [*ledger, *of_times(overdue, self.moment), *of_times_to_come(kept)]
+        hooks = of_hooks(await self.reads.hooks(self.moment.now - self.moment.late), self.moment)
+        return [*ledger, *of_times(overdue, self.moment), *of_times_to_come(kept), *hooks, *await self._cursors()]
+
+    async def _cursors(self) -> list[Breach]:
+        latest, after, found = await self.reads.latest(), ("", ""), list[Breach]()
+        while page := await self.reads.cursors(after):
+            found += of_cursors(page, latest, self.moment)
+            after = page[-1].account, page[-1].channel
+            if len(page) < CURSORS:
+                break
+        return found
 
 
 def _on_disk(file: str) -> bool:

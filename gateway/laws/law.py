@@ -49,21 +49,23 @@ class Law(StrEnum):
     UNSEEN = "unseen"
     """A turn ended, and what it ended with is not in its chat."""
     UNDELIVERED = "undelivered"
-    """A part waits to be delivered for too long."""
+    """A part, or a message to a webhook, waits to be delivered for too long."""
     NO_RECEIPT = "no_receipt"
-    """A part is recorded as delivered, and no receipt of the platform is."""
+    """A part is recorded as delivered, and no receipt of the platform is; or a message to a webhook, and it was never sent."""
     GIVEN_UP = "given_up"
-    """A part is recorded as failed or left out, and no cause is."""
+    """A part is recorded as failed or left out, or a message to a webhook as given up, and no cause is."""
     CHANGED = "changed"
     """A part is not what it was when it was sent: content and fingerprint do not agree."""
     OTHER_WORDS = "other_words"
-    """A part that was delivered says something else than the turn."""
+    """A part that was delivered says something else than the turn; or a message something else than what its turn was asked."""
     GAP = "gap"
     """Of an answer in several parts, one is not there."""
     TWICE = "twice"
     """Two parts have one receipt, something was shown that no turn wanted, or a message has two turns."""
     MISPLACED = "misplaced"
-    """Parts, or turns, are in another order than they were wanted in."""
+    """Parts, turns or messages are in another order than they were wanted in, or than their times say."""
+    AHEAD = "ahead"
+    """A platform counts as read up to a time that is still to come: what is said until then is not looked for."""
     SPENT = "spent"
     """Budgets do not agree with the calls that were paid from them, or a turn with what its journal says that it used."""
     HELD = "held"
@@ -83,7 +85,7 @@ class Law(StrEnum):
 
 _RESTORE = "See outspoken explain for its story and outspoken db check for the disk; if rows were changed by hand, put a backup back."
 _START = "See outspoken status: does a gateway run, and what does it say of the conversation? A restart takes up what is open."
-_PLATFORM = "See outspoken status for the platform; the console sends a part again, or takes it out."
+_PLATFORM = "See outspoken status for the platform, and outspoken webhooks list; the console sends a part again, or takes it out."
 _BUG = "This is a mistake of the program, or somebody wrote into the database: keep outspoken bundle of the turn, and report it."
 _ADVICE = {
     Law.STRANDED: _START,
@@ -106,6 +108,7 @@ _ADVICE = {
     Law.GAP: f"The chat may lack a piece of the answer: send it again from the console. {_BUG}",
     Law.TWICE: f"Look into the chat whether something stands there twice. {_BUG}",
     Law.MISPLACED: _BUG,
+    Law.AHEAD: f"Is the clock of this machine right? What is said after a gap in that channel may be missed. {_BUG}",
     Law.SPENT: "Amounts may be wrong by as much as is said here; the next window begins with nothing.",
     Law.HELD: "A restart lets it go, and counts it as spent.",
     Law.NO_FILE: "The part cannot be sent any more: take it out in the console, and have the file made again.",
@@ -185,6 +188,6 @@ class Viewpoint:
 
 
 MENDS = frozenset({
-    Law.STRANDED, Law.UNCLAIMED, Law.OVERDUE, Law.UNDELIVERED, Law.NO_FILE, Law.NOT_FIRED, Law.SPENT, Law.HELD, Law.OVERTAKEN,
+    Law.STRANDED, Law.UNCLAIMED, Law.OVERDUE, Law.UNDELIVERED, Law.NO_FILE, Law.NOT_FIRED, Law.SPENT, Law.HELD, Law.OVERTAKEN, Law.AHEAD,
 })  # fmt: skip
 """What is over when a later look does not find it: it is of what is open, and that is looked at each time."""

@@ -10,7 +10,7 @@ from adapters.contract.contents import decode
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Measure
 from agent_core.store.budgets.rows import ReservationState
-from agent_core.store.evidence import KeptPart, LedgerEvidence, MessageEvidence
+from agent_core.store.evidence import LONG_MS, KeptPart, LedgerEvidence, MessageEvidence
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.turns.rows import TurnState
@@ -33,6 +33,8 @@ ZONES_MS = 3 * 3_600_000
 def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """The laws that a message breaks."""
     message = seen.message
+    if seen.session is None:
+        yield _of(seen, Law.UNREADABLE, f"The conversation of message {message.id} is not there.")
     if message.arrival != message.id:
         words = f"Message {message.id} came as number {message.arrival} of its conversation, which is another place."
         yield _of(seen, Law.MISPLACED, words)
@@ -71,6 +73,8 @@ def _of(seen: MessageEvidence, law: Law, what: str) -> Breach:
 
 def _waits(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     message, session = seen.message, seen.session
+    # Numbers only grow: whatever it says itself, it came before those that came after it.
+    came = message.received_at if seen.came_by is None else min(message.received_at, seen.came_by)
     if message.turn is not None:
         words = f"Message {message.id} waits for a turn, and says that turn {message.turn} has it."
         yield _of(seen, Law.LOST, words)
@@ -78,7 +82,7 @@ def _waits(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
         words = f"Message {message.id} waits for a turn, and turn {seen.heard.turn}, which is over, has heard it."
         yield _of(seen, Law.TWICE, words)
     if session is not None and session.quarantined is not None:
-        if moment.now - message.received_at > moment.late:
+        if moment.now - came > moment.late:
             words = f"Message {message.id} waits in a conversation that was set aside, and no turn will take it."
             yield _of(seen, Law.STRANDED, words)
         return
@@ -86,11 +90,11 @@ def _waits(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
         words = f"Message {message.id} waits, and message {seen.passed}, which came later, has its turn."
         yield _of(seen, Law.OVERTAKEN, words)
         return
-    waited = moment.now - message.received_at
+    waited = moment.now - came
     if seen.open_turn is not None and message.lane == NORMAL_LANE:
         waited = min(waited, moment.now - seen.open_turn.deadline)  # it waits for that
     if waited > moment.late:
-        words = f"Message {message.id} was accepted {(moment.now - message.received_at) // 60_000} min ago, and no turn has taken it.{moment.idle}"
+        words = f"Message {message.id} was accepted {(moment.now - came) // 60_000} min ago, and no turn has taken it.{moment.idle}"
         yield _of(seen, Law.STRANDED, words)
 
 
@@ -104,6 +108,10 @@ def _taken(seen: MessageEvidence) -> Iterator[Breach]:
     # Earlier versions did not say which message was the last.
     if not known and turn.first_message > 0 and turn.last_message > 0:
         yield _of(seen, Law.LOST, f"Message {message.id} is taken by turn {turn.turn}, which does not know it.")
+    # Those around it say that it was not the clock.
+    if seen.beside and all(message.received_at - at > LONG_MS for at in seen.beside):
+        words = f"Message {message.id} says that it came after turn {turn.turn} had ended, which answers it."
+        yield _of(seen, Law.MISPLACED, words)
 
 
 def _done(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:

@@ -14,12 +14,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from adapters.contract.base import FromChat
 from adapters.contract.chat import Content, ContentKind, Piece, Traits
 from adapters.contract.contents import decode
 from adapters.delivery.parts import WantedPart, picture
 from adapters.delivery.reconcile import is_print_of
 from adapters.platforms import platform_of
 from adapters.text.styled import Styled
+from agent_core.messages import InputMessage, words_of
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, made_for
 from agent_core.store.evidence import KeptPart, TurnEvidence
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
@@ -27,6 +29,7 @@ from agent_core.turn.view import TEXTS, BubbleKind, View, view
 from gateway.laws.law import KEPT_MS, Breach, Law, Viewpoint
 from gateway.laws.turns import breach, folded
 from gateway.queues.inbox import UnreadableMessage, chat_of
+from gateway.queues.inbox import decode as decode_message
 
 OPEN = (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)
 GROWS = "grows:"
@@ -101,6 +104,7 @@ def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
     turn, chat = seen.turn, seen.session.key if seen.session is not None else ""
     found = [one for part in seen.parts for one in of_part(part, chat, seen.emptied)]
     found += _one_key_each(seen)
+    found += [*_its_own(seen), *_question(seen, moment)]
     if turn.state is not TurnState.CLOSED or turn.closed_at is None:
         return found
     found += [one for part in seen.parts for one in waits(part, turn.closed_at, moment, chat)]
@@ -120,6 +124,40 @@ def _one_key_each(seen: TurnEvidence) -> Iterator[Breach]:
     for key, count in Counter(one.row.key for one in seen.parts).items():
         if count > 1:
             yield breach(seen, Law.TWICE, f"{count} parts of turn {seen.turn.turn} have the same key, {key}.")
+
+
+def _its_own(seen: TurnEvidence) -> Iterator[Breach]:
+    """Parts of a turn are its conversation's, and have keys that are no other turn's. One that was set aside is told of in another."""
+    turn, aside = seen.turn, seen.session is None or seen.session.quarantined is not None
+    for one in seen.parts:
+        if one.session != turn.session and not aside:
+            words = f"Part {one.row.key} of turn {turn.turn} is recorded for another conversation."
+            yield breach(seen, Law.EPOCH, words)
+        if f"/{turn.turn}/" not in one.row.key:
+            words = f"A part of turn {turn.turn} has a key that is another's: {one.row.key}."
+            yield breach(seen, Law.TWICE, words)
+
+
+def _question(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    """What was said in a chat is what the turn was asked. Files and voices bring more words with them, and none of those that were said goes."""
+    told = folded(seen) if moment.now - seen.turn.opened_at <= KEPT_MS else None
+    if told is None or told.opened is None:
+        return
+    asked = _as_line(told.opened.input)
+    for message in (one for one in seen.messages if one.turn == seen.turn.turn):
+        try:
+            inbound = decode_message(message.body)
+        except UnreadableMessage:
+            continue  # told as such, or too long to be looked at here
+        if isinstance(inbound, FromChat) and _as_line(inbound.input) not in asked:
+            words = f"Message {message.id} says something else than what turn {seen.turn.turn} was asked."
+            yield breach(seen, Law.OTHER_WORDS, words)
+
+
+def _as_line(messages: Sequence[InputMessage]) -> str:
+    """What people say in them, word by word."""
+    said = [words_of(one.content) for one in messages if one.role == "user"]
+    return "".join(f" {word}" for text in said for word in _WORD.findall(text))
 
 
 def asked_in(seen: TurnEvidence) -> str:

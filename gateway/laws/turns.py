@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import orjson
+
 from agent_core.failures.errors import ProtocolError, UnreadableJournal
 from agent_core.journal.rows import decode, fold
 from agent_core.machine.turn import Turn
 from agent_core.store.evidence import KeptRow, TurnEvidence
 from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import FORGOTTEN, TurnRow, TurnState
+from agent_core.text.wellformed import storable
 from agent_core.turn.events import ToolStarted, TurnEnded, TurnOpened
 from agent_core.turn.invariants import ending_problems
+from agent_core.turn.state import Activity
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 
 ENDED, OPENED = TurnEnded.kind(), TurnOpened.kind()
@@ -71,10 +75,23 @@ def _messages(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
             yield breach(
                 seen, Law.LOST, f"Message {message.id} says that turn {turn.turn} has it, which does not know it."
             )
+        mine = message.turn == turn.turn
+        if mine and message.person and turn.people and (message.account, message.person) not in asked_by(turn):
+            yield breach(
+                seen, Law.LOST, f"Whoever wrote message {message.id} is not among those who asked turn {turn.turn}."
+            )
         if message.turn == turn.turn and message.state.value not in ("taken", "done"):
             yield breach(
                 seen, Law.LOST, f"Message {message.id} of turn {turn.turn} is marked as {message.state.value}."
             )
+
+
+def asked_by(turn: TurnRow) -> Sequence[tuple[str, str]]:
+    """Who asked a turn, as its row says; nobody if that makes no sense."""
+    try:
+        return [(str(account), str(person)) for account, person in orjson.loads(turn.people or "[]")]
+    except (orjson.JSONDecodeError, TypeError, ValueError):
+        return []
 
 
 def _place(seen: TurnEvidence) -> Iterator[Breach]:
@@ -173,10 +190,21 @@ def _journal(seen: TurnEvidence) -> Iterator[Breach]:
     if missing:
         words = f"Of turn {turn.turn}, {len(missing)} tool call(s) were begun and are not recorded as intended: {missing[0]}."
         yield breach(seen, Law.LOST, words)
+    yield from _calls(seen)
     for call in sorted(intended.difference(begun)):
         yield breach(
             seen, Law.LOST, f"Tool call {call} is recorded for turn {turn.turn}, whose journal does not know it."
         )
+
+
+def _calls(seen: TurnEvidence) -> Iterator[Breach]:
+    """A call is recorded as what it is: by its tool and its key a program knows it again that has carried it out."""
+    turn, told = seen.turn.turn, folded(seen)
+    names = {one.call: one.name for one in told.timeline if isinstance(one, Activity)} if told is not None else {}
+    for one in seen.calls:
+        if one.tool != storable(names.get(one.call, one.tool)) or one.key != f"{turn}:{one.call}":
+            words = f"Tool call {one.call} of turn {turn} is recorded as another one than in its journal."
+            yield breach(seen, Law.UNREADABLE, words)
 
 
 def _hole(turn: TurnRow, rows: Sequence[KeptRow]) -> int | None:

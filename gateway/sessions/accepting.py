@@ -186,36 +186,39 @@ class Accepting:
         self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None, changing: Changing | None
     ) -> Ticket:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
-        queue = self.queues.at(message.session_key)
-        async with queue.accepting:
-            if changing is not None:
-                message = changed(message, change=await changing())
-            accepted = await self._stored(queue, inbound, message)
-            if changing is not None:  # before anybody looks
-                self.queues.forget_memory(message.session_key)
-                self.queues.rebranch(message.session_key)
-            if self.quotas is not None:
-                self.quotas.incoming.taken(inbound)
-            ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate, accepted.received_at)
-            if accepted.duplicate:
-                await self._check_same(inbound)
-                self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next
-            # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
-            mine = accepted.state is InboxState.NEW and self.portion.mine(message.session_key)
-            if mine and self._overtakes(queue, accepted):
-                self.portion.stored.ring()  # which brings both, in their order
-            elif mine and (there := await self._queue_for(message, accepted)) is not None:
-                queue = there
-                taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
-                policy = busy or await self._policy_of(queue)
-                if not taken_care and not queue.knows(
-                    accepted.inbox_id
-                ):  # behind the last await: the keeper may put it in
-                    came = self.clock.monotonic()
-                    waiting = Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came)
-                    self._put(queue, waiting, policy)
-        self.queues.release(queue)
-        return ticket
+        first = queue = self.queues.at(message.session_key)
+        try:
+            async with queue.accepting:
+                if changing is not None:
+                    message = changed(message, change=await changing())
+                accepted = await self._stored(queue, inbound, message)
+                if changing is not None:  # before anybody looks
+                    self.queues.forget_memory(message.session_key)
+                    self.queues.rebranch(message.session_key)
+                if self.quotas is not None:
+                    self.quotas.incoming.taken(inbound)
+                ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate, accepted.received_at)
+                if accepted.duplicate:
+                    await self._check_same(inbound)
+                    self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next
+                # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
+                mine = accepted.state is InboxState.NEW and self.portion.mine(message.session_key)
+                if mine and self._overtakes(queue, accepted):
+                    self.portion.stored.ring()  # which brings both, in their order
+                elif mine and (there := await self._queue_for(message, accepted)) is not None:
+                    queue = there
+                    taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
+                    policy = busy or await self._policy_of(queue)
+                    if not taken_care and not queue.knows(
+                        accepted.inbox_id
+                    ):  # behind the last await: the keeper may put it in
+                        came = self.clock.monotonic()
+                        waiting = Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came)
+                        self._put(queue, waiting, policy)
+            return ticket
+        finally:  # also of what is not taken: each of those may have a conversation of its own
+            self.queues.release(first)
+            self.queues.release(queue)
 
     def _overtakes(self, queue: SessionQueue, accepted: Accepted) -> bool:
         """Another gateway has stored something for the conversation before, that has not come here yet."""
@@ -264,16 +267,18 @@ class Accepting:
     async def collect(self, row: InboxRow, inbound: Inbound, key: str) -> bool:
         """Queue a message that another gateway has stored, unless it is known by now. Whether it was queued."""
         queue = self.queues.at(key)
-        async with queue.accepting:
-            queue = await self.owned(key, row.session, 0, row.id)
-            now = await self.store.inbox.one(row.id)
-            new = now is not None and now.state is InboxState.NEW and not queue.knows(row.id) and not queue.blocked
-            if new:
-                policy = await self._policy_of(queue)
-                waiting = Waiting(row.id, row.arrival, inbound, row.received_at, self.clock.monotonic())
-                self._put(queue, waiting, policy)
-        self.queues.release(queue)
-        return new
+        try:
+            async with queue.accepting:
+                queue = await self.owned(key, row.session, 0, row.id)
+                now = await self.store.inbox.one(row.id)
+                new = now is not None and now.state is InboxState.NEW and not queue.knows(row.id) and not queue.blocked
+                if new:
+                    policy = await self._policy_of(queue)
+                    waiting = Waiting(row.id, row.arrival, inbound, row.received_at, self.clock.monotonic())
+                    self._put(queue, waiting, policy)
+            return new
+        finally:
+            self.queues.release(queue)
 
     async def _policy_of(self, queue: SessionQueue) -> SessionPolicy:
         """What a new message does to the queue's running turn."""

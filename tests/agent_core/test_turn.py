@@ -15,7 +15,7 @@ from agent_core.failures import exits
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.leftout import LeftOutKind, Suspect
-from agent_core.failures.remedies import Advice, Failure, Remedy
+from agent_core.failures.remedies import CAUSE_TO_FAILURE, Advice, Failure, Remedy
 from agent_core.journal.rows import decode, encode
 from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
@@ -1154,3 +1154,35 @@ def test_what_broke_a_call_is_in_the_journal_once():
     rig.feed(broke)
     (judged,) = [event for event in rig.fed if isinstance(event, FailureJudged)]
     assert judged.detail == "", "the row before it says that"
+
+
+@pytest.mark.parametrize(
+    "cause", [cause for cause, failure in CAUSE_TO_FAILURE.items() if failure is Failure.BEFORE_CONTENT]
+)
+def test_an_answer_of_nothing_while_it_goes_on_may_mean_that_it_was_whole_and_a_refusal_does_not(cause: BreakCause):
+    for status, failure in ((0, Failure.NOTHING_MORE), (503, Failure.BEFORE_CONTENT)):
+        rig = Rig()
+        rig.text("Once upon a time there was")
+        rig.breaks()
+        rig.breaks(cause, status=status)
+        assert rig.turn.failing is failure
+
+
+def test_the_seconds_of_a_failure_that_is_over_do_not_count_in_the_next_one():
+    rig = Rig()
+    rig.breaks()
+    assert rig.turn.failed_seconds == 3
+    rig.calls_tool("read")
+    rig.returns()
+    assert rig.turn.failed_seconds == 0
+    rig.breaks()
+    assert rig.turn.failed_seconds == 3
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_stop_by_forgetting_says_so(*, forgotten: bool):
+    rig = Rig()
+    rig.text("Once")
+    rig.feed(StopRequested(at=rig.tick(), forgotten=forgotten))
+    assert isinstance(rig.turn.exit, exits.Stopped)
+    assert rig.turn.exit.forgotten == forgotten

@@ -61,6 +61,7 @@ calls = st.sampled_from([f"c{n}" for n in range(4)])
 arguments = st.sampled_from(["{}", '{"a": 1}', '{"a": "cut', "", "not json", '"', "}"])
 reasons = st.sampled_from(["stop", "tool_calls", "length", "content_filter", "error", "eos", ""])
 at = st.integers(1_000, 60_000)
+paid = st.integers(0, 9)
 
 
 def _events() -> st.SearchStrategy[Event]:
@@ -71,7 +72,7 @@ def _events() -> st.SearchStrategy[Event]:
         st.builds(ToolCallNamed, at=at, index=st.integers(0, 3), call=calls, name=names),
         st.builds(ToolArgumentsArrived, at=at, index=st.integers(0, 3), text=arguments),
         st.builds(ToolCallCut, at=at, name=names),
-        st.builds(ReplyFinished, at=at, reason=reasons),
+        st.builds(ReplyFinished, at=at, reason=reasons, input_tokens=paid, output_tokens=paid),
         st.builds(
             CallBroke,
             at=at,
@@ -79,6 +80,8 @@ def _events() -> st.SearchStrategy[Event]:
             status=st.sampled_from([0, 429, 500]),
             retry_after_seconds=st.sampled_from([0.0, 5.0, 600.0]),
             waited_seconds=st.sampled_from([0.0, 3.0]),
+            input_tokens=paid,
+            output_tokens=paid,
         ),
         st.builds(SpendRefused, at=at, spend=st.just(SPEND)),
         st.builds(WaitEnded, at=at),
@@ -93,7 +96,9 @@ def _events() -> st.SearchStrategy[Event]:
         ),
         st.builds(ApprovalAnswered, at=at, call=calls, verdict=st.sampled_from(list(Verdict))),
         st.builds(Steered, at=at, input=st.just(InputMessage("more"))),
-        st.builds(DoneSaid, at=at, finished=st.sampled_from([True, False, None])),
+        st.builds(
+            DoneSaid, at=at, finished=st.sampled_from([True, False, None]), input_tokens=paid, output_tokens=paid
+        ),
         st.builds(Compacted, at=at, summary=st.just("short"), helped=st.booleans()),
         st.builds(TakenOver, at=at, epoch=st.integers(1, 9)),
     )
@@ -128,7 +133,8 @@ def plausible(effects: list[Effect], fitting: st.DataObject, now: int) -> list[E
             case Compact():
                 events.append(Compacted(at=now, summary="s", helped=True))
             case AskDone():
-                events.append(DoneSaid(at=now, finished=fitting.draw(st.sampled_from([True, False, None]))))
+                finished = fitting.draw(st.sampled_from([True, False, None]))
+                events.append(DoneSaid(at=now, finished=finished, input_tokens=3, output_tokens=1))
             case AskApproval():
                 events.append(
                     ApprovalAnswered(at=now, call=effect.call, verdict=fitting.draw(st.sampled_from(list(Verdict))))
@@ -159,7 +165,13 @@ def _reply(kind: str, number: int, fitting: st.DataObject, now: int) -> list[Eve
     if kind == "break":
         return [
             TextArrived(at=now, text=text),
-            CallBroke(at=now, cause=fitting.draw(st.sampled_from(list(BreakCause)))),
+            CallBroke(
+                at=now,
+                cause=fitting.draw(st.sampled_from(list(BreakCause))),
+                waited_seconds=3,
+                input_tokens=5,
+                output_tokens=2,
+            ),
         ]
     return [ReplyFinished(at=now, reason="stop")]
 
@@ -196,9 +208,13 @@ def test_any_interleaving_ends_in_exactly_one_visible_exit(
     ends = 0
     started: set[str] = set()
     grown: dict[str, str] = {}
+    used = [0, 0]
     for entry in [*script, last]:
         for event in [entry] if entry is not None else plausible(effects, fitting, 2_000):
+            if isinstance(event, ReplyFinished | CallBroke | DoneSaid) and turn.exit is None and not turn.misfit(event):
+                used = [used[0] + event.input_tokens, used[1] + event.output_tokens]
             now_wanted = turn.feed(event)
+            assert [turn.input_tokens, turn.output_tokens] == used, "what a call used is counted, however it ended"
             ends += sum(isinstance(effect, EndTurn) for effect in now_wanted)
             if isinstance(event, ToolStarted) and event.call.startswith("k"):
                 started.add(event.call)

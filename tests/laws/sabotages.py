@@ -367,6 +367,86 @@ def a_message_has_another_place(conn: Connection) -> None:
     conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(arrival=999))
 
 
+def a_message_that_waits_comes_in_ten_years(conn: Connection) -> None:
+    """So that by its own time it does not wait at all; those that came behind it say when it came."""
+    session = one(conn, select(_i.session).where(_i.state == "new"))[0]
+    row = one(conn, select(t.inbox).where(_i.session == session, _i.turn.is_not(None)).order_by(_i.id))
+    conn.execute(update(t.inbox).where(_i.state == "new").values(received_at=_i.received_at + 3_650 * DAY_MS))
+    number = one(conn, select(func.max(_i.id)))[0] + 1
+    new = {
+        "id": number,
+        "arrival": number,
+        "platform_key": "again",
+        "state": "dropped",
+        "turn": None,
+        "reason": "withdrawn",
+    }
+    conn.execute(insert(t.inbox).values(**{**row._mapping, **new}))
+
+
+def a_message_came_after_its_turn(conn: Connection) -> None:
+    conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(received_at=_i.received_at + 3_650 * DAY_MS))
+
+
+def a_message_is_of_another_person(conn: Connection) -> None:
+    conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(person="4711"))
+
+
+def a_message_says_something_else(conn: Connection) -> None:
+    row = one(conn, select(_i.id, _i.body).where(_i.turn == long_turn(conn)))
+    assert b"long 1800" in bytes(row[1])
+    conn.execute(update(t.inbox).where(_i.id == row[0]).values(body=bytes(row[1]).replace(b"long 1800", b"long 1900")))
+
+
+def a_part_is_of_another_conversation(conn: Connection) -> None:
+    session = one(conn, select(_u.session).where(_u.turn == long_turn(conn)))[0]
+    other = one(conn, select(_s.session).where(_s.session != session))[0]
+    conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(session=other))
+
+
+def a_part_has_the_key_of_another_turn(conn: Connection) -> None:
+    former, later = _two_answers(conn)
+    key = one(conn, select(_d.key).where(_d.id == former.id))[0]
+    conn.execute(update(t.deliveries).where(_d.id == later.id).values(key=key))
+
+
+def a_tool_call_is_recorded_as_one_of_another_tool(conn: Connection) -> None:
+    c = t.tool_calls.c
+    row = one(conn, select(c.turn, c.call))
+    conn.execute(update(t.tool_calls).where(c.turn == row[0], c.call == row[1]).values(tool="rm"))
+
+
+# ---------------------------------------------------------------------- of what is told outside, and of platforms' positions
+
+
+def _hook(conn: Connection, **more: object) -> None:
+    row = {
+        "message": "msg_1", "receiver": "crm", "event": "turn.ended", "session": "", "turn": "", "body": b"{}", "at": 1_700_000_000_000,
+        "state": "waiting", "attempt": 0, "retry_at": 0, "cause": "", "done_at": 0,
+    }  # fmt: skip
+    conn.execute(insert(t.hooks).values(**{**row, **more}))
+
+
+def a_message_to_a_webhook_waits_for_ever(conn: Connection) -> None:
+    _hook(conn)
+
+
+def a_message_to_a_webhook_was_given_up_without_a_cause(conn: Connection) -> None:
+    _hook(conn, state="given_up", done_at=1_700_000_000_000)
+
+
+def a_message_to_a_webhook_was_sent_without_a_try(conn: Connection) -> None:
+    _hook(conn, state="sent", done_at=1_700_000_000_000)
+
+
+def a_channel_of_slack_counts_as_read_for_ten_years(conn: Connection) -> None:
+    conn.execute(insert(t.cursors).values(account="slack/T1", channel="C1", last_seen="2100000000.000100"))
+
+
+def a_channel_of_discord_counts_as_read_for_ten_years(conn: Connection) -> None:
+    conn.execute(insert(t.cursors).values(account="discord/1", channel="23", last_seen=str(700_000_000_000 << 22)))
+
+
 # ---------------------------------------------------------------------- of budgets and times
 
 
@@ -467,6 +547,18 @@ def the_answers_of_two_turns_have_changed_their_places(conn: Connection) -> None
 
 
 ALL = (
+    Sabotage(Law.STRANDED, a_message_that_waits_comes_in_ten_years, "middle", later_ms=DAY_MS // 2),
+    Sabotage(Law.MISPLACED, a_message_came_after_its_turn),
+    Sabotage(Law.LOST, a_message_is_of_another_person),
+    Sabotage(Law.OTHER_WORDS, a_message_says_something_else),
+    Sabotage(Law.EPOCH, a_part_is_of_another_conversation),
+    Sabotage(Law.TWICE, a_part_has_the_key_of_another_turn),
+    Sabotage(Law.UNREADABLE, a_tool_call_is_recorded_as_one_of_another_tool),
+    Sabotage(Law.UNDELIVERED, a_message_to_a_webhook_waits_for_ever),
+    Sabotage(Law.GIVEN_UP, a_message_to_a_webhook_was_given_up_without_a_cause),
+    Sabotage(Law.NO_RECEIPT, a_message_to_a_webhook_was_sent_without_a_try),
+    Sabotage(Law.AHEAD, a_channel_of_slack_counts_as_read_for_ten_years),
+    Sabotage(Law.AHEAD, a_channel_of_discord_counts_as_read_for_ten_years),
     Sabotage(Law.UNSEEN, the_answer_to_a_long_question_is_not_there),
     Sabotage(Law.OTHER_CHAT, an_answer_in_one_part_stands_in_the_chat_of_others),
     Sabotage(Law.TWICE, two_parts_have_one_key),

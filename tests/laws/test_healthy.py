@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.keeping.backup import back_up
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store, open_store
+from agent_core.store.webhooks.rows import HookRow, ReceiverRow
 from gateway.operate.database import restore
 from gateway.retention.forgetting import Forgetting
 from gateway.retention.upkeep import FilePlaces, Upkeep
 from gateway.version import program_version
+from gateway.webhooks.deciding import Attempt, settled
 from tests.laws.look import breaches
 from tests.laws.world import Left, copied, sqlite_left
 from tests.store.support import FakeClock
@@ -79,6 +82,20 @@ async def a_conversation_is_set_aside(store: Store, clock: FakeClock, folder: Pa
     await store.asides.set_aside(session, "damaged", SystemIds(clock).new("s"))
 
 
+async def webhooks_and_channels_of_platforms_are_kept(store: Store, clock: FakeClock, folder: Path) -> None:
+    rows = [
+        HookRow(f"msg_{n}", name, "alert", "", "", b"{}", clock.now) for n, name in enumerate(("on", "away", "gone"))
+    ]
+    await store.hooks.put(rows)
+    for row, attempt in zip(rows, (Attempt(200), Attempt(503, retry_after="86400"), Attempt(410)), strict=True):
+        done, receiver = settled(row, ReceiverRow(row.receiver, "https://x"), attempt, clock.now, 0.5)
+        await store.hooks.settle([done], [receiver])
+    await store.hooks.put([replace(rows[2], message="msg_9")])  # told by a gateway that did not know yet
+    await store.inbox.move_cursor("slack/T1", "C1", f"{clock.now / 1000 + 60:.6f}")
+    await store.inbox.move_cursor("discord/1", "23", str(clock.now - 1_420_070_400_000 << 22))
+    await store.inbox.reserve("discord/1", "starts:0", 60_000)
+
+
 async def another_gateway_begins_and_ends(store: Store, clock: FakeClock, folder: Path) -> None: ...
 
 
@@ -95,6 +112,7 @@ ALL: tuple[Done, ...] = (
     what_is_old_goes,
     a_turn_is_taken_back,
     a_conversation_is_set_aside,
+    webhooks_and_channels_of_platforms_are_kept,
     another_gateway_begins_and_ends,
 )
 

@@ -1,0 +1,107 @@
+"""The laws of webhooks, of platforms' positions, and of when messages came, as functions of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.discord.platform import PLATFORM as DISCORD
+from agent_core.store.evidence import LONG_MS, HookEvidence, MessageEvidence
+from agent_core.store.inbox.rows import CursorRow, InboxState
+from agent_core.store.turns.rows import TurnRow, TurnState
+from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow
+from gateway.laws.law import Law, Viewpoint
+from gateway.laws.others import of_message
+from gateway.laws.outside import AHEAD_MS, of_cursors, of_hooks
+from gateway.webhooks.deciding import again, given_up, settled
+from gateway.webhooks.posting import Attempt
+from tests.laws.test_laws import ALIVE, NODE, NOW, SESSION, stored
+
+DUE = HookRow("msg_1", "crm", "turn.ended", "s_1", "t_1", b"{}", 0)
+LATE = ALIVE.late
+AROUND = st.integers(NOW - 2 * LATE, NOW + 2 * LATE)
+
+
+@given(AROUND, AROUND, AROUND, AROUND, st.booleans(), st.booleans())
+def test_a_message_to_a_webhook_waits_too_long_exactly_when_nothing_keeps_it_back(
+    at: int, retry_at: int, not_before: int, up_since: int, off: bool, runs: bool
+) -> None:
+    row = replace(DUE, at=at, retry_at=retry_at)
+    receiver = ReceiverRow("crm", "https://crm", off="it is gone" if off else "", not_before=not_before)
+    moment = replace(ALIVE, nodes=(replace(NODE, started_at=up_since),), runs=runs)
+    found = {one.law for one in of_hooks(HookEvidence((row,), (), (receiver,)), moment)}
+    since = max(at, retry_at, not_before, up_since if runs else 0)
+    assert found == ({Law.UNDELIVERED} if not off and NOW - since > LATE else set())
+
+
+ATTEMPTS = st.builds(
+    Attempt,
+    st.sampled_from([0, 200, 204, 302, 410, 429, 500, 503]),
+    st.just("it did not answer"),
+    st.sampled_from(["", "60"]),
+)
+
+
+@given(st.lists(ATTEMPTS, max_size=15), st.integers(0, 15))
+def test_what_its_sender_makes_of_a_message_breaks_none(attempts: list[Attempt], asked_again: int) -> None:
+    row, receiver, now = replace(DUE, at=NOW), ReceiverRow("crm", "https://crm"), NOW
+    for number, attempt in enumerate(attempts):
+        if row.state is HookState.WAITING and not receiver.off:
+            now = max(now, row.retry_at, receiver.not_before)
+            row, receiver = settled(row, receiver, attempt, now, 0.5)
+        elif receiver.off:
+            row = given_up(row, receiver.off, now) if row.state is HookState.WAITING else row
+        if number == asked_again:
+            row = again(row, now)
+        unfounded = (row.state is HookState.SENT and not row.attempt) or (
+            row.state is HookState.GIVEN_UP and not row.cause
+        )
+        assert not unfounded
+        due = (row,) if row.state is HookState.WAITING and row.retry_at <= now - LATE else ()
+        assert list(of_hooks(HookEvidence(due, (), (receiver,)), replace(ALIVE, now=now))) == []
+
+
+@given(AROUND, AROUND, AROUND, st.integers(-2 * AHEAD_MS, 3 * AHEAD_MS))
+def test_a_channel_is_ahead_exactly_when_it_is_so_of_all_that_is_known_of_the_time(
+    now: int, latest: int, started: int, ahead: int
+) -> None:
+    known = max(now, latest, started)
+    number = str((known + ahead - 1_420_070_400_000) << 22)
+    assert DISCORD.written_at(number) == known + ahead
+    moment = Viewpoint(now, (replace(NODE, started_at=started),), runs=True)
+    rows = [CursorRow("discord/1", channel, number) for channel in ("77", "heard:0")]
+    others = [
+        CursorRow("discord/1", "dm:5", "-"),
+        CursorRow("discord/1", "starts:a", str(now)),
+        CursorRow("cli/x", "y", "z"),
+    ]
+    found = [one.law for one in of_cursors([*rows, *others], latest, moment)]
+    assert found == ([Law.AHEAD] * 2 if ahead > AHEAD_MS else [])
+
+
+@given(st.integers(0, 2 * LATE), st.none() | st.integers(0, 2 * LATE), st.sampled_from([None, "damaged"]))
+def test_a_message_waits_since_it_came_whatever_it_says_itself(said: int, by: int | None, aside: str | None) -> None:
+    waiting = stored(turn=None, state=InboxState.NEW, received_at=NOW - said)
+    seen = MessageEvidence(waiting, replace(SESSION, quarantined=aside), None, came_by=None if by is None else NOW - by)
+    stranded = Law.STRANDED in {one.law for one in of_message(seen, ALIVE)}
+    assert stranded == (max(said, by or 0) > LATE)
+
+
+def test_a_message_came_before_its_turn_ended_unless_the_clock_was_set() -> None:
+    turn = TurnRow("t_1", "s_1", 1, TurnState.CLOSED, "answered", NOW, NOW, NOW, first_message=1, last_message=1)
+    late = stored(received_at=NOW + LONG_MS + 1)
+
+    def broken(*beside: int) -> bool:
+        seen = MessageEvidence(late, SESSION, turn, beside=beside)
+        return Law.MISPLACED in {one.law for one in of_message(seen, ALIVE)}
+
+    assert broken(NOW, NOW)
+    assert broken(NOW)
+    assert not broken(NOW, NOW + 1_000), "the clock was set, and others came meanwhile"
+    assert not broken()
+
+
+def test_whose_conversation_is_not_there_is_told() -> None:
+    assert Law.UNREADABLE in {one.law for one in of_message(MessageEvidence(stored(), None, None), ALIVE)}
