@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hatch_build import compile_catalogues
-from tests import databases
+from tests import databases, memory
 from tests.databases import migrating, postgres, postgres_server, short_lease, sqlite, unprepared, where
 from tests.together import Together, Unit
 
@@ -132,6 +133,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it starts in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests interrupt would inherit that
     databases.migrate_once()
+    if (place := memory.roomy()) is not None and memory.runs_programs(place):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
     processes, told = config.getoption("processes"), config.getoption("slowest_cpu")
     if processes:
         config.pluginmanager.register(
