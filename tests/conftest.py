@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hatch_build import compile_catalogues
-from tests import databases
+from tests import databases, memory, sampled
 from tests.databases import migrating, postgres, postgres_server, short_lease, sqlite, unprepared, where
 from tests.together import Together, Unit
 
@@ -110,6 +111,7 @@ TOGETHER = (
     ),
     ("tests/packaging",),
     ("tests/promises",),
+    ("tests/sim/test_sim.py",),
     ("tests/laws/test_sabotaged",),
     ("tests/agent_core/test_turn_table",),
 )
@@ -122,16 +124,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slowest-cpu", type=int, default=0, help="tell which tests took most processor time")
 
 
-OBJECTS_BETWEEN_COLLECTIONS = 20_000
-"""With the interpreter's 700, the collector takes a twentieth of the processor time of collecting and running tests."""
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
+    gc.set_threshold(memory.OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
     compile_catalogues()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it starts in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests interrupt would inherit that
     databases.migrate_once()
+    if (place := memory.roomy()) is not None and memory.runs_programs(place):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
     processes, told = config.getoption("processes"), config.getoption("slowest_cpu")
     if processes:
         config.pluginmanager.register(
@@ -180,9 +180,10 @@ def together(item: pytest.Item) -> int | None:
     return next((number for number, row in enumerate(TOGETHER) if item.nodeid.startswith(row)), None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest tests, rows of tests, and those that wait are spread over the first two thirds of the run, so that the processors are always
     busy, browsers are not all there at once, and nothing long is left for the end."""
+    sampled.spare(config, items)
     rows: dict[int, list[pytest.Item]] = {}
     longest: list[list[pytest.Item]] = []
     waiting: list[list[pytest.Item]] = []

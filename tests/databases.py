@@ -32,6 +32,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.store.database import ownership, upgrade
 from agent_core.store.database.place import PostgresPlace, parse_place
+from tests import memory
 from tests.store.support import PATIENT_LEASE_SECONDS
 
 SETTINGS = """
@@ -43,9 +44,6 @@ max_wal_size = 64MB
 min_wal_size = 32MB
 """
 """No power is cut under this one, nothing in it grows old, all processes of a run share it, and what it has written takes memory."""
-MEMORY = Path("/dev/shm")
-ROOM_BYTES = 2 << 30
-"""Many times what the databases of the tests need that run at one time."""
 TEMPLATE = "migrated"
 LEASE_SECONDS = ownership.LEASE_SECONDS
 
@@ -92,8 +90,7 @@ class _Server:
 def share_server() -> None:
     """Processes that are forked from now on share one PostgreSQL server, which the first of them starts that wants it."""
     # Not below pytest's own folder: the server runs as another user, who must be able to get there.
-    roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES
-    _Server.folder = Path(tempfile.mkdtemp(prefix="outspoken-pg-", dir=MEMORY if roomy else None))
+    _Server.folder = Path(tempfile.mkdtemp(prefix="outspoken-pg-", dir=memory.roomy()))
     _Server.owner = os.getpid()
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from agent_core.text.tongue import LANGUAGES, catalogue
 from tests.databases import migrate_once
+from tests.memory import OBJECTS_BETWEEN_COLLECTIONS
 
 for name in (
     "adapters.discord.adapter",
@@ -59,5 +60,6 @@ for language in LANGUAGES:
 
 migrate_once()
 
+gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
 gc.collect()
 gc.freeze()  # else the first collection in each child copies all of this

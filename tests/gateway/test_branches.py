@@ -220,10 +220,13 @@ async def test_whoever_has_the_page_open_is_told_what_is_not_shown_any_more(mode
     (first,) = await model.says("first")
     async with model.http.get(f"{model.up.url}/api/sessions/c-conversation/events", headers=BROWSER) as response:
         seen: dict[str, dict[str, Any]] = {}
-        await model.tab.says(f"/redo {first['turn']} other words")
+        changed = False
         async for line_ in response.content:
             if line_.startswith(b"data: "):
                 seen |= {one["key"]: one for one in json.loads(line_[6:])}
+            if seen and not changed:  # what was hidden before one looks is not there at all
+                changed = True
+                await model.tab.says(f"/redo {first['turn']} other words")
             if any(
                 one["person"] == "other words" and one["versions"] and one["state"] == "closed" for one in seen.values()
             ):

@@ -52,9 +52,7 @@ async def test_places_are_counted_on_before_a_chat_is_ours() -> None:
         found.append(portion.held)
 
     store = cast("Any", SimpleNamespace(node=7, slices=SimpleNamespace(division=division)))
-    dividing = Dividing(
-        portion, store, "", (), dict, lambda _: (), coming, lambda: None, lambda _: None, lambda: None
-    )
+    dividing = Dividing(portion, store, "", (), dict, lambda _: (), coming, lambda: None, lambda _: None, lambda: None)
     for _ in range(2):
         await dividing._look()
     assert (found, portion.held) == ([frozenset()], {"chats/01"})
