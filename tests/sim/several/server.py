@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 import random
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
@@ -24,7 +23,6 @@ from sqlalchemy import (
     Connection,
     Insert,
     Text,
-    TypeDecorator,
     bindparam,
     exists,
     func,
@@ -259,23 +257,13 @@ async def shared_store(path: Path, loop: SimLoop, clock: Clock, ids: Ids) -> Asy
             await store.depart()
 
 
-class _Words(TypeDecorator[Any]):
-    """A list, as SQLite can be told of one."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: object) -> str:
-        return json.dumps([*value])
-
-
 def _cursors(tenured: bool) -> Insert:
     """As `sql._cursors`, in SQLite's words."""
     said = {name: bindparam(name, type_=Text) for name in ("account", "channel", "last_seen")}
     one = select(literal(1)).select_from(t.slices)
     if tenured:
         name = t.slices.c.slice.concat("@").concat(as_type(t.slices.c.epoch, Text))
-        held = select(text("value")).select_from(func.json_each(bindparam("held", type_=_Words)))
+        held = select(text("value")).select_from(func.json_each(bindparam("held", type_=Text)))
         may = exists(one.where(t.slices.c.owner == bindparam("by_node"), name.in_(held)))
     else:
         base = literal(ACCOUNT, Text).concat(said["account"])
