@@ -46,12 +46,14 @@ def divided(conn: Connection) -> bool:
     return conn.dialect.name == "postgresql"
 
 
-def slice_in(key: Column[str], names: Iterable[str]) -> ColumnElement[bool]:
-    """A condition on a key: its conversation is in one of these slices (see `slice_of`). On PostgreSQL alone."""
+def slice_in(key: Column[str], names: Iterable[str] | None) -> ColumnElement[bool]:
+    """A condition on a key: its conversation is in one of these slices (see `slice_of`), or (None) of those that are the question's keys. On PostgreSQL
+    alone."""
     chat = func.concat_ws("/", *(func.split_part(key, "/", place) for place in (1, 2, 3)))
     first = func.get_byte(func.decode(func.md5(func.convert_to(chat, "UTF8")), "hex"), 0)
     number = func.lpad(cast(func.mod(first, CHAT_SLICES), Text), 2, "0")
-    return literal("chats/", Text).concat(number).in_(sorted(names))
+    given = bindparam(direct.KEYS, expanding=True) if names is None else sorted(names)
+    return literal("chats/", Text).concat(number).in_(given)
 
 
 PEERS = (

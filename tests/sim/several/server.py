@@ -221,6 +221,8 @@ class SimCalls:
             if other is not self and reached and server.draw.random() >= server.lost:
                 other._loop.call_later(server.draw.choice((0.001, 0.01, 0.3)), other._heard, word)
 
+    call_later = call
+
     async def run(self) -> None:
         self._server.listening.append(self)
         try:
@@ -274,8 +276,8 @@ def _cursors(tenured: bool) -> Insert:
     )
 
 
-def _slice_in(key: Column[str], names: Collection[str]) -> ColumnElement[bool]:
-    return func.sim_slice(key).in_(sorted(names))
+def _slice_in(key: Column[str], names: Collection[str] | None) -> ColumnElement[bool]:
+    return func.sim_slice(key).in_(bindparam("keys", expanding=True) if names is None else sorted(names))
 
 
 def _divided(_: object) -> bool:
