@@ -264,21 +264,37 @@ class Accepting:
         if running is not None and policy is SessionPolicy.INTERRUPT:
             running.driver.tell(Superseded(at=message.received_at))
 
-    async def collect(self, row: InboxRow, inbound: Inbound, key: str) -> bool:
-        """Queue a message that another gateway has stored, unless it is known by now. Whether it was queued."""
+    async def collect(self, row: InboxRow, inbound: Inbound, key: str, is_next: Callable[[], bool]) -> bool:
+        """Queue a message that another gateway has stored, unless it is known by now. Whether it was queued.
+
+        While it `is_next`, and the session is ours as far as is known, nothing is asked: what has changed elsewhere is found when its turn is opened,
+        as that of any message that has waited.
+        """
         queue = self.queues.at(key)
         try:
             async with queue.accepting:
-                queue = await self.owned(key, row.session, 0, row.id)
-                now = await self.store.inbox.one(row.id)
-                new = now is not None and now.state is InboxState.NEW and not queue.knows(row.id) and not queue.blocked
+                new = is_next() and self._supposed_ours(queue, row.session)
+                if not new:
+                    queue = await self.owned(key, row.session, 0, row.id)
+                    now = await self.store.inbox.one(row.id)
+                    new = now is not None and now.state is InboxState.NEW
+                policy = await self._policy_of(queue)
+                new = (
+                    new and not queue.knows(row.id) and not queue.blocked
+                )  # behind the last await: the keeper may put it in
                 if new:
-                    policy = await self._policy_of(queue)
                     waiting = Waiting(row.id, row.arrival, inbound, row.received_at, self.clock.monotonic())
                     self._put(queue, waiting, policy)
             return new
         finally:
             self.queues.release(queue)
+
+    def _supposed_ours(self, queue: SessionQueue, session: str) -> bool:
+        """It is, or was when its last turn ended; then it is ours from here on, unless something of it is to be taken up first."""
+        past = self.queues.pasts.whose(queue.key) if not queue.epoch else None
+        if past is not None and past[0] == session and past[1] and not self.left.holds(session):
+            self.queues.own(queue, *past)
+        return bool(queue.epoch) and queue.session == session
 
     async def _policy_of(self, queue: SessionQueue) -> SessionPolicy:
         """What a new message does to the queue's running turn."""

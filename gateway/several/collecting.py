@@ -29,7 +29,7 @@ log = structlog.get_logger("gateway")
 LOOK_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Collecting:
     """`run` it in a task."""
 
@@ -41,6 +41,8 @@ class Collecting:
     keeper: Callable[[], None]
     """Has the keeper look at once."""
     bell: Bell
+    above: int = 0
+    """The highest number that was seen: what is in a message is read with the look that finds it first."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -60,17 +62,24 @@ class Collecting:
         """Queue what is new."""
         if self.accepting.runner.closing or not self.portion.held:
             return
-        for one in await self.store.left.messages(slices=self.portion.held):
+        found = await self.store.left.brought(self.portion.held, self.above)
+        self.above = max((one.inbox_id for one in found), default=self.above)
+        left = set[str]()
+        for one in found:
             if one.owner not in (None, self.store.node):
                 self.keeper()  # whoever had the conversation has it no more
-            elif not self._known(one):
-                try:
-                    async with self.portion.changing_hands:
-                        if self.portion.mine(one.key):
-                            await self._collect(one)
-                except (Conflict, Damaged, Fenced, OwnedElsewhere, inbox.UnreadableMessage) as error:
-                    log.warning("slices.left_to_the_keeper", inbox=one.inbox_id, error=str(error))
-                    self.keeper()
+            elif not self._known(one) and not await self._collected(one, sure=one.session not in left):
+                left.add(one.session)
+
+    async def _collected(self, one: LeftMessage, *, sure: bool) -> bool:
+        """Whether nothing of it is left to others. `sure`: nor is anything before it."""
+        try:
+            async with self.portion.changing_hands:
+                return self.portion.mine(one.key) and await self._collect(one, sure=sure)
+        except (Conflict, Damaged, Fenced, OwnedElsewhere, inbox.UnreadableMessage) as error:
+            log.warning("slices.left_to_the_keeper", inbox=one.inbox_id, error=str(error))
+            self.keeper()
+            return False
 
     def _known(self, one: LeftMessage) -> bool:
         """It is in this process's hands already."""
@@ -86,14 +95,18 @@ class Collecting:
         known = self.accepting.left.known.get((kind, name))
         return known is not None and not (known.item.ours and known.taken_at is None)
 
-    async def _collect(self, one: LeftMessage) -> None:
-        row = await self.store.inbox.one(one.inbox_id)
+    async def _collect(self, one: LeftMessage, *, sure: bool) -> bool:
+        row = one.row if one.lane == NORMAL_LANE else None  # a command may be carried out and forgotten by now
+        row = row or await self.store.inbox.one(one.inbox_id)
         if row is None or row.state is not InboxState.NEW or self.accepting.coming(row.account, row.platform_key):
-            return
+            return True
         inbound = inbox.decode(row.body)
         if one.lane == COMMAND_LANE:
             queue = await self.accepting.owned(one.key, one.session)
             if not self.commands.carries_out(row.id):
                 self.commands.carry_out(row, inbound, Owner(one.session, queue.epoch))
-        elif await self.accepting.collect(row, inbound, one.key):
+            return True
+        queued = await self.accepting.collect(row, inbound, one.key, lambda: sure and not self._known(one))
+        if queued:
             await self.messages.announce(inbound, row.id, row.session)
+        return queued

@@ -121,7 +121,7 @@ def _given(hub: Hub, going: frozenset[str]) -> None:
 
 def _rates_together(portion: Portion, meters: KeyMeters, members: Members, clock: Clock) -> None:
     """What each lets through in a minute counts at all of them, as soon as they hear of it."""
-    meters.told, members.told = partial(portion.let, "key"), partial(portion.let, "person")
+    meters.told, members.told = partial(portion.let, "key"), partial(portion.let, "person", soon=False)
 
     def met(key: str) -> None:
         meters.met(key, round(clock.monotonic() * 1000))
@@ -174,7 +174,11 @@ async def together(
             act()
 
     def told(signal: Signal) -> None:
-        if isinstance(signal, TurnClosed) and len(portion.peers) > 1:  # who comes just now looks by itself
+        if not isinstance(signal, TurnClosed) or len(portion.peers) < 2:  # who comes just now looks by itself
+            return
+        if signal.surface not in portion.platforms or portion.afar.watched(
+            signal.session
+        ):  # whoever asked in a chat sees it there
             calls.call(f"{SESSION}:{signal.session}")
 
     def look() -> None:
@@ -182,7 +186,8 @@ async def together(
 
     calls = NodeCalls(place, _hearing(portion, hub, far, look), missed)
     signals.listen(told, TurnClosed)
-    portion.tell, portion.far, portion.words[PEOPLE] = calls.call, far, people.ring
+    portion.tell, portion.tell_later = calls.call, calls.call_later
+    portion.far, portion.words[PEOPLE] = far, people.ring
     portion.asked = partial(carry_out, hub, calls.call)
     _rates_together(portion, hub.doors.meters, chats.members, store.writing.clock)
 

@@ -191,6 +191,7 @@ class Portion:
         self.owners: Mapping[str, int | None] = {}
         """Who has which slice, as of the last look."""
         self.tell: Callable[[str], None] = lambda _: None
+        self.tell_later: Callable[[str], None] = lambda _: None
         """Has all others hear a word; see `gateway.several.together`."""
         self.afar = FarWatchers(self._say)
         """Who watches what at another gateway than the one that runs it."""
@@ -237,10 +238,12 @@ class Portion:
         """A message was stored for a conversation that is run elsewhere."""
         self.tell(slice_of(key))
 
-    def let(self, what: str, *names: str) -> None:
-        """Something of which there is a limit a minute was let through here: it counts at all gateways."""
-        if not self.whole:
-            self.tell(f"{RATE}:{orjson.dumps([next(self._let), what, *names]).decode()}")
+    def let(self, what: str, *names: str, soon: bool = True) -> None:
+        """Something of which there is a limit a minute was let through here: it counts at all gateways. Of what seldom comes to another one they are not
+        told at once, but with the next words."""
+        if not self.whole and len(self.peers) > 1:
+            tell = self.tell if soon else self.tell_later
+            tell(f"{RATE}:{orjson.dumps([next(self._let), what, *names]).decode()}")
 
     def hear_of_rate(self, said: str) -> None:
         """The same, at the others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -15,6 +15,7 @@ from agent_core.store import tables as t
 from agent_core.store.batch.facts import GivenRow
 from agent_core.store.database.ownership import Serves
 from agent_core.store.database.place import PostgresPlace, parse_place
+from agent_core.store.database.writer import Writer
 from agent_core.store.errors import AlreadyRunning, Fenced, OwnedElsewhere
 from agent_core.store.inbox.rows import CursorRow, UnreadRow
 from agent_core.store.sessions.takeups import Charges
@@ -177,6 +178,23 @@ async def test_a_position_is_written_under_the_epoch_of_its_slot(postgres: str) 
         assert await first.inbox.cursor("telegram/1", "updates") == "21"
 
 
+async def test_a_position_goes_in_the_ways_of_its_message(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each message of a chat brings must not have its batch begun twice."""
+
+    async def refused(*_: object) -> None:
+        raise AssertionError("it went the usual way")
+
+    slot = account_slice("telegram/1")
+    async with nodes(postgres, 1) as (one,):
+        seen = await one.slices.divide([slot], lambda _: {slot: one.node})
+        monkeypatch.setattr(Writer, "_transacted", refused)
+        for number, held in enumerate((None, {slot: seen.epochs[slot]}, {slot: seen.epochs[slot], "another": 1}), 1):
+            with nullcontext() if held is None else tenure(held):
+                said = message(f"m{number}", "telegram/1/2//", cursor=("updates", str(number)))
+                await one.inbox.accept(replace(said, account="telegram/1"))
+            assert await one.inbox.cursor("telegram/1", "updates") == str(number)
+
+
 async def test_a_slot_changes_hands_before_a_position_is_written_under_it_or_after(postgres: str) -> None:
     """A writer that hangs in the middle of a write holds its slot; then what it wrote is what the next one overwrites."""
     slot = account_slice("telegram/1")
@@ -184,7 +202,7 @@ async def test_a_slot_changes_hands_before_a_position_is_written_under_it_or_aft
         seen = await first.slices.divide([slot], lambda _: {slot: first.node})
         await first.inbox.move_cursor("telegram/1", "updates", "10")
         engine = create_async_engine(postgres.replace("postgresql:", "postgresql+asyncpg:"))
-        held = [under(slot, seen.epochs[slot])]
+        held = (under(slot, seen.epochs[slot]),)
         try:
             async with engine.begin() as conn:
                 row = GivenRow(CursorRow("telegram/1", "updates", "11"), {"under": held})

@@ -164,8 +164,10 @@ class _Distant:
         self._given: list[list[object]] = []
         self._blobs: list[bytes] = []
 
-    def found(self, query: Select[*tuple[Any, ...]], keys: Sequence[Any]) -> Sequence[tuple[Any, ...]]:
-        question = _question(query, tuple(keys), self._dialect)
+    def found(
+        self, query: Select[*tuple[Any, ...]], keys: Sequence[Any], named: Mapping[str, object] | None = None
+    ) -> Sequence[tuple[Any, ...]]:
+        question = _question(query, tuple(keys), named, self._dialect)
         if self._asked is not None:
             self._asked.append(question)
             return ()
@@ -236,10 +238,10 @@ class _Distant:
 
 
 def _question(
-    query: Select[*tuple[Any, ...]], keys: tuple[Any, ...], dialect: Dialect
+    query: Select[*tuple[Any, ...]], keys: tuple[Any, ...], named: Mapping[str, object] | None, dialect: Dialect
 ) -> tuple[str, tuple[object, ...]]:
     """The query without its lock: that would be let go at once."""
-    sql, given = direct.asked(query, keys, dialect)
+    sql, given = direct.asked(query, keys, dialect, named)
     return _unlocked(sql), given
 
 

@@ -3,7 +3,8 @@
 A batch says the same few dozen statements for ever. SQLAlchemy makes their text once; what it does each time around the driver's call (looking the
 text up, binding by name, events, a result with its own rows) was more than half of what a commit took of the processor. So on SQLite a text
 that is made goes to the driver itself, with its values in their places. On PostgreSQL the driver is asynchronous and behind SQLAlchemy:
-there the statement goes the usual way, or is gathered by whoever stands in for the driver (`batch.distant`).
+there somebody stands in for it, who gathers what a batch asks and writes (`batch.distant`), or asks at once (`readers`); else the statement
+goes the usual way.
 
 Law (tests/store/test_direct.py): what is stored and what is found is the same either way, and an error is the same error.
 """
@@ -38,7 +39,7 @@ def found(
     """The rows of a query; `keys` is the list that it looks for, of values or of tuples, `named` are values that are others each time."""
     if conn.dialect.name != "sqlite":
         if (other := elsewhere(conn)) is not None:
-            return other.found(query, keys)
+            return other.found(query, keys, named)
         given = {**({KEYS: keys} if keys else {}), **(named or {})}
         return cast("Sequence[tuple[Any, ...]]", conn.execute(query, given).all())
     sql, values = asked(query, keys, conn.dialect, named)
@@ -62,9 +63,11 @@ def asked(
 
 
 class StandIn(Protocol):
-    """What stands in for the driver: it gathers what is to be asked and written."""
+    """What stands in for the driver: it gathers what is to be asked and written, or asks by itself."""
 
-    def found(self, query: Select[*tuple[Any, ...]], keys: Sequence[Any]) -> Sequence[tuple[Any, ...]]: ...
+    def found(
+        self, query: Select[*tuple[Any, ...]], keys: Sequence[Any], named: Mapping[str, object] | None = None
+    ) -> Sequence[tuple[Any, ...]]: ...
 
     def do(self, statement: UpdateBase, rows: Sequence[Mapping[str, object]]) -> None: ...
 

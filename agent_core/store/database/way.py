@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent_core.records import dataclass
 
@@ -138,6 +138,16 @@ class Way:
         self.cut += 1
         log.warning("storage.silent", database=self._shown)
         driver.terminate()
+
+
+async def fetched(driver: Any, sql: str, values: Sequence[object]) -> Sequence[Any]:
+    """What a connection of the driver's answers, asked without SQLAlchemy, which takes a third of the processor's time. Raises what SQLAlchemy does."""
+    try:
+        return await driver.fetch(sql, *values)
+    except Exception as error:
+        if isinstance(error, OSError | TimeoutError):
+            raise
+        raise DBAPIError(sql, None, error, hide_parameters=True) from error
 
 
 async def end_at_once(conn: AsyncConnection) -> None:

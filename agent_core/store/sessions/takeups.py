@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, func, select, text, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, and_, bindparam, case, func, select, text, update
 
-from agent_core.records import dataclass
+from agent_core.records import changed, dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets import sql as budgets
 from agent_core.store.database.asks import Always, Rows, StoreReading, around
@@ -21,7 +22,7 @@ from agent_core.store.database.keys import padded
 from agent_core.store.database.node import Writing
 from agent_core.store.database.ownership import Who
 from agent_core.store.errors import Damaged
-from agent_core.store.inbox.rows import InboxState
+from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.sessions.upkeep import MakeRow
 from agent_core.store.slices.rows import ANYBODY
 from agent_core.store.slices.sql import rights, slice_in
@@ -58,6 +59,8 @@ class LeftMessage:
     lane: str
     at: int
     suspicion: int
+    row: InboxRow | None = None
+    """As it is stored, where that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,21 @@ _LOOK = (
     _MESSAGES.order_by(t.inbox.c.arrival).limit(MOST),
     _PARTS.limit(MOST),
 )
+_m = t.inbox.c
+_NEW_ROWS = (
+    select(
+        t.sessions.c.key,
+        t.sessions.c.owner,
+        *(
+            case((_m.id > bindparam("above", 0, BigInteger), _m.body), else_=b"") if name == "body" else _m[name]
+            for name in t.MESSAGE.names
+        ),
+    )
+    .join(t.sessions, t.sessions.c.session == _m.session)
+    .where(_m.state == InboxState.NEW.value, t.sessions.c.quarantined.is_(None))
+    .order_by(_m.arrival)
+    .limit(MOST)
+)
 # What an index knows by itself, of what may not be readable. The conditions in so many words: the indexes are partial.
 _TURN_KEYS = select(t.turns.c.turn, t.turns.c.session).where(text("turns.state = 'open'")).limit(MOST)
 _MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state = 'new'")).limit(MOST)
@@ -192,8 +210,11 @@ class LeftBehind(StoreReading):
         That is asked every few seconds for as long as a process lives, so by one question; where something cannot be read, by one each.
         """
         try:
-            queries = [Always(query) if slices is None else _of(slices, query) for query in _LOOK[: 2 + parts]]
-            turns, messages, *more = await self._asks.each(*queries)
+            queries = [
+                Always(query) if slices is None else Always(_in_given(query), sorted(slices))
+                for query in _LOOK[: 2 + parts]
+            ]
+            turns, messages, *more = await self._asks.each(*queries) if slices or slices is None else ((), ())
         except Damaged:
             found = await self.turns(slices=slices), await self.messages(slices=slices)
             return LeftThere(*found, await self.parts(slices) if parts else ())
@@ -216,6 +237,24 @@ class LeftBehind(StoreReading):
         query = _of(slices, _MESSAGES).order_by(t.inbox.c.arrival)
         found = await self._each("messages", query, _MESSAGE_KEYS, t.inbox.c.id)
         return _messages(found)
+
+    async def brought(self, slices: Collection[str], above: int) -> list[LeftMessage]:
+        """All messages and commands of these slices that nobody has done, in the order of arrival: those with a number above that one as they are
+        stored. In one question, as it is asked for nearly each message that comes by another gateway."""
+        if not slices:
+            return []
+        try:
+            (found,) = await self._asks.each(Always(_in_given(_NEW_ROWS), sorted(slices), {"above": above}))
+            with self._asks.sense():
+                rows = [t.MESSAGE.make(row[2:]) for row in found]
+            bodies = await self._asks.whole([row.body for row in rows])
+        except Damaged:
+            return await self.messages(slices=slices)
+        return [
+            LeftMessage(row.id, row.session, key, owner, row.lane, row.received_at, row.suspicion,
+                        changed(row, body=body) if row.id > above else None)
+            for (key, owner, *_), row, body in zip(found, rows, bodies, strict=True)
+        ]  # fmt: skip
 
     async def parts(self, slices: Collection[str] | None = None) -> list[LeftPart]:
         """All parts that are not as they should be, chat by chat in their order."""
@@ -265,6 +304,12 @@ def _messages(rows: Iterable[Sequence[Any]]) -> list[LeftMessage]:
 
 def _parts(rows: Iterable[Sequence[Any]]) -> list[LeftPart]:
     return [LeftPart(*row) for row in rows]
+
+
+@cache
+def _in_given(query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """Of the slices that are given when it is asked."""
+    return query.where(slice_in(t.sessions.c.key, None))
 
 
 def _of(slices: Collection[str] | None, query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:

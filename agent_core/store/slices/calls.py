@@ -13,13 +13,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from sqlalchemy import ARRAY, Text, bindparam, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.bell import Bell
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.place import PostgresPlace
 from agent_core.store.database.trouble import in_words
+from agent_core.store.database.way import fetched
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -33,9 +33,9 @@ ANSWER_SECONDS = 4.0
 AGAIN_SECONDS = 1.0
 MOST_WAITING = 1_000
 """Words that wait for a connection; what is more is not sent, and found by looking."""
-_SEND = text("SELECT pg_notify(:channel, word) FROM unnest(:words) AS word").bindparams(
-    bindparam("channel", CHANNEL), bindparam("words", type_=ARRAY(Text))
-)
+LATER_SECONDS = 0.1
+"""So long what is not said at once waits for words with which it may go."""
+_SEND = "SELECT pg_notify($1, word) FROM unnest($2::TEXT[]) AS word"
 
 
 class NodeCalls:
@@ -47,12 +47,23 @@ class NodeCalls:
         self._heard, self._missed = heard, missed
         self._words: dict[str, None] = {}
         self._bell = Bell()
+        self._later: asyncio.TimerHandle | None = None
 
     def call(self, word: str) -> None:
         """Have all others hear it."""
-        if len(self._words) < MOST_WAITING:
-            self._words[word] = None
+        if self._kept(word):
             self._bell.ring()
+
+    def call_later(self, word: str) -> None:
+        """The same with the next word, or in a while."""
+        if self._kept(word) and self._later is None:
+            self._later = asyncio.get_running_loop().call_later(LATER_SECONDS, self._bell.ring)
+
+    def _kept(self, word: str) -> bool:
+        if len(self._words) >= MOST_WAITING:
+            return False
+        self._words[word] = None
+        return True
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -67,6 +78,8 @@ class NodeCalls:
                 await asyncio.sleep(AGAIN_SECONDS)
         finally:
             self._bell.close()
+            if self._later is not None:
+                self._later.cancel()
             await engine.dispose()
 
     async def _serve(self, conn: AsyncConnection) -> None:
@@ -80,18 +93,21 @@ class NodeCalls:
         await raw.add_listener(CHANNEL, told)
         self._missed()
         while True:
-            await self._say(conn)
+            await self._say(raw)
             await self._bell.wait(LOOK_SECONDS)
 
-    async def _say(self, conn: AsyncConnection) -> None:
+    async def _say(self, raw: Any) -> None:
         """What is called from now on is another word, also if it is the same: it is about something newer."""
         words, self._words = self._words, {}
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if words:
-                    await conn.execute(_SEND, {"words": [*words]})
+                    await fetched(raw, _SEND, (CHANNEL, [*words]))
                 else:
-                    await conn.exec_driver_sql("SELECT 1")
+                    await fetched(raw, "SELECT 1", ())
         except BaseException:
             self._words = words | self._words
             raise
@@ -103,6 +119,6 @@ async def call_once(place: PostgresPlace, word: str) -> None:
     try:
         with suppress(SQLAlchemyError, OSError, TimeoutError):
             async with asyncio.timeout(ANSWER_SECONDS), engine.connect() as conn:
-                await conn.execute(_SEND, {"words": [word]})
+                await fetched((await conn.get_raw_connection()).driver_connection, _SEND, (CHANNEL, [word]))
     finally:
         await engine.dispose()

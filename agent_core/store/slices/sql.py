@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import (
-    ARRAY,
+    JSON,
     BigInteger,
     Column,
     ColumnElement,
@@ -17,7 +17,6 @@ from sqlalchemy import (
     Integer,
     Select,
     Text,
-    any_,
     bindparam,
     cast,
     column,
@@ -35,6 +34,7 @@ from sqlalchemy import (
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import GivenRow
+from agent_core.store.database import direct
 from agent_core.store.database.mapping import inserting
 from agent_core.store.database.ownership import LIVES, LOCK_SPACE, Who
 from agent_core.store.inbox.rows import CursorRow
@@ -46,12 +46,14 @@ def divided(conn: Connection) -> bool:
     return conn.dialect.name == "postgresql"
 
 
-def slice_in(key: Column[str], names: Iterable[str]) -> ColumnElement[bool]:
-    """A condition on a key: its conversation is in one of these slices (see `slice_of`). On PostgreSQL alone."""
+def slice_in(key: Column[str], names: Iterable[str] | None) -> ColumnElement[bool]:
+    """A condition on a key: its conversation is in one of these slices (see `slice_of`), or (None) of those that are the question's keys. On PostgreSQL
+    alone."""
     chat = func.concat_ws("/", *(func.split_part(key, "/", place) for place in (1, 2, 3)))
     first = func.get_byte(func.decode(func.md5(func.convert_to(chat, "UTF8")), "hex"), 0)
     number = func.lpad(cast(func.mod(first, CHAT_SLICES), Text), 2, "0")
-    return literal("chats/", Text).concat(number).in_(sorted(names))
+    given = bindparam(direct.KEYS, expanding=True) if names is None else sorted(names)
+    return literal("chats/", Text).concat(number).in_(given)
 
 
 PEERS = (
@@ -128,10 +130,19 @@ def put_cursors(conn: Connection, rows: Sequence[GivenRow[CursorRow]], node: int
         wanted = [one for one in rows if (one.more.get("under") is not None) is tenured]
         if wanted:
             values = [
-                {**t.CURSOR.values(one.row), "by_node": node, **({"held": one.more["under"]} if tenured else {})}
+                {
+                    **t.CURSOR.values(one.row),
+                    "by_node": node,
+                    **({"held": _listed(one.more["under"])} if tenured else {}),
+                }
                 for one in wanted
             ]
-            conn.execute(_cursors(tenured), values)
+            direct.do(conn, _cursors(tenured), values)
+
+
+def _listed(under: object) -> str:
+    """Slices in one word: a list of the database's own cannot be given to a batch that goes there in one way."""
+    return orjson.dumps(under).decode()
 
 
 @cache
@@ -140,8 +151,9 @@ def _cursors(tenured: bool) -> Insert:
     one = select(literal(1)).select_from(t.slices)
     if tenured:
         name = t.slices.c.slice.concat("@").concat(cast(t.slices.c.epoch, Text))
-        mine = one.where(t.slices.c.owner == bindparam("by_node"), name == any_(bindparam("held", type_=ARRAY(Text))))
-        may = exists(mine.with_for_update(read=True))
+        held = select(func.json_array_elements_text(cast(bindparam("held", type_=Text), JSON)))
+        mine = one.where(t.slices.c.owner == bindparam("by_node"), name.in_(held))
+        may = exists(mine.with_for_update(read=True, of=t.slices))
     else:
         base = literal(ACCOUNT, Text).concat(said["account"])
         may = ~exists(one.where(t.slices.c.slice == base, t.slices.c.owner != bindparam("by_node")))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 import random
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
@@ -24,7 +23,6 @@ from sqlalchemy import (
     Connection,
     Insert,
     Text,
-    TypeDecorator,
     bindparam,
     exists,
     func,
@@ -223,6 +221,8 @@ class SimCalls:
             if other is not self and reached and server.draw.random() >= server.lost:
                 other._loop.call_later(server.draw.choice((0.001, 0.01, 0.3)), other._heard, word)
 
+    call_later = call
+
     async def run(self) -> None:
         self._server.listening.append(self)
         try:
@@ -259,23 +259,13 @@ async def shared_store(path: Path, loop: SimLoop, clock: Clock, ids: Ids) -> Asy
             await store.depart()
 
 
-class _Words(TypeDecorator[Any]):
-    """A list, as SQLite can be told of one."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: object) -> str:
-        return json.dumps([*value])
-
-
 def _cursors(tenured: bool) -> Insert:
     """As `sql._cursors`, in SQLite's words."""
     said = {name: bindparam(name, type_=Text) for name in ("account", "channel", "last_seen")}
     one = select(literal(1)).select_from(t.slices)
     if tenured:
         name = t.slices.c.slice.concat("@").concat(as_type(t.slices.c.epoch, Text))
-        held = select(text("value")).select_from(func.json_each(bindparam("held", type_=_Words)))
+        held = select(text("value")).select_from(func.json_each(bindparam("held", type_=Text)))
         may = exists(one.where(t.slices.c.owner == bindparam("by_node"), name.in_(held)))
     else:
         base = literal(ACCOUNT, Text).concat(said["account"])
@@ -286,8 +276,8 @@ def _cursors(tenured: bool) -> Insert:
     )
 
 
-def _slice_in(key: Column[str], names: Collection[str]) -> ColumnElement[bool]:
-    return func.sim_slice(key).in_(sorted(names))
+def _slice_in(key: Column[str], names: Collection[str] | None) -> ColumnElement[bool]:
+    return func.sim_slice(key).in_(bindparam("keys", expanding=True) if names is None else sorted(names))
 
 
 def _divided(_: object) -> bool:
