@@ -7,6 +7,7 @@ A value comes typed from TOML, or as one text from the environment. Each kind ac
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Annotated, Self, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
@@ -136,16 +137,13 @@ def proxy_url(value: str) -> str:
     """An address of a proxy, perhaps with who we are there; empty stays empty. What names no scheme speaks HTTP."""
     if not value:
         return value
-    try:
+    with suppress(ValueError):
         parts = urlsplit(value if "://" in value else f"http://{value}")
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
-        raise PydanticCustomError(
-            "outspoken", "must be the address of a proxy that speaks HTTP, such as http://proxy.example.org:3128"
-        )
-    return parts.geturl()
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return parts.geturl()
+    raise PydanticCustomError(
+        "outspoken", "must be the address of a proxy that speaks HTTP, such as http://proxy.example.org:3128"
+    )
 
 
 def sendable(value: SecretStr) -> SecretStr:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import pytest
+from aiohttp import MultipartWriter
 from hypothesis import given
 from hypothesis import strategies as st
 from telegram import Bot, InputFile
@@ -44,7 +45,9 @@ def test_signs_that_mean_something_in_a_form_are_themselves() -> None:
 def named(file_name: str) -> str:
     """The name under which Telegram's server would keep a file that is sent by this one."""
     given = RequestData([RequestParameter.from_input("document", InputFile(b"x", filename=file_name))])
-    part, _, _ = next(iter(form_of(given)()._parts))
+    parts = form_of(given)()
+    assert isinstance(parts, MultipartWriter)
+    part, _, _ = next(iter(parts))
     return disposition(part.headers["Content-Disposition"])["filename"]
 
 
@@ -213,7 +216,8 @@ async def test_who_we_are_at_a_proxy_may_have_any_characters(proxy: str) -> None
     address, named = named_in(proxy)
     assert named is not None
     assert (address.user, address.password) == (None, None)
-    assert base64.b64decode(named.encode().removeprefix("Basic ")).decode() == f"{named.login}:{named.password}"
+    login, password = cast("tuple[str, str, str]", named)[:2]
+    assert base64.b64decode(named.encode().removeprefix("Basic ")).decode() == f"{login}:{password}"
 
 
 async def test_a_proxy_that_lets_nobody_through_says_so_and_nothing_was_sent() -> None:

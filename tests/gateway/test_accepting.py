@@ -196,11 +196,13 @@ def taking(world: World, rows: Rows, portion: Portion) -> Accepting:
 
     async def beginning(*_: object) -> None: ...
 
+    def nothing(*_: object) -> None: ...
+
     none = cast("Any", None)
     store: Any = SimpleNamespace(inbox=rows, sessions=SimpleNamespace(claim=claim))
-    left: Any = SimpleNamespace(find=nothing_left, still_holds=nothing_left, holds=lambda _: None)
+    left: Any = SimpleNamespace(find=nothing_left, still_holds=nothing_left, holds=nothing)
     aside: Any = SimpleNamespace(check=lambda: None)
-    ids: Any = SimpleNamespace(new=lambda kind: kind)
+    ids: Any = SimpleNamespace(new=str)
     return Accepting(
         store, world.queues, world.runner, cast("Any", SimpleNamespace(beginning=beginning)), none, left, aside, None, None,
         none, 9, SessionPolicy.QUEUE, none, SystemClock(), ids, lambda _: None, none, portion,
@@ -244,7 +246,7 @@ async def test_a_message_behind_one_that_another_gateway_has_stored_is_collected
         assert queue.waiting == []
         assert await portion.stored.wait(0.0)
         row: Any = SimpleNamespace(id=1, session="a", arrival=1, received_at=0)
-        assert await accepting.collect(row, message("a").inbound, key)
+        assert await accepting.collect(row, message("a").inbound, key, lambda: False)
         await comes(2)
         assert [one.inbox_id for one in queue.waiting] == [1, 2]
         assert not await portion.stored.wait(0.0), "the one before it is known here by now"
@@ -259,8 +261,8 @@ async def test_what_another_gateway_has_stored_is_queued_once_and_only_as_long_a
         queue = world.queue("a", blocked=what == "it is the keeper's")
         queue.prefs_loaded = True
         if what == "it was collected":
-            assert await accepting.collect(row, message("a", 5).inbound, "a")
-        assert await accepting.collect(row, message("a", 5).inbound, "a") == (what == "it waits")
+            assert await accepting.collect(row, message("a", 5).inbound, "a", lambda: False)
+        assert await accepting.collect(row, message("a", 5).inbound, "a", lambda: False) == (what == "it waits")
         await asyncio.sleep(0.01)
         assert world.ran == ([[5]] if what in ("it waits", "it was collected") else [])
         queue.blocked = False

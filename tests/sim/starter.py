@@ -6,6 +6,7 @@ Each line that it is given is a list of arguments of ``tests.sim.run``; each lin
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -15,6 +16,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
+
+NEEDED = ("tests.sim.run", "tests.sim.several.cluster", "tests.sim.several.laws", "tests.sim.several.server")
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,8 @@ def _run() -> int:
 
 def main() -> None:
     """Entry point."""
-    import tests.sim.run
-    import tests.sim.several.cluster
-    import tests.sim.several.laws
-    import tests.sim.several.server  # noqa: F401
-
+    for name in NEEDED:
+        importlib.import_module(name)
     for line in sys.stdin:
         done = _forked(json.loads(line))
         print(json.dumps([done.returncode, done.said]), flush=True)
