@@ -143,8 +143,9 @@ class BotClient(discord.Client):
         each, which has it try again at once."""
         if self.turn is None or self._may_begin:
             return
+        limit = asyncio.timeout(WAIT_SECONDS)
         try:
-            async with asyncio.timeout(WAIT_SECONDS) as limit:
+            async with limit:
                 await self.turn()
         except TimeoutError:
             if limit.expired():
@@ -175,7 +176,7 @@ class GoingOn(DiscordWebSocket):
     """The library's connection; its client's first one goes on with a session of somebody else, if there is one."""
 
     @classmethod
-    async def from_client(cls, client: BotClient, *, initial: bool = False, **more: Any) -> Any:
+    async def from_client(cls, client: Any, *, initial: bool = False, **more: Any) -> Any:
         resumes: Session | None = getattr(client, "resumes", None) if initial else None
         if resumes is not None:
             more |= {"session": resumes.session, "sequence": resumes.seq, "gateway": URL(resumes.url), "resume": True}
