@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from yarl import URL
 
 from adapters.contract.chat import CommandDoc
 from adapters.discord.inbound import Began, Brought, Complete
-from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
+from adapters.discord.library import DiscordWebSocket, Ratelimit, ReconnectWebSocket, Route, discord
 from adapters.discord.port import LIMITED, TOO_MANY, Limited, body_seconds
 from adapters.discord.section import DiscordSection
 from agent_core.records import dataclass
@@ -21,6 +22,8 @@ from agent_core.text.tongue import sentence, speak, speaking, spelled, translate
 AT_ONCE = 0.001
 """Seconds that the library may wait for a limit by itself: none. Waiting is the outbox's business."""
 HEARTBEAT_SECONDS = 30.0
+WAIT_SECONDS = 45.0
+"""The library gives up a connection that is not made within a minute; who waits for its turn tries anew before that."""
 MOST_BUCKETS = 256
 """Beyond so many it is looked which are not used any more."""
 
@@ -135,6 +138,21 @@ class BotClient(discord.Client):
             await self.turn()
             self._may_begin = True
 
+    async def waited_again(self) -> None:
+        """The same for a later one, which begins a session anew: in pieces that the library has the patience for. Raises `ReconnectWebSocket` at the end of
+        each, which has it try again at once."""
+        if self.turn is None or self._may_begin:
+            return
+        limit = asyncio.timeout(WAIT_SECONDS)
+        try:
+            async with limit:
+                await self.turn()
+        except TimeoutError:
+            if limit.expired():
+                raise ReconnectWebSocket(self.shard_id, resume=False) from None
+            raise
+        self._may_begin = True
+
     def sockets(self) -> list[DiscordWebSocket]:
         """The connections that stand."""
         return [self.ws] if getattr(self, "ws", None) is not None else []
@@ -162,6 +180,8 @@ class GoingOn(DiscordWebSocket):
         resumes: Session | None = getattr(client, "resumes", None) if initial else None
         if resumes is not None:
             more |= {"session": resumes.session, "sequence": resumes.seq, "gateway": URL(resumes.url), "resume": True}
+        elif not more.get("resume"):
+            await client.waited_again()
         return await super().from_client(client, initial=initial, **more)
 
 

@@ -9,10 +9,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import discord
     from discord import app_commands
-    from discord.gateway import DiscordWebSocket
+    from discord.gateway import DiscordWebSocket, ReconnectWebSocket
     from discord.http import Ratelimit, Route
 
 # It warns at each start that there is no sound, which nobody asks for here.
 discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
 
-__all__ = ["DiscordWebSocket", "Ratelimit", "Route", "app_commands", "discord"]
+__all__ = ["DiscordWebSocket", "Ratelimit", "ReconnectWebSocket", "Route", "app_commands", "discord"]

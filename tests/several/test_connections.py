@@ -249,3 +249,45 @@ async def test_a_queue_that_is_longer_than_the_patience_with_a_silent_connection
         for node in (second,) if dies else (first, second):
             assert "adapter.deaf" not in node.log.read_text()
         all_.sound()
+
+
+IMPATIENT = (
+    QUICK_QUEUE
+    + """
+import asyncio
+import types
+import adapters.discord.client
+import discord.client
+
+adapters.discord.client.WAIT_SECONDS = 6.0
+
+def wait_for(work, timeout):
+    return asyncio.wait_for(work, 8.0 if timeout == 60.0 else timeout)
+
+discord.client.asyncio = types.SimpleNamespace(**{**vars(asyncio), "wait_for": wait_for})
+"""
+)
+"""The library's patience with a connection that is not made is as much shorter as the queue."""
+
+
+async def test_connections_whose_sessions_are_all_ended_later_wait_longer_than_the_library_does_and_are_all_had_again(
+    database: str, tmp_path: Path
+) -> None:
+    shards = 16
+    async with cluster(tmp_path, "discord", database) as all_:
+        harness = all_.harness
+        assert isinstance(harness, DiscordHarness)
+        fake = harness.fake
+        fake.gateway.identify_seconds = 0.5
+        node = await all_.begin("first", IMPATIENT, OUTSPOKEN_DISCORD__SHARDS=f"{shards}")
+        await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)})
+        begun, waited = len(fake.gateway.of(Op.IDENTIFY)), kept_waiting()
+        fake.gateway.invalidate(resumable=False)
+        await until(lambda: not fake.gateway.live)
+        took = await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)})
+        waited = kept_waiting() - waited
+        print(f"all are there after {took:.1f} s, {len(fake.gateway.of(Op.IDENTIFY)) - begun} sessions were begun")
+        assert took - waited < 1.1 * shards + 12
+        assert fake.gateway.crowded == 0
+        assert "adapter.deaf" not in node.log.read_text()
+        all_.sound()
