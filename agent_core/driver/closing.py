@@ -137,7 +137,7 @@ def closing_of(
     content_at: int = 0,
     plain: bool = False,
     stored: bool = False,
-    intended: Sequence[IntendedCall] = (),
+    intended: tuple[IntendedCall, ...] = (),
 ) -> Closing:
     """What follows from the end of a turn, or from the exit of one that nobody can look into. Pure.
 
@@ -162,7 +162,7 @@ def closing_of(
         troubles=met if not plain else (),
         met=met,
         content_at=content_at,
-        intended=tuple(intended),
+        intended=intended,
     )
 
 
@@ -376,7 +376,7 @@ class TurnJournal:
         self._seen = seen
         self._of: JournalOwner = proxy(of)  # which lives as long as it has a journal
         self.unwritten: list[Event] = []
-        self.intended: list[IntendedCall] = []
+        self.intended: tuple[IntendedCall, ...] = ()
         """Calls whose start is among what is not stored yet."""
         self._kept: tuple[int, int] | None = None
         """How much of both is kept back."""
@@ -402,7 +402,7 @@ class TurnJournal:
 
     def intend(self, call: IntendedCall) -> None:
         """It is stored with the next commit that this call is begun."""
-        self.intended.append(call)
+        self.intended = (*self.intended, call)
 
     @property
     def kept_back(self) -> bool:
@@ -537,7 +537,7 @@ class TurnJournal:
     def _written(self, rows: Sequence[JournalRow]) -> Sequence[JournalRow]:
         """These rows have all that was unwritten."""
         self.stop()
-        self.unwritten, self.intended, self._kept = [], [], None
+        self.unwritten, self.intended, self._kept = [], (), None
         self._chars = 0
         self.seq += len(rows)
         return rows

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from agent_core import patience
 from agent_core.patience import Limit
 
 
@@ -87,7 +86,7 @@ async def test_an_error_of_the_block_stays_what_it_is() -> None:
 
 
 async def test_who_was_held_has_a_moment_in_which_it_can_be_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "CHANCE_SECONDS", 30)
+    monkeypatch.setattr("agent_core.patience.CHANCE_SECONDS", 30)
     async with Limit(0.01):
         time.sleep(0.2)
         await asyncio.sleep(0.05)
