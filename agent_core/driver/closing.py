@@ -42,7 +42,16 @@ from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store, S
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
 from agent_core.store.turns.rows import IntendedCall, JournalRow, OpeningTurn
 from agent_core.store.webhooks.rows import HookRow
-from agent_core.turn.events import DriverFailed, Event, ToolCallNamed, TurnEnded, TurnOpened
+from agent_core.turn.events import (
+    DriverFailed,
+    Event,
+    ReasoningArrived,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallNamed,
+    TurnEnded,
+    TurnOpened,
+)
 from agent_core.turn.state import Activity, PersonItem
 from agent_core.turn.view import View, exit_view, view
 
@@ -425,8 +434,12 @@ class TurnJournal:
     def streamed(self, events: Sequence[Event]) -> None:
         """These, noted already, stream in: they are written soon; the name of a call sooner than text, unless its end comes first; a lot of text at
         once."""
-        self._chars += sum([len(getattr(event, "text", "")) for event in events])
-        named = [event for event in events if isinstance(event, ToolCallNamed)]
+        named = False
+        for event in events:
+            if isinstance(event, TextArrived | ReasoningArrived | ToolArgumentsArrived):
+                self._chars += len(event.text)
+            elif isinstance(event, ToolCallNamed):
+                named = True
         if self._chars > FLUSH_CHARS:
             self._flush()
         elif named or self._timer is None:
