@@ -42,7 +42,16 @@ from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store, S
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
 from agent_core.store.turns.rows import IntendedCall, JournalRow, OpeningTurn
 from agent_core.store.webhooks.rows import HookRow
-from agent_core.turn.events import DriverFailed, Event, ToolCallNamed, TurnEnded, TurnOpened
+from agent_core.turn.events import (
+    DriverFailed,
+    Event,
+    ReasoningArrived,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallNamed,
+    TurnEnded,
+    TurnOpened,
+)
 from agent_core.turn.state import Activity, PersonItem
 from agent_core.turn.view import View, exit_view, view
 
@@ -137,7 +146,7 @@ def closing_of(
     content_at: int = 0,
     plain: bool = False,
     stored: bool = False,
-    intended: Sequence[IntendedCall] = (),
+    intended: tuple[IntendedCall, ...] = (),
 ) -> Closing:
     """What follows from the end of a turn, or from the exit of one that nobody can look into. Pure.
 
@@ -162,7 +171,7 @@ def closing_of(
         troubles=met if not plain else (),
         met=met,
         content_at=content_at,
-        intended=tuple(intended),
+        intended=intended,
     )
 
 
@@ -376,7 +385,7 @@ class TurnJournal:
         self._seen = seen
         self._of: JournalOwner = proxy(of)  # which lives as long as it has a journal
         self.unwritten: list[Event] = []
-        self.intended: list[IntendedCall] = []
+        self.intended: tuple[IntendedCall, ...] = ()
         """Calls whose start is among what is not stored yet."""
         self._kept: tuple[int, int] | None = None
         """How much of both is kept back."""
@@ -402,7 +411,7 @@ class TurnJournal:
 
     def intend(self, call: IntendedCall) -> None:
         """It is stored with the next commit that this call is begun."""
-        self.intended.append(call)
+        self.intended = (*self.intended, call)
 
     @property
     def kept_back(self) -> bool:
@@ -425,8 +434,12 @@ class TurnJournal:
     def streamed(self, events: Sequence[Event]) -> None:
         """These, noted already, stream in: they are written soon; the name of a call sooner than text, unless its end comes first; a lot of text at
         once."""
-        self._chars += sum([len(getattr(event, "text", "")) for event in events])
-        named = [event for event in events if isinstance(event, ToolCallNamed)]
+        named = False
+        for event in events:
+            if isinstance(event, TextArrived | ReasoningArrived | ToolArgumentsArrived):
+                self._chars += len(event.text)
+            elif isinstance(event, ToolCallNamed):
+                named = True
         if self._chars > FLUSH_CHARS:
             self._flush()
         elif named or self._timer is None:
@@ -537,7 +550,7 @@ class TurnJournal:
     def _written(self, rows: Sequence[JournalRow]) -> Sequence[JournalRow]:
         """These rows have all that was unwritten."""
         self.stop()
-        self.unwritten, self.intended, self._kept = [], [], None
+        self.unwritten, self.intended, self._kept = [], (), None
         self._chars = 0
         self.seq += len(rows)
         return rows

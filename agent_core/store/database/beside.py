@@ -70,6 +70,11 @@ def beside(database: Path | str) -> Beside:
     return Beside((log.st_dev, log.st_ino), log.st_size, (index.st_dev, index.st_ino))
 
 
+def log_alone(database: Path | str) -> Beside:
+    """The same of the log alone. Raises OSError if that cannot be found out."""
+    return Beside(*_file(f"{database}{LOG}"))
+
+
 def judged(noted: Beside | None, now: Beside) -> FileState:
     """How it stands. `noted` is None before the first transaction on a handle. Pure."""
     if noted is None:

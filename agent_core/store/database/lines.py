@@ -45,6 +45,7 @@ from agent_core.store.database.beside import (
     clear,
     companion,
     judged,
+    log_alone,
 )
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
 from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
@@ -253,7 +254,8 @@ class SqliteLine:
             return False
 
     def _note(self) -> None:
-        self._noted = after(self._noted, beside(self._name))
+        look = beside if self._noted is None else log_alone  # of the index nothing is noted but which it was at first
+        self._noted = after(self._noted, look(self._name))
 
     async def _renew(self) -> None:
         """Copy all of a log that was taken away into the file, by the handle that still has it, and begin a new one. Raises OSError."""
