@@ -138,14 +138,13 @@ def proxy_url(value: str) -> str:
         return value
     try:
         parts = urlsplit(value if "://" in value else f"http://{value}")
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return parts.geturl()
     except ValueError:
-        sound = False
-    if not sound:
-        raise PydanticCustomError(
-            "outspoken", "must be the address of a proxy that speaks HTTP, such as http://proxy.example.org:3128"
-        )
-    return parts.geturl()
+        pass  # a port that is no number, half of an IPv6 address
+    raise PydanticCustomError(
+        "outspoken", "must be the address of a proxy that speaks HTTP, such as http://proxy.example.org:3128"
+    )
 
 
 def sendable(value: SecretStr) -> SecretStr:

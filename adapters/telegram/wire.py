@@ -198,7 +198,7 @@ def form_of(given: RequestData) -> aiohttp.FormData:
     for name, value in given.json_parameters.items():
         form.add_field(name, value)
     for name, (file_name, content, kind) in given.multipart_data.items():
-        there = BytesIO(content) if len(content) > LARGE_BYTES else content
+        there = BytesIO(content) if isinstance(content, bytes) and len(content) > LARGE_BYTES else content
         form.add_field(name, there, filename=plain_name(file_name), content_type=kind)
     return form
 
