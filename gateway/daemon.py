@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import web
@@ -742,7 +743,7 @@ async def run_daemon(
         succession = Succession(config, paths, stopping.asked, tell, takeover=takeover)
         try:
             while not stopping.asked.is_set():
-                await _live(config, paths, stopping, succession, notifier, announce)
+                config = await _live(config, paths, stopping, succession, notifier, announce)
                 stopping.begin_anew()
         except StoppedWaiting:
             pass
@@ -762,13 +763,15 @@ async def _live(
     succession: Succession,
     notifier: Notifier,
     announce: Callable[[Serving], None],
-) -> None:
-    """Serve until told to stop, or until the database is lost; if it cannot be had, wait until it may be tried again."""
+) -> Config:
+    """Serve until told to stop, or until the database is lost; if it cannot be had, wait until it may be tried again. With what the next life begins:
+    whoever knows where this one is finds it there."""
     try:
         async with AsyncExitStack() as stack:
             up = await stack.enter_async_context(serving(config, paths, stopping, succession=succession))
             await stack.enter_async_context(signs_of_life(paths.state_dir))
             announce(up)
+            config = _at(config, up.url)
             notifier.tell(READY="1", STATUS=f"Serving at {up.url}")
             log.info(
                 "gateway.ready",
@@ -788,6 +791,13 @@ async def _live(
                 log.info("gateway.stopping")
     except CannotOpenNow as error:
         await succession.cannot_open(error)
+    return config
+
+
+def _at(config: Config, url: str) -> Config:
+    """With the port that was taken."""
+    server = config.server.model_copy(update={"port": urlsplit(url).port or config.server.port})
+    return config.model_copy(update={"server": server})
 
 
 async def _either(first: asyncio.Event, second: asyncio.Event) -> None:

@@ -7,7 +7,6 @@ A value comes typed from TOML, or as one text from the environment. Each kind ac
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import Annotated, Self, TypeAlias, cast, get_args
 from urllib.parse import urlsplit
 
@@ -137,10 +136,12 @@ def proxy_url(value: str) -> str:
     """An address of a proxy, perhaps with who we are there; empty stays empty. What names no scheme speaks HTTP."""
     if not value:
         return value
-    with suppress(ValueError):
+    try:
         parts = urlsplit(value if "://" in value else f"http://{value}")
         if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
             return parts.geturl()
+    except ValueError:
+        pass  # a port that is no number, half of an IPv6 address
     raise PydanticCustomError(
         "outspoken", "must be the address of a proxy that speaks HTTP, such as http://proxy.example.org:3128"
     )

@@ -182,7 +182,7 @@ class Polling:
             return
         if worth_saying(self._failed):
             log.warning("telegram.poll_failed", account=self._account, words=error.words, times=self._failed)
-        pause = max(1.0, error.retry_after)
+        pause = max(1.0, error.retry_after) if error.fate is Fate.TOO_FAST else 1.0
         if self._failed > 1 or pause > self.deaf_after_seconds:  # one alone is nothing: the next poll asks for the same
             self.words = f"Telegram cannot be asked for updates just now: {error.words}"
         self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)

@@ -113,8 +113,10 @@ class Messages:
     async def _in_line(self, inbound: FromChat, cursor: Cursor, busy: SessionPolicy | None) -> Ticket:
         """Into its queue, but not before what waits for room there."""
         key = inbound.session.text()
-        if self.held.lines_up(key) and await self._unknown(inbound):
-            raise self.crowded(key) or full_here(self._queues.known(key))
+        if (line := self.held.lined_up(key)) and await self._unknown(inbound):
+            crowded = self.crowded(key)
+            every = crowded is not None and crowded.code is NotAcceptedCode.GATEWAY_FULL
+            raise crowded if every else full_here(self._queues.known(key), line)
         return await self._accepting.accept(inbound, cursor=cursor, busy=busy)
 
     async def _unknown(self, inbound: FromChat) -> bool:

@@ -94,13 +94,13 @@ class HeldHere:
         line = self._line.get(key)
         return line is None or number <= line[0]
 
-    def lines_up(self, key: str) -> bool:
-        """Whether something of the conversation waits for room, so that whatever comes now goes behind it."""
-        return key in self._line
+    def lined_up(self, key: str) -> int:
+        """How many of the conversation wait for room; whatever comes now goes behind them."""
+        return len(self._line.get(key, ()))
 
     def takes(self, key: str) -> bool:
         """Whether one more of the conversation may wait for room."""
-        return len(self._line.get(key, ())) < HELD_MOST and self._in_line < HELD_IN_ALL
+        return self.lined_up(key) < HELD_MOST and self._in_line < HELD_IN_ALL
 
     def take_out(self, key: str, *, room: bool) -> int:
         """Take all of a conversation out that wait for their time, and with `room` those that wait for that, too; how many they were."""

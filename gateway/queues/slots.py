@@ -37,9 +37,9 @@ def person_of(inbound: Inbound) -> str:
     return inbound.memory_scope if inbound.memory_scope.startswith("api/") else ""
 
 
-def full_here(queue: SessionQueue | None) -> NotAccepted:
-    """Why one more message of this queue is not taken."""
-    waiting = len(queue.waiting) if queue is not None else 0
+def full_here(queue: SessionQueue | None, line: int = 0) -> NotAccepted:
+    """Why one more message of this queue is not taken. `line`: how many wait for room in it."""
+    waiting = line + (len(queue.waiting) if queue is not None else 0)
     return NotAccepted(NotStarted.QUEUE_FULL.said(waiting), NotAcceptedCode.QUEUE_FULL)
 
 

@@ -140,7 +140,7 @@ async def test_more_than_so_many_without_room_are_refused_in_words_and_stop_all_
         ada, chat = await _crowd(telegram)
         for number in range(members.HELD_MOST):
             telegram.say(chat, ada, f"say more {number}")
-        await answer(telegram, chat, "It is not kept")
+        await answer(telegram, chat, f"{members.HELD_MOST + 1} messages are already waiting here. It is not kept")
         assert sum("This one is kept" in one for one in texts(telegram, chat)) == members.HELD_MOST
         telegram.command(chat, ada, "stop all")
         await answer(telegram, chat, f"{members.HELD_MOST + 1} waiting messages were taken out of the queue.")

@@ -64,6 +64,16 @@ async def test_what_telegram_asks_to_wait_is_waited_before_the_next_poll(
     assert slept == [least]
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(3.0, False), (3_600.0, True)])
+async def test_a_pause_in_which_nothing_comes_in_for_long_is_told_the_first_time(
+    seconds: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll = made(monkeypatch, [])
+    poll._failed = 1
+    await poll._pause(CallFailed(Fate.TOO_FAST, f"Telegram asks to wait {seconds:g} s", retry_after=seconds))
+    assert (f"asks to wait {seconds:g} s" in poll.words) is told
+
+
 async def test_whoever_polls_beside_us_is_given_way_to_for_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     poll = made(monkeypatch, slept)

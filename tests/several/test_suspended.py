@@ -75,4 +75,8 @@ async def test_whoever_asked_at_a_suspended_gateway_is_told_that_it_goes_on_and_
         asked_of = [sum(f"#{one.key}" in str(m) for m in all_.harness.model.requests) for one in (*streams, late)]
         assert asked_of == [2, 1, 2, 1], "each once more where it was cut off"
         await all_.even(2)
+        for one in streams:  # it has begun anew, and is where it was
+            again = Stream(first, one.name, one.words, one.key)
+            await again.watch()
+            assert again.text.count("word39") == 1, again.text
         all_.sound()
