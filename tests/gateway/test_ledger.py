@@ -228,3 +228,37 @@ async def test_what_an_earlier_process_has_left_waits_since_then() -> None:
     oldest = ledger.oldest_wanted_at()
     assert oldest is not None
     assert round(clock.monotonic() * 1000) - oldest == 60_000
+
+
+async def test_what_was_not_begun_after_all_is_as_it_was() -> None:
+    """Also one that was to be created a second time: without a label, as nothing has happened."""
+    ledger, _ = ledger_of()
+    ledger.restore([kept(1, state=DeliveryState.UNKNOWN, attempt=2, sending_at=5)], ME)
+    (before,) = ledger.ready()
+    begun = await ledger.keep_begun(before, repeated=True)
+    assert (begun.row.labelled, begun.row.attempt) == (True, 3)
+    ledger.not_begun(before)
+    row, now = before.row, ledger.current(before).row
+    assert (now.state, now.attempt, now.sending_at, now.labelled) == (row.state, 2, 5, False)
+
+
+async def test_what_is_held_where_it_was_is_held_where_its_chat_has_gone() -> None:
+    ledger, paper = ledger_of()
+    ledger.propose("t1", ME, wanted("a"))
+    ledger.awaited.add("t2")
+    other = Ledger("new chat", paper, FakeClock(), lambda: None)
+    ledger.hand_over(other)
+    assert (other.held, other.awaited, other.ready()) == ({"t1"}, {"t2"}, [])
+    other.release("t1")
+    assert len(other.ready()) == 1
+
+
+async def test_what_a_surface_knows_of_a_part_counts_more_than_what_is_read_of_it() -> None:
+    ledger, _ = ledger_of()
+    read = kept(1, state=DeliveryState.UNKNOWN)
+    ledger.restore([read], ME)
+    (part,) = ledger.waiting
+    sent = replace(part, row=replace(part.row, state=DeliveryState.SENT, platform_id="9"))
+    ledger.take([sent])
+    ledger.restore([read], ME)
+    assert ledger.current(part) == sent

@@ -73,6 +73,8 @@ class World:
     """Turns run until they are told to end."""
     ran: list[list[int]] = field(default_factory=list[list[int]])
     drivers: list[Driver] = field(default_factory=list[Driver])
+    spoken: list[str] = field(default_factory=list[str])
+    """The language in which each turn was opened."""
     opening: Callable[[SessionQueue], Awaitable[None]] | None = None
     queues: Queues = field(default_factory=Queues)
     runner: Runner = field(init=False)
@@ -80,6 +82,7 @@ class World:
     async def open_turn(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> Any:
         if self.opening is not None:
             await self.opening(queue)
+        self.spoken.append(spoken_now())
         self.drivers.append(Driver(self, messages))
         return self.drivers[-1]
 
@@ -214,7 +217,7 @@ async def test_each_turn_has_a_language_of_its_own() -> None:
         begin_speaking("de")
         world.runner.add(world.queue("a"), message("a"))
         await world.until(lambda: world.ran)
-    assert world.drivers[0].spoken == ""
+    assert (world.spoken, world.drivers[0].spoken) == ([""], "")
 
 
 async def test_what_is_handed_over_waits_no_more_here_and_its_place_goes_to_others() -> None:

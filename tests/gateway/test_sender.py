@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,17 +22,18 @@ from adapters.contract.chat import (
     Content,
     ContentKind,
     Fate,
+    Flow,
     Piece,
     Traits,
 )
 from adapters.contract.pacing import Rate
 from adapters.delivery import aftermath
 from adapters.delivery.parts import WantedPart
-from adapters.delivery.reconcile import Part
+from adapters.delivery.reconcile import Part, new_part
 from adapters.text.styled import Styled
 from agent_core.ports import SystemClock
 from agent_core.signals import PartSent
-from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable, Store
 from gateway.delivery import sender
 from gateway.delivery import surface as surfaces
@@ -108,6 +109,11 @@ class Port(ChatPort):
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         await self._call("edit", content.body.text)
+
+    async def finish(
+        self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
+    ) -> None:
+        await self._call("finish", platform_id)
 
     async def delete(self, address: ChatAddress, platform_id: str) -> None:
         await self._call("delete", platform_id)
@@ -223,7 +229,8 @@ async def test_what_may_be_there_is_looked_for_since_it_was_tried_first_and_not_
         one.wants("t1", "hello")
         assert (await one.shows("t1")).platform_id == "m7"
         assert [what for what, _, _ in one.port.calls] == ["create"]
-        assert one.port.since <= began
+        tried = one.port.since + 60_000  # the clock of the platform may be behind
+        assert began <= tried <= SystemClock().now_ms()
 
 
 async def test_that_a_part_was_sent_is_told_when_that_is_stored() -> None:
@@ -445,3 +452,38 @@ async def test_whatever_a_port_raises_it_may_have_been_done_and_what_takes_too_l
         with pytest.raises(CallFailed) as failed:
             await called(call(), "Somewhere", seconds)
         assert failed.value.fate is Fate.UNKNOWN
+
+
+async def test_a_message_that_grew_and_of_which_nobody_knows_what_stands_there_is_finished_and_then_edited() -> None:
+    async with chat() as one:
+        row = part_row("hello", platform_id="grows:m9")
+        one.surface.ledger.restore([Delivery("s", row)], ME)
+        await one.until(lambda: len(one.port.calls) == 2)
+        await one.shows("t1")
+        assert [what for what, _, _ in one.port.calls] == ["finish", "edit"]
+
+
+@pytest.mark.parametrize("cause", [Cause.NO_MESSAGE, Cause.UNEDITABLE])
+async def test_a_message_that_is_not_there_or_can_be_taken_away_by_nobody_is_done_with(cause: Cause) -> None:
+    async with chat() as one:
+        one.port.does = [one.takes_back, *[fails(Fate.REFUSED, cause)] * 9]
+        one.wants("t1", "hello")
+        await one.until(lambda: "t1" in one.paper.rows and one.paper.rows["t1"].state is DeliveryState.SKIPPED)
+        row = one.paper.rows["t1"]
+        assert (row.platform_id, row.cause) == (None, "")
+
+
+def part_row(text: str, **more: Any) -> DeliveryRow:
+    """A part that an earlier process has left."""
+    content = Content(ContentKind.TEXT, Styled(text))
+    made = new_part(WantedPart("b", 0, content, final=True), CHAT.text(), "t1", 1)
+    return replace(made.row, **more)
+
+
+async def test_a_turn_that_shows_itself_here_is_awaited_no_more() -> None:
+    async with chat() as one:
+        one.surface.ledger.restore([Delivery("s", part_row("hello", final=False))], ME, going_on={"t1"})
+        assert one.surface.ledger.awaited == {"t1"}
+        outlet = TurnOutlet(lambda: one.surface, "t1", ME, "", "7")
+        one.surface.add(outlet)
+        assert one.surface.ledger.awaited == set()
