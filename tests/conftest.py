@@ -145,6 +145,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure() -> None:
     databases.end_server()
+    if "tests.program" in sys.modules:
+        from tests import program
+
+        program.end()
 
 
 def alone() -> None:
@@ -161,6 +165,10 @@ def shared() -> None:
         from tests import forked
 
         forked.begin()
+        if "tests.program" in sys.modules:
+            from tests import program
+
+            program.begin()
 
 
 def units(items: Sequence[pytest.Item]) -> list[Unit]:
