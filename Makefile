@@ -5,8 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # pip must take exactly what the lock names, whatever the machine's own pip settings add.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Most tests wait; with more at a time, those that look at a clock see a machine that is too slow for anybody.
-WORKERS ?= 12
+# Most tests wait, three seconds each: with fewer at a time the processors would wait as well. How many compute at a time is no matter of this
+# (tests/together.py).
+WORKERS ?= 20
 # Where this is set, each of the many processes that the tests start would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -64,6 +64,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 LONGEST = (
+    "tests/clients",
+    "tests/deploy/test_alert_rules",
+    "tests/faults",
+    "tests/incidents",
+    "tests/postgres",
+    "tests/several",
+    "tests/storage",
     "tests/sim",
     "tests/explore",
     "tests/kills",
@@ -77,8 +84,19 @@ LONGEST = (
     "tests/agent_core/test_replay",
     "tests/agent_core/test_folds",
 )
-WAITING = ("tests/chats", "tests/incidents", "tests/toy")
-"""These wait for platforms more than they compute."""
+COMPUTING = (
+    "tests/adapters",
+    "tests/agent_core",
+    "tests/bench",
+    "tests/corpora",
+    "tests/docs",
+    "tests/fakes",
+    "tests/fuzz",
+    "tests/mutants",
+    "tests/store",
+    "tests/test_",
+)
+"""These wait for nobody. All others wait, for gateways, platforms and models, more than they compute."""
 READ_THE_SOURCE = (
     "tests/adapters/test_openapi.py::test_codes",
     "tests/agent_core/test_retry",
@@ -145,6 +163,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure() -> None:
     databases.end_server()
+    if "tests.program" in sys.modules:
+        from tests import program
+
+        program.end()
 
 
 def alone() -> None:
@@ -161,6 +183,10 @@ def shared() -> None:
         from tests import forked
 
         forked.begin()
+        if "tests.program" in sys.modules:
+            from tests import program
+
+            program.begin()
 
 
 def units(items: Sequence[pytest.Item]) -> list[Unit]:
@@ -181,24 +207,30 @@ def together(item: pytest.Item) -> int | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest tests, rows of tests, and those that wait are spread over the first two thirds of the run, so that the processors are always
-    busy, browsers are not all there at once, and nothing long is left for the end."""
+    """Tests that wait are spread over nearly all of the run, so that there is always something to compute meanwhile; the longest ones and rows
+    of tests over its first half, so that browsers are not all there at once and nothing long is left for the end."""
     sampled.spare(config, items)
     rows: dict[int, list[pytest.Item]] = {}
     longest: list[list[pytest.Item]] = []
     waiting: list[list[pytest.Item]] = []
-    others: list[list[pytest.Item]] = []
+    computing: list[list[pytest.Item]] = []
     for item in items:
         if (row := together(item)) is not None:
             rows.setdefault(row, []).append(item)
         else:
             kind = (
-                longest if item.nodeid.startswith(LONGEST) else waiting if item.nodeid.startswith(WAITING) else others
+                longest
+                if item.nodeid.startswith(LONGEST)
+                else computing
+                if item.nodeid.startswith(COMPUTING)
+                else waiting
             )
             kind.append([item])
-    early = len(others) * 2 // 3
-    spread = evenly([rows[row] for row in sorted(rows)], evenly(longest, evenly(waiting, others[:early])))
-    items[:] = [item for unit in (*spread, *others[early:]) for item in unit]
+    last = len(computing) * 9 // 10
+    most = evenly(waiting, computing[:last])
+    half = len(most) // 2
+    first = evenly([rows[row] for row in sorted(rows)], evenly(longest, most[:half]))
+    items[:] = [item for unit in (*first, *most[half:], *computing[last:]) for item in unit]
 
 
 def evenly(few: list[list[pytest.Item]], many: list[list[pytest.Item]]) -> list[list[pytest.Item]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests import databases, forked
+from tests import databases, forked, program
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 ALL, CHILDREN = slice(11, 15), slice(13, 15)
@@ -76,7 +76,9 @@ def _folder(test: str) -> str:
 def spent() -> tuple[float, float]:
     """Seconds of processor time of this process, and of those that it has started."""
     own, kernel, theirs, their_kernel, _ = os.times()
-    return own + kernel, theirs + their_kernel + sum(_of(pid, CHILDREN) for pid in forked.servers())
+    return own + kernel, theirs + their_kernel + sum(
+        _of(pid, CHILDREN) for pid in (*forked.servers(), *program.servers())
+    )
 
 
 def _of(pid: int, whose: slice = ALL) -> float:

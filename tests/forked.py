@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
@@ -117,16 +117,28 @@ def first_line(started: Forked, out: Path, seconds: float) -> str:
         time.sleep(0.01)
 
 
+def other(target: Callable[..., None], *given: object) -> ForkServerProcess:
+    """Something else that is to have everything that a gateway imports."""
+    process = _CONTEXT.Process(target=target, args=given, daemon=True)
+    process.start()
+    return process
+
+
 def _command(words: list[str], env: dict[str, str], paths: tuple[str, str, str], folder: str, prelude: str) -> None:
-    """In the child: everything that a new interpreter would have found."""
-    os.environ.clear()
-    os.environ.update(env)
+    """In the child."""
     os.chdir(folder)
     for number, path in enumerate(paths):
         how = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND
         opened = os.open(path, how, 0o600)
         os.dup2(opened, number)
         os.close(opened)
+    as_command(words, env, prelude)
+
+
+def as_command(words: list[str], env: dict[str, str], prelude: str = "") -> None:
+    """In the child, which has its streams and its folder: everything else that a new interpreter would have found."""
+    os.environ.clear()
+    os.environ.update(env)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process lives
     sys.stdout, sys.stderr = (_stream(number) for number in (1, 2))
     sys.argv = ["outspoken", *words]

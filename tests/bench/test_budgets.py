@@ -24,6 +24,7 @@ def test_creep_that_is_planted_is_found() -> None:
         assert any(words.startswith(f"{what}: ") and f" {cost}, where" in words for words in said), (what, cost, said)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("plant", "what", "found"),
     [

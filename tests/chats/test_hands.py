@@ -24,6 +24,8 @@ from tests.shell.sandboxes import needs_sandbox
 
 PNG = b"\x89PNG\r\n\x1a\n"
 HANDS = {**REHEARSAL, "OUTSPOKEN_SHELL__SANDBOX": "any", "OUTSPOKEN_SHELL__WAIT_SECONDS": "1"}
+PATIENT = {**HANDS, "OUTSPOKEN_SHELL__WAIT_SECONDS": "60"}
+"""What is drawn is waited for, however busy the machine is."""
 SLOW_TEST = """\
 import time, unittest
 
@@ -71,7 +73,7 @@ async def test_the_tests_of_an_archive_are_run_and_their_end_is_told(platform: H
 async def test_a_chart_of_a_table_comes_as_a_picture(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
-    async with running(platform, **HANDS):
+    async with running(platform, **PATIENT):
         platform.attach(chat, ada, "cities.csv", TABLE, "text/csv", "make a chart of this CSV")
         await platform.until(lambda: any(one.data.startswith(PNG) for one in answers(platform, chat)), 20)
         picture = next(one for one in answers(platform, chat) if one.data.startswith(PNG))
@@ -134,6 +136,7 @@ async def test_the_same_is_done_on_the_page(tmp_path: Path) -> None:
         ran = await asked(up, "1", "run the tests in this archive", "sums.zip", "application/zip", archive())
         assert "still runs" in ran.view.text
         assert "Ran 2 tests" in await told(up, "ended with exit status")
+    async with served(tmp_path, PATIENT) as up:
         drawn = await asked(up, "2", "make a chart of this CSV", "cities.csv", "text/csv", TABLE)
         assert "3 bars" in drawn.view.text
         assert [one.text for one in drawn.view.bubbles if one.kind is BubbleKind.FILE] == ["chart.png"]

@@ -27,10 +27,13 @@ from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable,
 from agent_core.workers.pool import Workers
 from gateway.delivery.forming import Forming, FormParts
 from tests.corpora.hostile import FIRST, LAST, LINES, PATTERNS, Page, answers, pages
+from tests.sampled import chosen
 
 pytestmark = pytest.mark.timeout(600)
 MOST_SECONDS = 1.0
 """What is promised is a quarter of it, and printed as a figure; on a machine that is busy with other things, also CPU time is longer."""
+FEW = 20
+"""So many of each corpus are tried each time; all of them in `make soak`. To try one takes as long as ten ordinary tests."""
 FORMS: tuple[FormParts, ...] = (telegram, discord, slack)
 
 
@@ -86,20 +89,22 @@ async def test_no_pattern_holds_the_loop(tmp_path: Path, figure: Callable[[str],
     for name in "abc":
         (tmp_path / f"{name}.txt").write_text((LINES + "\n") * 4)
     found: list[ToolOutcome] = []
+    patterns = chosen("patterns", PATTERNS, FEW)
     async with Workers() as workers, sampled() as lag:
         registry = ToolRegistry(readers(workers))
         spec = next(spec for spec in registry.specs() if spec.name == "search_files")
 
         async def search(number: int) -> None:
-            arguments: dict[str, Json] = {"query": PATTERNS[number], "regex": True}
+            arguments: dict[str, Json] = {"query": patterns[number], "regex": True}
             found.append(await registry.run(Runnable(spec, arguments), context(tmp_path)))
 
-        await several(search, len(PATTERNS))
-    assert len(found) == len(PATTERNS) >= 60
+        await several(search, len(patterns))
+    assert len(found) == len(patterns)
+    assert len(PATTERNS) >= 60
     assert all(outcome.text for outcome in found)
-    assert sum(outcome.status is ToolStatus.OK for outcome in found) > 30
+    assert sum(outcome.status is ToolStatus.OK for outcome in found) > len(patterns) // 3
     assert lag.thread < MOST_SECONDS, lag
-    figure(f"{len(PATTERNS)} hostile patterns: {lag}; {told(found)}")
+    figure(f"{len(patterns)} hostile patterns: {lag}; {told(found)}")
 
 
 def told(found: Iterable[ToolOutcome]) -> str:
@@ -138,7 +143,7 @@ async def site(found: list[Page]) -> AsyncGenerator[str]:
 
 
 async def test_no_page_holds_the_loop(tmp_path: Path, figure: Callable[[str], None]):
-    corpus = list(pages())
+    corpus = chosen("pages", list(pages()), FEW)
     found: list[ToolOutcome] = []
     async with Workers() as workers, site(corpus) as address, sampled() as lag:
         registry = ToolRegistry([FetchUrl(workers, refuse=lambda _: None)])
@@ -149,15 +154,16 @@ async def test_no_page_holds_the_loop(tmp_path: Path, figure: Callable[[str], No
             found.append(await registry.run(called, context(tmp_path / str(number % 3))))
 
         await several(read, len(corpus))
-    assert len(found) == len(corpus) >= 60
+    assert len(found) == len(corpus)
+    assert len(list(pages())) >= 60
     assert all(outcome.text for outcome in found)
-    assert sum(outcome.status is ToolStatus.OK for outcome in found) > 40
+    assert sum(outcome.status is ToolStatus.OK for outcome in found) > len(corpus) // 2
     assert lag.thread < MOST_SECONDS, lag
     figure(f"{len(corpus)} hostile pages and charsets: {lag}; {told(found)}")
 
 
 async def test_no_answer_in_markdown_holds_the_loop_and_none_is_lost(figure: Callable[[str], None]):
-    corpus = list(answers())
+    corpus = chosen("answers", list(answers()), FEW)
     lost: list[str] = []
     async with Workers(3) as workers, sampled() as lag:
         forming = Forming(workers)
@@ -171,7 +177,7 @@ async def test_no_answer_in_markdown_holds_the_loop_and_none_is_lost(figure: Cal
                 lost.append(name)
 
         await several(form, len(corpus))
-    assert len(corpus) >= 40
+    assert len(list(answers())) >= 40
     assert lost == []
     assert lag.thread < MOST_SECONDS, lag
     figure(f"{len(corpus)} hostile answers in Markdown: {lag}")

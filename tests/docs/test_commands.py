@@ -22,6 +22,7 @@ from gateway.commands.registry import menu
 from gateway.config.keys import OTHER_VARIABLES, describe
 from tests.docs.pages import ROOT, Block, pages
 from tests.ports import free_port
+from tests.program import program
 from tests.serving import QUICK
 
 LIMIT_SECONDS = 110
@@ -161,9 +162,7 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page: str, tmp_path: Path)
     bin_, work = tmp_path / "bin", tmp_path / "work"
     bin_.mkdir()
     work.mkdir()
-    program = bin_ / "outspoken"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gateway "$@"\n')
-    program.chmod(0o755)
+    program(bin_)
     script = ["set -euo pipefail"]
     for number, block in enumerate(found):
         text = block.text.replace("8787", port)

@@ -10,7 +10,6 @@ import asyncio
 import os
 import re
 import signal
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from tests.docs.pages import ROOT, Block, read
 from tests.fakes.telegram import Chat, TelegramFake, User
 from tests.ports import free_port
+from tests.program import program
 
 PAGE = ROOT / "docs" / "tutorial.md"
 PATIENCE_SECONDS = 120.0
@@ -47,8 +47,7 @@ class Played:
         self.gateway: asyncio.subprocess.Process | None = None
         bin_ = folder / "bin"
         bin_.mkdir()
-        (bin_ / "outspoken").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gateway "$@"\n')
-        (bin_ / "outspoken").chmod(0o755)
+        self.program = program(bin_)
         self.port = str(free_port())
         self.env = {
             "PATH": f"{bin_}:/usr/local/bin:/usr/bin:/bin",
@@ -77,7 +76,7 @@ class Played:
         await self.stop()
         with (self.folder / "log").open("ab") as log:
             self.gateway = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "gateway", "run", cwd=ROOT, env=self.env, stdout=log, stderr=log
+                self.program, "run", cwd=ROOT, env=self.env, stdout=log, stderr=log
             )
         up = f"until curl --silent --fail --output /dev/null http://127.0.0.1:{self.port}/readyz; do sleep 0.2; done"
         await self.run(up)

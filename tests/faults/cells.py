@@ -212,7 +212,7 @@ SHELL = (
         "f() { f; }; f",
         "still runs after 20 s|was killed|ended with exit status|Segmentation fault|was ended",
     ),
-    _shell(Fault.MEMORY, "head -c 900m /dev/zero | tail", "memory exhausted|used more memory|was killed|Killed"),
+    _shell(Fault.MEMORY, "head -c 900m /dev/zero | tail", "memory exhausted|took more memory|was killed|Killed"),
     _shell(Fault.FORKS, "(trap '' TERM HUP; sleep 600) & (setsid sleep 600 &); echo left", "left"),
     _shell(Fault.PRINTS, "echo out; echo err >&2", "err"),
     _shell(

@@ -49,6 +49,8 @@ class RawHttp:
     effects: list[str] = field(default_factory=list[str])
     """The faults whose tool with an effect was called, as often as it was."""
     changed: set[str] = field(default_factory=set[str])
+    relisted: set[str] = field(default_factory=set[str])
+    """Those whose new list was asked for."""
     closed: set[str] = field(default_factory=set[str])
     """Faults whose server answers nothing any more."""
     talks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -108,6 +110,8 @@ class RawHttp:
                 writer.write(said({"protocolVersion": "2025-06-18", "capabilities": can, "serverInfo": info}))
             case "tools/list":
                 writer.write(said({"tools": self._tools(fault)}))
+                if fault in self.changed:
+                    self.relisted.add(fault)
             case "tools/call":
                 name = message["params"]["name"]
                 if name in ("act", "put"):
@@ -168,6 +172,11 @@ class RawHttp:
             case "changes" | "withdrawn":
                 self.changed.add(fault)
                 writer.write(events + piece(note("notifications/tools/list_changed", {})))
+                await writer.drain()
+                for _ in range(15):  # what is called next is asked for only when somebody has heard of it
+                    await asyncio.sleep(0.1)
+                    if fault in self.relisted:
+                        break
                 writer.write(piece(b"data: " + json.dumps(good).encode() + b"\n\n") + piece(b""))
             case "twice":
                 again = {**good, "result": words("done again")}

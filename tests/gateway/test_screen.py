@@ -20,6 +20,7 @@ import pytest
 
 from adapters.terminal.screen import Screen, draw
 from tests.forked import run, start
+from tests.program import program
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\x9d52;c;AAAA\x9c \x08\x08\r\u202egnp.exe\u2066\u2028 end"
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -136,7 +137,7 @@ def on_a_terminal(command: list[str], env: dict[str, str], keys: list[tuple[str,
     """All that a terminal of this width was given by a command, to which somebody typed these keys, each when words stand there."""
     child, terminal = pty.fork()
     if child == 0:  # pragma: no cover - another process
-        os.execve(sys.executable, [sys.executable, "-m", "gateway", *command], env)
+        os.execve(command[0], command, env)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     seen, left = b"", list(keys)
     try:
@@ -154,14 +155,18 @@ def on_a_terminal(command: list[str], env: dict[str, str], keys: list[tuple[str,
 
 def test_what_a_terminal_without_a_locale_types_is_read_as_utf_8(home: dict[str, str]):
     plain = home | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    said = on_a_terminal(["chat"], plain, [("\u203a", "gr\u00fc\u00dfe\r".encode()), ("tool calls]", b"/quit\r")])
+    said = on_a_terminal(
+        [sys.executable, "-m", "gateway", "chat"],
+        plain,
+        [("\u203a", "gr\u00fc\u00dfe\r".encode()), ("tool calls]", b"/quit\r")],
+    )
     assert "You wrote" in said
     assert "Traceback" not in said
 
 
 @pytest.mark.parametrize("columns", [30, 80])
-def test_a_status_never_takes_two_rows_of_a_terminal(home: dict[str, str], columns: int):
-    said = on_a_terminal(["ask", "rehearse stall in tool call"], home, [], columns)
+def test_a_status_never_takes_two_rows_of_a_terminal(home: dict[str, str], columns: int, tmp_path: Path):
+    said = on_a_terminal([str(program(tmp_path)), "ask", "rehearse stall in tool call"], home, [], columns)
     statuses = re.findall(r"\x1b\[2K\x1b\[2m([^\x1b]*)\x1b\[0m", said)
     assert any("write_file" in one for one in statuses) or columns == 30
     assert all(len(one) < columns for one in statuses), statuses

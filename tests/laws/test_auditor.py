@@ -7,7 +7,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from gateway.laws.law import MENDS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.observe.lawwatch import LawWatch
 from gateway.queues.inbox import encode
 from gateway.version import program_version
+from tests.forked import run
 from tests.store.support import IDS, FakeClock, message, opened, started, turn_of
 
 SAID = encode(
@@ -208,9 +208,7 @@ async def test_it_cannot_write_and_holds_no_writer_up(where: str) -> None:
 
 
 def outspoken(home: Path, *given: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "OUTSPOKEN_HOME": str(home)}
-    command = [sys.executable, "-m", "gateway", *given]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    return run(list(given), {**os.environ, "OUTSPOKEN_HOME": str(home)})
 
 
 def test_its_exit_status_and_its_words_say_what_was_found(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from gateway.daemon import Serving
+from tests.program import program
 from tests.serving import served
 
 ON = {"OUTSPOKEN_SERVER__MCP": "true"}
@@ -42,8 +43,8 @@ async def by_stdio(
     home: Path, url: str, *more: str, mode: str = "auto", env: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Client]:
     began = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "gateway", "mcp", "serve", "--url", url, *more],
+        command=str(program(home)),
+        args=["mcp", "serve", "--url", url, *more],
         env={"OUTSPOKEN_HOME": str(home), "PATH": os.environ["PATH"], **(env or {})},
     )
     async with Client(stdio_client(began, errlog=sys.__stderr__ or sys.stderr), mode=mode) as client:
@@ -247,19 +248,19 @@ async def test_it_is_off_unless_the_configuration_turns_it_on(tmp_path: Path):
 
 
 async def test_by_stdio_what_is_no_message_is_passed_over_and_the_end_of_input_is_the_end(tmp_path: Path):
-    program = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", "mcp", "serve", "--url", "http://127.0.0.1:9",
+    running = await asyncio.create_subprocess_exec(
+        program(tmp_path), "mcp", "serve", "--url", "http://127.0.0.1:9",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={"OUTSPOKEN_HOME": str(tmp_path), "PATH": os.environ["PATH"]},
     )  # fmt: skip
-    assert program.stdin is not None
-    assert program.stdout is not None
+    assert running.stdin is not None
+    assert running.stdout is not None
     import orjson
 
     for line in (b"nonsense\n", b"{}\n", b"\xff\xfe\n", orjson.dumps(INITIALIZE) + b"\n"):
-        program.stdin.write(line)
+        running.stdin.write(line)
     async with asyncio.timeout(60):
-        while b"protocolVersion" not in (line := await program.stdout.readline()):
+        while b"protocolVersion" not in (line := await running.stdout.readline()):
             assert line
-        program.stdin.close()
-        assert await program.wait() == 0
+        running.stdin.close()
+        assert await running.wait() == 0
