@@ -52,8 +52,8 @@ def slice_in(key: Column[str], names: Iterable[str] | None) -> ColumnElement[boo
     chat = func.concat_ws("/", *(func.split_part(key, "/", place) for place in (1, 2, 3)))
     first = func.get_byte(func.decode(func.md5(func.convert_to(chat, "UTF8")), "hex"), 0)
     number = func.lpad(cast(func.mod(first, CHAT_SLICES), Text), 2, "0")
-    given = bindparam(direct.KEYS, expanding=True) if names is None else sorted(names)
-    return literal("chats/", Text).concat(number).in_(given)
+    name = literal("chats/", Text).concat(number)
+    return name.in_(bindparam(direct.KEYS, expanding=True)) if names is None else name.in_(sorted(names))
 
 
 PEERS = (
