@@ -24,7 +24,18 @@ from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.settings import revealed
 from adapters.contract.supervision import AdapterDown
-from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Update, as_table, id_of, read_update, whence
+from adapters.telegram.inbound import (
+    PLATFORM,
+    Me,
+    Moved,
+    Pressed,
+    Update,
+    as_table,
+    id_of,
+    parties,
+    read_update,
+    whence,
+)
 from adapters.telegram.polling import Polling
 from adapters.telegram.port import TelegramPort
 from adapters.telegram.section import TelegramSection
@@ -38,9 +49,6 @@ if TYPE_CHECKING:
     from adapters.telegram.wire import Wire
 
 log = structlog.get_logger("telegram")
-
-CHANNEL = "updates"
-
 
 MENUS = "menus"
 """The channel by whose cursor it is known which menus were set."""
@@ -184,32 +192,54 @@ class TelegramAdapter:
     # ------------------------------------------------------------------ updates
 
     async def _all_taken(self, updates: Sequence[object]) -> bool:
-        """Have updates stored. False if one cannot be: then none of them is confirmed, and after a moment they are asked for again."""
-        for place, update in enumerate(updates):
-            mark = digest_of(update)
-            if mark in self._taken:
-                continue
-            if not await self._taken_in(update, updates[place:]):
-                await asyncio.sleep(1.0)
-                return False
-            self._taken.add(mark)
-        self._taken.clear()
-        return True
+        """Have updates stored: those of one chat, and of one person, one after the other; others together, so that they share commits. False if one
+        cannot be: then none of them is confirmed, and after a moment they are asked for again."""
+        latest: dict[str, asyncio.Task[NotAccepted | None]] = {}
+        async with asyncio.TaskGroup() as group:
+            for update in updates:
+                whose = parties(update) or {""}
+                before = [latest[one] for one in whose if one in latest]
+                latest |= dict.fromkeys(whose, group.create_task(self._taken_behind(before, update)))
+        refused = next((why for one in latest.values() if (why := one.result()) is not None), None)
+        if refused is None:
+            self._taken.clear()
+            return True
+        self._waiting(refused, [one for one in updates if digest_of(one) not in self._taken])
+        await asyncio.sleep(1.0)
+        return False
 
-    async def _taken_in(self, update: object, behind: Sequence[object] = ()) -> bool:
-        """Whether an update is in a table; if it has to come again, the chats of what waits (it, and what is `behind` it) are told."""
+    async def _taken_behind(
+        self, before: Sequence[asyncio.Task[NotAccepted | None]], update: object
+    ) -> NotAccepted | None:
+        """Why an update is in no table; None if it is. It is not even tried if one of those `before` it is in none."""
+        mark = digest_of(update)
+        for one in before:
+            if (refused := await one) is not None:
+                return refused
+        if mark in self._taken or (refused := await self._refused(update)) is None:
+            self._taken.add(mark)
+            return None
+        return refused
+
+    async def _taken_in(self, update: object) -> bool:
+        """Whether an update is in a table; if it has to come again, its chat is told."""
         if self._me is None:
             return False
+        refused = await self._refused(update)
+        if refused is not None:
+            self._waiting(refused, [update])
+        return refused is None
+
+    async def _refused(self, update: object) -> NotAccepted | None:
         try:
             await self._take(update)
         except NotAccepted as refused:
-            log.warning("telegram.not_stored", words=str(refused))
-            self._waiting(refused, behind or [update])
-            return False
-        return True
+            return refused
+        return None
 
     def _waiting(self, refused: NotAccepted, updates: Sequence[object]) -> None:
         """Chats whose updates wait for the storage are told."""
+        log.warning("telegram.not_stored", words=str(refused))
         me = self._me
         assert me is not None
 
@@ -223,17 +253,15 @@ class TelegramAdapter:
         """Come back when it is in a table."""
         me, number = self._me, id_of(update)
         assert me is not None
-        cursor = None if number is None else (CHANNEL, str(number))
         # Telegram chooses numbers anew now and then, so that a number alone may name two updates.
         key = "" if number is None else f"update:{number}:{digest_of(update)}"
         await self._way.take(
             lambda: raw_of(key, update, lambda: whence(as_table(update), me)),
             lambda: read_update(as_table(update), me),
-            lambda read: self._act(read, cursor),
+            self._act,
             key=lambda read: key_of(
                 read.message if isinstance(read, Pressed) else None if isinstance(read, Moved) else read
             ),
-            cursor=cursor,
         )
 
     async def stand(self) -> None:
@@ -243,25 +271,22 @@ class TelegramAdapter:
     async def again(self, body: bytes) -> None:
         """See `adapters.contract.supervision.Supervised`."""
         assert self._me is not None
-        await self._act(read_update(as_table(json.loads(body)), self._me), None)
+        await self._act(read_update(as_table(json.loads(body)), self._me))
 
-    async def _act(self, read: Update, cursor: tuple[str, str] | None) -> bool:
-        """Store what an update means; whether it was a person's doing."""
+    async def _act(self, read: Update) -> bool:
+        """Store what an update means; whether it was a person's doing. There is no position to store with it (see `polling`)."""
         match read:
             case None:
-                pass
+                return False
             case Moved():
                 await self._intake.moved(PLATFORM, self.account, read.old, read.new)
+                return False
             case Pressed():
                 self._answer(read.query)
-                await self._intake.receive(read.message, cursor)
-                return True
+                await self._intake.receive(read.message, None)
             case _:
-                await self._intake.receive(read, cursor)
-                return True
-        if cursor is not None:
-            await self._intake.skip(self.name, cursor)
-        return False
+                await self._intake.receive(read, None)
+        return True
 
     def _answer(self, query: str) -> None:
         """Let the pressed button stop spinning; nobody waits for that."""

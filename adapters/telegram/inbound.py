@@ -27,6 +27,7 @@ PLATFORM = "telegram"
 QUOTE_CHARS = 500
 NEARLY_FULL = 3_800
 """A text at least so long (characters) was probably cut: clients cut at 4 096 UTF-16 units, some at the last space before."""
+MIGRATES = ("migrate_to_chat_id", "migrate_from_chat_id")
 Table: TypeAlias = dict[str, Json]
 
 
@@ -224,6 +225,16 @@ def id_of(update: object) -> int | None:
     if isinstance(number, str) and number.isascii() and number.isdigit():
         number = int(number)
     return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def parties(update: object) -> frozenset[str]:
+    """The chats and the person of an update, whatever else is in it: what comes of any of them is taken in its order."""
+    known = cast("Table", update) if isinstance(update, dict) else {}
+    query = table(known.get("callback_query"))
+    message = table(known.get("message")) or table(known.get("edited_message")) or table(query.get("message"))
+    chats = (table(message.get("chat")).get("id"), *(message.get(key) for key in MIGRATES))
+    people = (table(one.get(key)).get("id") for one in (query or message,) for key in ("from", "sender_chat"))
+    return frozenset(str(one) for one in (*chats, *people) if one is not None)
 
 
 def whence(update: Table, me: Me) -> Whence:

@@ -244,6 +244,8 @@ class Runner:
             self._remember(queue, running)
         finally:
             heard = heard_in(running.driver.turn)
+            for inbox_id in heard:
+                queue.begun.add(inbox_id)
             queue.waiting[:0] = [message for message in queue.steers if message.inbox_id not in heard]
             queue.steers = []
             queue.running = None

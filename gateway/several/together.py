@@ -176,9 +176,8 @@ async def together(
     def told(signal: Signal) -> None:
         if not isinstance(signal, TurnClosed) or len(portion.peers) < 2:  # who comes just now looks by itself
             return
-        if signal.surface not in portion.platforms or portion.afar.watched(
-            signal.session
-        ):  # whoever asked in a chat sees it there
+        in_a_chat = signal.surface in portion.platforms  # whoever asked there sees it there
+        if not in_a_chat or portion.afar.watched(signal.session):
             calls.call(f"{SESSION}:{signal.session}")
 
     def look() -> None:

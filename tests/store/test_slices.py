@@ -13,13 +13,13 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import GivenRow
+from agent_core.store.database.lines import PostgresLine
 from agent_core.store.database.ownership import Serves
 from agent_core.store.database.place import PostgresPlace, parse_place
-from agent_core.store.database.writer import Writer
 from agent_core.store.errors import AlreadyRunning, Fenced, OwnedElsewhere
 from agent_core.store.inbox.rows import CursorRow, UnreadRow
 from agent_core.store.sessions.takeups import Charges
-from agent_core.store.slices.calls import CHANNEL, LOOK_SECONDS, NodeCalls
+from agent_core.store.slices.calls import LOOK_SECONDS, NodeCalls
 from agent_core.store.slices.rows import (
     CHAT_SLICES,
     TENURE,
@@ -187,12 +187,15 @@ async def test_a_position_goes_in_the_ways_of_its_message(postgres: str, monkeyp
     slot = account_slice("telegram/1")
     async with nodes(postgres, 1) as (one,):
         seen = await one.slices.divide([slot], lambda _: {slot: one.node})
-        monkeypatch.setattr(Writer, "_transacted", refused)
-        for number, held in enumerate((None, {slot: seen.epochs[slot]}, {slot: seen.epochs[slot], "another": 1}), 1):
-            with nullcontext() if held is None else tenure(held):
-                said = message(f"m{number}", "telegram/1/2//", cursor=("updates", str(number)))
-                await one.inbox.accept(replace(said, account="telegram/1"))
-            assert await one.inbox.cursor("telegram/1", "updates") == str(number)
+        with monkeypatch.context() as patch:
+            patch.setattr(PostgresLine, "transact", refused)
+            for number, held in enumerate(
+                (None, {slot: seen.epochs[slot]}, {slot: seen.epochs[slot], "another": 1}), 1
+            ):
+                with nullcontext() if held is None else tenure(held):
+                    said = message(f"m{number}", "telegram/1/2//", cursor=("updates", str(number)))
+                    await one.inbox.accept(replace(said, account="telegram/1"))
+                assert await one.inbox.cursor("telegram/1", "updates") == str(number)
 
 
 async def test_a_slot_changes_hands_before_a_position_is_written_under_it_or_after(postgres: str) -> None:
@@ -284,8 +287,8 @@ async def test_words_reach_the_others(postgres: str) -> None:
 async def test_a_word_that_is_said_again_while_it_is_on_its_way_is_heard_again(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = text("SELECT pg_notify(:channel, word), pg_sleep(0.3) FROM unnest(CAST(:words AS text[])) AS word")
-    monkeypatch.setattr("agent_core.store.slices.calls._SEND", slow.bindparams(channel=CHANNEL))
+    slow = "SELECT pg_notify($1, word), pg_sleep(0.3) FROM unnest($2::TEXT[]) AS word"
+    monkeypatch.setattr("agent_core.store.slices.calls._SEND", slow)
     place = parse_place(postgres)
     assert isinstance(place, PostgresPlace)
     heard: list[str] = []

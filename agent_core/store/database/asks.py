@@ -6,10 +6,11 @@ asks again for fewer (`around`), so that one damaged row hides no other.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import structlog
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, func, select
@@ -18,7 +19,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from agent_core.records import dataclass
 from agent_core.store.database.direct import found
-from agent_core.store.database.keys import begins
+from agent_core.store.database.keys import begins, padded
 from agent_core.store.database.readers import Readers
 from agent_core.store.database.trouble import Blame, blame, in_words
 from agent_core.store.errors import Damaged, StorageUnavailable
@@ -30,6 +31,7 @@ log = structlog.get_logger("storage")
 EDGE_ROWS = 256
 """So many rows are asked for at once on the way to what cannot be read; then fewer and fewer."""
 Rows = Sequence[Row[*tuple[Any, ...]]]
+Key: TypeAlias = "tuple[str | int, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class StoreAsks:
         """Of which lists something could not be read the last time."""
         self.lost_keys: dict[str, frozenset[str]] = {}
         """And whose that was, where its index tells."""
+        self._gathering: dict[Select[*tuple[Any, ...]], tuple[list[Key], asyncio.Task[Sequence[Sequence[Any]]]]] = {}
 
     async def all(self, query: Select[*tuple[Any, ...]]) -> Rows:
         """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
@@ -64,6 +67,20 @@ class StoreAsks:
                 for one in questions
             ]
         )
+
+    async def gathered(self, query: Select[*tuple[Any, ...]], key: Key) -> Sequence[Sequence[Any]]:
+        """The rows of an answer for this key, among those for the keys that others ask for in this moment: that is one question. Raises as `each`, for
+        all of them."""
+        if (gathering := self._gathering.get(query)) is None:
+            task = asyncio.create_task(self._gather(query), name="store-question")
+            gathering = self._gathering[query] = ([], task)
+        gathering[0].append(key)
+        return await asyncio.shield(gathering[1])
+
+    async def _gather(self, query: Select[*tuple[Any, ...]]) -> Sequence[Sequence[Any]]:
+        keys, _ = self._gathering.pop(query)
+        answers = await self.each(*[Always(query, some) for some in padded(dict.fromkeys(keys))])
+        return [row for found in answers for row in found]
 
     async def _asked(self, ask: Callable[[Connection], R]) -> R:
         try:

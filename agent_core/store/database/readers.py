@@ -24,7 +24,7 @@ from sqlalchemy.util import await_only
 
 from agent_core.store.database import direct
 from agent_core.store.database.trouble import Blame, blame
-from agent_core.store.database.way import ServerAway, Way, end_at_once, fetched
+from agent_core.store.database.way import ServerAway, Way, by_driver, end_at_once
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -164,7 +164,7 @@ class _Driver:
         self, query: Select[*tuple[Any, ...]], keys: Sequence[Any], named: Mapping[str, object] | None = None
     ) -> Sequence[tuple[Any, ...]]:
         sql, values = direct.asked(query, keys, self._dialect, named)
-        return [tuple(row) for row in await_only(fetched(self._driver, sql, values))]
+        return [tuple(row) for row in await_only(by_driver(self._driver.fetch(sql, *values)))]
 
     def do(self, statement: UpdateBase, rows: Sequence[Mapping[str, object]]) -> None:
         raise NotImplementedError

@@ -14,12 +14,14 @@ from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.node import Writing, packed, packed_rows
+from agent_core.store.errors import Damaged
 from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
 from agent_core.store.inbox.sql import BY_KEY, MESSAGES, OF_TURN, reserve
 from agent_core.store.turns.rows import OpeningTurn
 
 _NEW = InboxState.NEW.value
+_ACCOUNT, _KEY = (t.MESSAGE.names.index(name) for name in ("account", "platform_key"))
 
 
 class InboxReads(StoreReading):
@@ -49,8 +51,12 @@ class InboxReads(StoreReading):
 
     async def by_key(self, account: str, platform_key: str) -> InboxRow | None:
         """One message, by the platform's own id. Each message of a chat is looked for so, and hardly any is found."""
-        (found,) = await self._asks.each(Always(BY_KEY, [(account, platform_key)]))
-        return next(iter(await self._whole(found)), None)
+        key = (account, platform_key)
+        try:
+            found = await self._asks.gathered(BY_KEY, key)
+        except Damaged:  # it may be another's
+            (found,) = await self._asks.each(Always(BY_KEY, [key]))
+        return next(iter(await self._whole([row for row in found if (row[_ACCOUNT], row[_KEY]) == key])), None)
 
     async def done_in_lane(self, session: str, lane: str, limit: int) -> list[InboxRow]:
         """The latest messages of a lane of `session` that are done, the newest first."""

@@ -19,7 +19,7 @@ from agent_core.bell import Bell
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.place import PostgresPlace
 from agent_core.store.database.trouble import in_words
-from agent_core.store.database.way import fetched
+from agent_core.store.database.way import by_driver, end_at_once
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -72,7 +72,10 @@ class NodeCalls:
             while True:
                 try:
                     async with engine.connect() as conn:
-                        await self._serve(conn)
+                        try:
+                            await self._serve(conn)
+                        finally:
+                            await end_at_once(conn)  # whatever it was, this one is not used again
                 except (SQLAlchemyError, OSError, TimeoutError) as error:
                     log.warning("storage.calls_lost", database=self._place.shown, error=in_words(error))
                 await asyncio.sleep(AGAIN_SECONDS)
@@ -90,7 +93,7 @@ class NodeCalls:
             if process != mine:
                 self._heard(word)
 
-        await raw.add_listener(CHANNEL, told)
+        await by_driver(raw.add_listener(CHANNEL, told))
         self._missed()
         while True:
             await self._say(raw)
@@ -105,9 +108,9 @@ class NodeCalls:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if words:
-                    await fetched(raw, _SEND, (CHANNEL, [*words]))
+                    await by_driver(raw.fetch(_SEND, CHANNEL, [*words]))
                 else:
-                    await fetched(raw, "SELECT 1", ())
+                    await by_driver(raw.fetch("SELECT 1"))
         except BaseException:
             self._words = words | self._words
             raise
@@ -119,6 +122,7 @@ async def call_once(place: PostgresPlace, word: str) -> None:
     try:
         with suppress(SQLAlchemyError, OSError, TimeoutError):
             async with asyncio.timeout(ANSWER_SECONDS), engine.connect() as conn:
-                await fetched((await conn.get_raw_connection()).driver_connection, _SEND, (CHANNEL, [word]))
+                raw: Any = (await conn.get_raw_connection()).driver_connection
+                await by_driver(raw.fetch(_SEND, CHANNEL, [word]))
     finally:
         await engine.dispose()
