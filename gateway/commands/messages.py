@@ -115,8 +115,9 @@ class Messages:
         key = inbound.session.text()
         if (line := self.held.lined_up(key)) and await self._unknown(inbound):
             crowded = self.crowded(key)
-            every = crowded is not None and crowded.code is NotAcceptedCode.GATEWAY_FULL
-            raise crowded if every else full_here(self._queues.known(key), line)
+            if crowded is not None and crowded.code is NotAcceptedCode.GATEWAY_FULL:
+                raise crowded
+            raise full_here(self._queues.known(key), line)
         return await self._accepting.accept(inbound, cursor=cursor, busy=busy)
 
     async def _unknown(self, inbound: FromChat) -> bool:

@@ -76,9 +76,12 @@ async def test_whatever_becomes_of_messages_nothing_of_them_stays_behind(
             with pytest.raises(NotAccepted):
                 await rig.hub.accept(rig.inbound("other", key=f"K{number}", session=f"s{number}", digest="b"))
             away[0] = True
-            for of_its_own in ({}, {"own_history": ()}):
+            for inbound in (
+                rig.inbound("away", session=f"s{number}"),
+                rig.inbound("away", session=f"s{number}", own_history=()),
+            ):
                 with pytest.raises(NotAccepted):
-                    await rig.hub.accept(rig.inbound("away", session=f"s{number}", **of_its_own))
+                    await rig.hub.accept(inbound)
             away[0] = False
         await quiet(rig)
         assert (rig.hub.slots.open, rig.hub.slots.in_line, rig.hub.slots.messages) == (0, 0, 0)

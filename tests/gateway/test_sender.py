@@ -112,8 +112,9 @@ class Port(ChatPort):
 
     async def finish(
         self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
-    ) -> None:
+    ) -> str:
         await self._call("finish", platform_id)
+        return platform_id
 
     async def delete(self, address: ChatAddress, platform_id: str) -> None:
         await self._call("delete", platform_id)
