@@ -38,6 +38,7 @@ APPROVALS_HEADER = "X-Outspoken-Approvals"
 DISCONNECT_HEADER = "X-Outspoken-Disconnect"
 WAIT = "wait"
 TASK_HEADERS = ("X-Outspoken-Task", "X-OpenWebUI-Task")
+_SAID_BY = (*TASK_HEADERS, APPROVALS_HEADER, TOOLS_HEADER)
 NO_TOOLS = "none"
 _OWN = frozenset({"session", "tools", "task", "approvals"})
 """What stands in the object ``outspoken`` of a request."""
@@ -104,6 +105,8 @@ def _tools_wish(asked: Json, tools: Sequence[object], choice: Json, *, errand: b
 
 def wish_with(wish: Wish, headers: Mapping[str, str]) -> Wish | Problem:
     """The wish with what headers say, where the body says nothing."""
+    if not [name for name in _SAID_BY if name in headers]:
+        return wish
     if any((task := headers.get(name, "").strip()) and not task.startswith("{{") for name in TASK_HEADERS):
         wish = replace(wish, errand=True, tools=wish.tools if wish.said else wish.tools.within(ToolsFrom.CLIENT))
     if waits := headers.get(APPROVALS_HEADER, "").strip().lower():
