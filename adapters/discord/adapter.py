@@ -48,6 +48,7 @@ from adapters.discord.port import NONCE, DiscordPort, failure
 from adapters.discord.section import DiscordSection
 from adapters.discord.sessions import ShardSessions, Upto
 from adapters.refusing import MISREAD
+from agent_core.model.transport import OwnAnswers
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -283,6 +284,8 @@ class DiscordAdapter:
             raise AdapterDown(words, wait_seconds=failure(error).retry_after) from error
 
     async def _login(self, client: BotClient) -> None:
+        if not isinstance(client.http.connector, OwnAnswers):
+            client.http.connector = OwnAnswers(limit=0)
         try:
             await client.login(revealed(self._settings.token))
         except MISREAD as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -369,3 +370,31 @@ async def test_a_request_waits_until_it_is_known_whether_it_may_go_out() -> None
     async with answered(serve, lease) as line, body_of(line) as answer:
         assert await answer.next() == b"there"
     assert lease.told == [True]
+
+
+async def test_what_comes_by_a_kept_connection_unasked_answers_nobody() -> None:
+    """A server that says something twice, or that it waits no longer: the next request would have the answer to another."""
+    numbers = iter(range(9))
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await asked(reader)
+                whole = HEAD + framed(b"answer %d" % next(numbers)) + b"0\r\n\r\n"
+                writer.write(whole)
+                await writer.drain()
+                await asyncio.sleep(0.05)
+                writer.write(whole)
+                await writer.drain()
+
+    async with answered(serve) as line:
+        for number in range(3):
+            async with body_of(line) as body:
+                pieces = [piece async for piece in iterated(body)]
+            assert b"".join(pieces) == b"answer %d" % number
+            await asyncio.sleep(0.2)
+
+
+async def iterated(body: ModelAnswer) -> AsyncGenerator[bytes]:
+    while (piece := await body.next()) is not None:
+        yield piece
