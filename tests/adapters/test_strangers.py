@@ -9,6 +9,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from adapters.contract.callers import ANYBODY, Caller, Callers
 from adapters.http.common import NAMED, Problem, caller_of
+from gateway.console.access import Access
 
 OWN = "gate.example"
 
@@ -75,3 +76,20 @@ def test_whom_a_proxy_names_is_known_by_that_and_nobody_else_is(named: str, foun
     for keyless in (True, False):
         assert status("evil.example", keyless=keyless, named=named) == found
         assert status("evil.example", keyless=keyless, named=named, origin="https://evil.test") == 403
+
+
+@pytest.mark.parametrize("behind_proxy", [True, False])
+@pytest.mark.parametrize("header", ["", "X-Forwarded-For", "Forwarded", "X-Real-IP"])
+@pytest.mark.parametrize("remote", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "203.0.113.5"])
+@pytest.mark.parametrize("host", ["localhost:8080", "evil.example"])
+def test_without_a_key_the_console_is_served_to_this_machine_alone(
+    host: str, remote: str, header: str, *, behind_proxy: bool
+) -> None:
+    headers = {"Host": host, **({header: "203.0.113.5"} if header else {})}
+    request = make_mocked_request("GET", "/console", headers=headers).clone(remote=remote)
+    here = host == "localhost:8080" and remote != "203.0.113.5" and not header and not behind_proxy
+    assert (Access(None, behind_proxy=behind_proxy).refusal(request) is None) == here
+    assert Access("secret", behind_proxy=behind_proxy).refusal(request) is not None
+    for site, served in (("same-origin", here), ("cross-site", False), ("same-site", False)):
+        asked = make_mocked_request("GET", "/console", headers={**headers, "Sec-Fetch-Site": site}).clone(remote=remote)
+        assert (Access(None, behind_proxy=behind_proxy).refusal(asked) is None) == served

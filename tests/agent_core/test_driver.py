@@ -207,6 +207,9 @@ class Run:
         self.close_fails = list(close_fails)
         self.may_return, self.begun = asyncio.Event(), asyncio.Event()
         self.may_return.set()
+        self.may_reply, self.asked = asyncio.Event(), asyncio.Event()
+        self.may_reply.set()
+        self.tool = "read"
         self.turns = self.deliveries = self.hooks = self.ownership = self
         self.calls = 0
         closer = Closer(cast("Any", self), lambda _: None, lambda *_: None)
@@ -252,9 +255,14 @@ class Run:
 
     async def _call(self, turn: object, effect: object, content: Any) -> ReplyFinished:
         self.calls += 1
+        self.asked.set()
+        await self.may_reply.wait()
         if self.calls == 1:
             content(
-                [ToolCallNamed(at=5, index=0, call="c1", name="read"), ToolArgumentsArrived(at=5, index=0, text="{}")]
+                [
+                    ToolCallNamed(at=5, index=0, call="c1", name=self.tool),
+                    ToolArgumentsArrived(at=5, index=0, text="{}"),
+                ]
             )
             return ReplyFinished(at=5, reason="tool_calls")
         content([TextArrived(at=6, text="Well.")])
@@ -310,13 +318,29 @@ async def test_a_driver_that_holds_begins_nothing_and_is_over_when_what_runs_is(
     assert run.log[-3:] == ["stored TurnLeft", "stored parts", "shown"]
 
 
-async def test_a_driver_that_waits_and_holds_is_woken_by_that() -> None:
+async def test_a_driver_that_holds_runs_no_tool_that_its_model_asks_for_meanwhile() -> None:
     run = Run()
+    run.may_reply.clear()
     running = asyncio.create_task(run.driver.run())
-    run.driver.hold()  # before it has begun anything: it leaves at once
+    await run.asked.wait()
+    run.driver.hold()
+    run.may_reply.set()
     with pytest.raises(TurnLeftOpen):
         await asyncio.wait_for(running, 10)
-    assert run.calls == 0
+    assert "ran" not in run.log
+
+
+async def test_a_driver_that_waits_for_a_person_and_holds_is_woken_by_that() -> None:
+    run = Run()
+    run.tool = "danger"
+    running = asyncio.create_task(run.driver.run())
+    async with asyncio.timeout(10):
+        while not run.driver.waits_for_person:
+            await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
+    run.driver.hold()
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
 
 
 async def test_whom_the_watchdog_has_ended_counts_no_more() -> None:
