@@ -59,6 +59,6 @@ def test_every_end_says_why_and_whether_it_may_have_been_done(kind: type[CallTro
 
 
 @given(TROUBLES, st.booleans())
-def test_only_what_was_lost_with_its_connection_is_made_again_at_once(kind: type[CallTrouble], *, safe: bool):
+def test_only_what_was_lost_with_its_connection_is_made_again_at_once(kind: type[CallTrouble], safe: bool):
     """A server that was silent may still be at work on it."""
     assert (next_of(kind("why"), 1, safe=safe) is CallAgain.AGAIN) == (kind is Lost and safe)
