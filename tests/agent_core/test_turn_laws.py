@@ -213,7 +213,11 @@ def test_any_interleaving_ends_in_exactly_one_visible_exit(
         for event in [entry] if entry is not None else plausible(effects, fitting, 2_000):
             if isinstance(event, ReplyFinished | CallBroke | DoneSaid) and turn.exit is None and not turn.misfit(event):
                 used = [used[0] + event.input_tokens, used[1] + event.output_tokens]
+            since = turn.phase_since
             now_wanted = turn.feed(event)
+            assert turn.phase_since >= since, "time does not go back"
+            for effect in now_wanted:
+                assert not isinstance(effect, Wait) or round(effect.seconds * 1000) == turn.wait_until - event.at
             assert [turn.input_tokens, turn.output_tokens] == used, "what a call used is counted, however it ended"
             ends += sum(isinstance(effect, EndTurn) for effect in now_wanted)
             if isinstance(event, ToolStarted) and event.call.startswith("k"):

@@ -16,11 +16,13 @@ from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.watcher import TurnSeen
 from agent_core.driver.work import Work, World
 from agent_core.jsonvalue import Json
+from agent_core.model.reach import AskedByOthers
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.settings import ToolFacts
+from agent_core.store.store import Fenced
 from agent_core.tools.asking import ToolQuestion
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.registry import Checked, Runnable, ToolRegistry
+from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry
 from agent_core.turn.effects import AskApproval, CallModel, Effect, RunTool
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -226,9 +228,10 @@ async def test_what_a_tool_puts_down_counts_when_it_is_committed_and_not_before(
 
 async def test_a_question_that_nobody_answers_is_over_and_not_agreed_to() -> None:
     turn = Turns()
-    await turn.perform(AskApproval("c1", "read", "{}", 0))
-    while not turn.events:
-        await asyncio.sleep(0)
+    await turn.perform(AskApproval("c1", "read", "{}", cast("Any", 0.01)))
+    async with asyncio.timeout(5):
+        while not turn.events:
+            await asyncio.sleep(0.001)
     assert turn.events == [ApprovalAnswered(at=5, call="c1", verdict=Verdict.EXPIRED)]
 
 
@@ -349,3 +352,42 @@ def test_what_was_seen_last_is_held_and_made_anew_once_more_is_there() -> None:
     seen.wake_for_text()
     seen.hold()
     assert any("something more" in bubble.text for bubble in seen.current_view().bubbles)
+
+
+async def test_nothing_of_its_own_comes_behind_the_last_words() -> None:
+    turn = Turns()
+    turn.work.later(0.0, lambda at: WaitEnded(at=at))
+    await turn.work.over()
+    await asyncio.sleep(0.01)
+    assert turn.events == []
+
+
+async def test_what_may_not_be_stored_any_more_is_nobodys_mistake() -> None:
+    turn = Turns()
+
+    async def fenced(*_: object) -> Event:
+        raise Fenced("somebody else's")
+
+    cast("Any", turn.work)._caller.call = fenced
+    await turn.perform(MODEL)
+    assert (turn.lost_lease, turn.events) == (1, [])
+
+
+async def test_what_was_stopped_before_its_first_byte_is_nobodys_mistake() -> None:
+    turn = Turns()
+
+    async def asked_by_others(*_: object) -> Event:
+        raise AskedByOthers
+
+    cast("Any", turn.work)._caller.call = asked_by_others
+    await turn.perform(MODEL)
+    assert (turn.lost_lease, turn.events) == (1, [])
+
+
+def test_a_tool_that_is_not_as_safe_any_more_as_its_turn_was_told_is_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert isinstance(Turns().work.checked(TOOL), Runnable)
+    other = ToolSpec("read", "for tests", {"type": "object"}, EffectClass.EFFECT)
+    monkeypatch.setattr(Tool, "spec", other)
+    assert isinstance(Turns().work.checked(TOOL), ToolChanged)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.discord.platform import PLATFORM as DISCORD
-from agent_core.store.evidence import LONG_MS, HookEvidence, MessageEvidence
+from agent_core.store.evidence import LONG_MS, Cursor, EvidencePage, HookEvidence, MessageEvidence
 from agent_core.store.inbox.rows import CursorRow, InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow
+from gateway.laws.auditor import SETTLES_MS, Audited, Auditor
 from gateway.laws.law import Law, Viewpoint
 from gateway.laws.others import of_message
 from gateway.laws.outside import AHEAD_MS, of_cursors, of_hooks
+from gateway.laws.shown import doubled
 from gateway.webhooks.deciding import again, given_up, settled
 from gateway.webhooks.posting import Attempt
-from tests.laws.test_laws import ALIVE, NODE, NOW, SESSION, stored
+from tests.laws.test_laws import ALIVE, NODE, NOW, SESSION, sent, stored
 
 DUE = HookRow("msg_1", "crm", "turn.ended", "s_1", "t_1", b"{}", 0)
 LATE = ALIVE.late
@@ -101,6 +105,31 @@ def test_a_message_came_before_its_turn_ended_unless_the_clock_was_set() -> None
     assert broken(NOW)
     assert not broken(NOW, NOW + 1_000), "the clock was set, and others came meanwhile"
     assert not broken()
+
+
+@given(st.integers(-LATE, 3 * LATE), st.integers(0, 3 * LATE))
+def test_a_message_that_waits_for_a_running_turn_waits_no_longer_than_that_may_run(left: int, said: int) -> None:
+    open_turn = TurnRow("t_1", "s_1", 1, TurnState.OPEN, None, NOW, None, NOW + left, first_message=1, last_message=1)
+    waiting = stored(2, turn=None, state=InboxState.NEW, received_at=NOW - said)
+    seen = MessageEvidence(waiting, SESSION, None, open_turn=open_turn)
+    assert (Law.STRANDED in {one.law for one in of_message(seen, ALIVE)}) == (min(said, -left) > LATE)
+
+
+def test_a_message_that_was_taken_away_may_have_given_its_receipt_to_another() -> None:
+    parts = [sent(0, platform_id="5", gone=True), sent(1, platform_id="5")]
+    assert [*doubled(parts, parts)] == []
+
+
+async def test_what_has_ended_only_just_now_is_looked_at_once_more() -> None:
+    """Others that are stored behind it may have ended before it."""
+
+    async def closed_turns(after: Cursor, limit: int) -> EvidencePage[TurnRow]:
+        del limit
+        return EvidencePage((), () if after[0] == NOW else ((NOW - 60_000, "t_1"), (NOW, "t_2")))
+
+    found = Audited()
+    await Auditor(cast("Any", SimpleNamespace(closed_turns=closed_turns)), ALIVE)._ended_turns(found)
+    assert found.mark.turns == (NOW - SETTLES_MS, "")
 
 
 def test_whose_conversation_is_not_there_is_told() -> None:

@@ -56,3 +56,9 @@ def test_every_end_says_why_and_whether_it_may_have_been_done(kind: type[CallTro
     doubtful = outcome.status in (ToolStatus.UNKNOWN, ToolStatus.TIMED_OUT)
     if effect is not EffectClass.PURE:
         assert doubtful == sent_unanswered
+
+
+@given(TROUBLES, st.booleans())
+def test_only_what_was_lost_with_its_connection_is_made_again_at_once(kind: type[CallTrouble], safe: bool):
+    """A server that was silent may still be at work on it."""
+    assert (next_of(kind("why"), 1, safe=safe) is CallAgain.AGAIN) == (kind is Lost and safe)

@@ -217,7 +217,9 @@ def test_a_call_is_intended_once_and_ends_once() -> None:
     for _ in range(2):
         Append("s", 7, "t", (), (), (FinishedCall("c", CallState.DONE, None),)).decide(known, None)
     assert known.calls["t", "c"].row.state is CallState.DONE
-    refused(Append("s", 7, "t", (), (), (FinishedCall("c", CallState.FAILED, None),)), known, Fenced, "cannot become")
+    for result in (None, "elsewhere"):
+        failed = FinishedCall("c", CallState.FAILED, result)
+        refused(Append("s", 7, "t", (), (), (failed,)), known, Fenced, "cannot become")
     close().decide(known, None)
     refused(Append("s", 7, "t", (), (replace(call, call="e"),)), known, Conflict, "no tool any more")
 

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import select
 
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState, GateRow
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import remove_turns
 from agent_core.store.people.rows import PersonRow, PersonState
 from agent_core.store.sessions.rows import SessionChange
+from agent_core.store.sessions.takeups import Charges
 from agent_core.store.store import Conflict, Fenced, Store
-from tests.store.support import message, opened, row, session_of, turn_of
+from agent_core.store.tables import deliveries
+from tests.store.support import FakeClock, message, opened, row, session_of, turn_of
 
 
 @pytest_asyncio.fixture
@@ -112,3 +115,31 @@ async def test_of_a_forgotten_turn_no_part_is_stored_any_more(store: Store) -> N
     await store.deliveries.put(session, epoch, [taken_back, part(turn, 1), part("forgot:7")])
     assert await store.deliveries.of(turn) == []
     assert [one.row for one in await store.deliveries.open()] == [part("forgot:7")]
+
+
+@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
+async def test_a_part_that_has_arrived_is_no_suspect_any_more_and_one_on_its_way_is(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    wanted = part(turn)
+    await store.deliveries.put(session, epoch, [wanted])
+    name = (wanted.surface, wanted.origin, wanted.bubble, wanted.part)
+    await store.left.charge(Charges(parts={name: 2}))
+    for state, suspicion in ((DeliveryState.UNKNOWN, 2), (DeliveryState.SENT, 0), (DeliveryState.WANTED, 0)):
+        await store.deliveries.put(session, epoch, [replace(wanted, state=state)])
+        asked = select(deliveries.c.suspicion)
+        assert [row[0] for row in await store.asks.all(asked)] == [suspicion]
+
+
+@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
+async def test_a_slot_that_was_taken_is_kept_for_its_time_and_not_for_an_hour_that_a_clock_was_put_back(
+    where: str,
+) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        assert await store.inbox.reserve("discord/1", "starts:0", 5_000) == 0
+        assert await store.inbox.reserve("discord/1", "starts:0", 5_000) == 5_000
+        assert await store.inbox.reserve("discord/1", "starts:1", 5_000) == 0
+        clock.now += 4_000
+        assert await store.inbox.reserve("discord/1", "starts:0", 5_000) == 1_000
+        clock.now -= 3_600_000
+        assert await store.inbox.reserve("discord/1", "starts:0", 5_000) == 0

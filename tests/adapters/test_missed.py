@@ -1,0 +1,291 @@
+"""What was said while nobody listened is found by the cursors, whatever is interrupted: the gaps of Slack and of Discord before a history that is a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.contract.backlog import Behind
+from adapters.discord import missed as of_discord
+from adapters.discord.missed import HEARD, PERSON, DiscordGaps
+from adapters.slack import missed as of_slack
+from adapters.slack.missed import SlackGaps, number_of, ts_of
+from tests.store.support import FakeClock
+
+BOT = "discord/1"
+
+
+class Stored:
+    """The cursors of an account; dies as soon as it has stored so many more."""
+
+    def __init__(self, cursors: Mapping[str, str] | None = None) -> None:
+        self.kept: dict[str, str] = dict(cursors or {})
+        self.left = 1_000
+
+    async def cursors(self, account: str) -> list[tuple[str, str]]:
+        del account
+        return [*self.kept.items()]
+
+    async def skip(self, account: str, cursor: tuple[str, str]) -> None:
+        del account
+        if self.left <= 0:
+            raise Died
+        self.left -= 1
+        self.kept[cursor[0]] = cursor[1]
+
+    async def allowed(self, account: str) -> list[str]:
+        del account
+        return ["7"]
+
+
+class Died(BaseException):
+    """The process is over."""
+
+
+# ---------------------------------------------------------------------- Slack
+
+
+@given(st.integers(0, 10**10), st.text("0123456789", max_size=9))
+def test_a_time_stamp_is_so_many_microseconds(seconds: int, rest: str) -> None:
+    number = number_of(f"{seconds}.{rest}")
+    assert number == seconds * 1_000_000 + int((rest + "000000")[:6])
+    assert number_of(ts_of(number)) == number
+
+
+class Slack:
+    """A workspace whose places hold messages, and its gaps."""
+
+    def __init__(self, stored: Stored, said: Mapping[str, list[str]]) -> None:
+        self.clock = FakeClock(1_700_000_000_000)
+        self.said, self.taken = said, list[str]()
+        self.reading: list[str] = []
+        web = SimpleNamespace(conversations_history=self._history, conversations_replies=self._history)
+
+        async def ask(call: Any) -> Any:
+            return await call
+
+        self.gaps = SlackGaps("slack/T1", cast("Any", stored), web, ask, self.clock, self._take)
+
+    async def _history(self, channel: str, oldest: str, ts: str = "", **_: object) -> Any:
+        place = f"{channel}:{ts}" if ts else channel
+        self.reading.append(place)
+        found = [one for one in self.said.get(place, []) if number_of(one) > number_of(oldest)]
+        return {"messages": [{"ts": one} for one in found]}
+
+    async def _take(self, event: dict[str, Any], late: str) -> None:
+        del late
+        self.taken.append(event["ts"])
+
+    def event(self, place: str, ts: str) -> dict[str, Any]:
+        channel, _, thread = place.partition(":")
+        return {"type": "message", "channel": channel, "ts": ts, **({"thread_ts": thread} if thread else {})}
+
+
+async def test_what_is_not_taken_because_the_past_is_being_read_is_looked_for_once_more() -> None:
+    """The reading may have asked before it was said."""
+    said = {"C1": ["1699999990.000001"]}
+    slack = Slack(Stored({"C1": "1699999900.000000"}), said)
+    await slack.gaps.start()
+
+    async def comes_meanwhile(event: dict[str, Any], late: str) -> None:
+        """While the past is handed over, somebody writes."""
+        slack.taken.append(event["ts"])
+        if len(slack.taken) == 1:
+            new = slack.event("C1", "1699999999.000000")
+            slack.gaps._backlog._failed("C1", of_slack_failure())
+            assert not await slack.gaps.before(new), "its turn comes behind what was missed"
+            said["C1"].append(new["ts"])
+
+    slack.gaps._take = comes_meanwhile
+    assert await slack.gaps._read("C1", Behind(number_of("1699999900.000000"), 0))
+    assert slack.taken == ["1699999990.000001", "1699999999.000000"]
+
+
+def of_slack_failure() -> Any:
+    from adapters.contract.chat import CallFailed, Fate
+
+    return CallFailed(Fate.TOO_FAST, "a pause", retry_after=20.0)
+
+
+async def test_a_thread_that_begins_with_us_is_read_after_the_next_gap() -> None:
+    stored = Stored({"C1": "1699999900.000000"})
+    slack = Slack(stored, {})
+    await slack.gaps.start(gap=False)
+    event = slack.event("C1", "1699999990.000000")
+    assert await slack.gaps.cursor(event, for_us=True, late=False) == ("C1", "1699999990.000000")
+    slack.gaps.stored(event, late=False)
+    slack.gaps.standing()
+    thread = "C1:1699999990.000000"
+    assert stored.kept[thread] == "1699999990.000000"
+    slack.gaps.gap()
+    assert slack.gaps._backlog.mark(thread) == number_of("1699999990.000000")
+    assert await slack.gaps.cursor(slack.event("C1:5.000000", "1699999991.000000"), for_us=False, late=False) is None
+
+
+async def test_the_message_that_a_thread_hangs_on_is_not_taken_again() -> None:
+    thread = "C1:1699999990.000000"
+    slack = Slack(Stored({thread: "1699999990.000000"}), {thread: ["1699999991.000000"]})
+    await slack.gaps.start(gap=False)
+
+    async def history(**_: object) -> Any:
+        return {"messages": [{"ts": "1699999990.000000"}, {"ts": "1699999991.000000"}]}
+
+    slack.gaps._web = SimpleNamespace(conversations_replies=history)
+    await slack.gaps._read(thread, Behind(number_of("1699999990.000000"), 0))
+    assert slack.taken == ["1699999991.000000"]
+
+
+@pytest.mark.parametrize("pages", [1, 3, of_slack.MOST_PAGES + 2])
+async def test_the_pages_of_a_history_follow_each_other_and_a_long_one_goes_on_later(pages: int) -> None:
+    stored = Stored({"C1": "1699999900.000000"})
+    slack = Slack(stored, {})
+    await slack.gaps.start()
+
+    async def history(cursor: str | None, **_: object) -> Any:
+        number = int(cursor or 0)
+        more = {"next_cursor": str(number + 1)} if number + 1 < pages else {}
+        return {"messages": [{"ts": f"1699999901.{number:06d}"}], "response_metadata": more}
+
+    slack.gaps._web = SimpleNamespace(conversations_history=history)
+    whole = await slack.gaps._read("C1", Behind(number_of("1699999900.000000"), 0))
+    assert whole == (pages <= of_slack.MOST_PAGES)
+    count = min(pages, of_slack.MOST_PAGES)
+    assert slack.taken == [f"1699999901.{number:06d}" for number in range(count)]
+    assert stored.kept["C1"] == slack.taken[-1], "how far it was read is stored, also where that was not all"
+
+
+async def test_only_what_stood_twice_counts_as_sure() -> None:
+    """A socket may be dead for some seconds before that is noticed."""
+    slack = Slack(Stored({"C1": "1699999900.000000"}), {})
+    await slack.gaps.start(gap=False)
+    slack.gaps.standing()
+    slack.gaps.stored(slack.event("C1", "1699999950.000000"), late=False)
+    slack.gaps.standing()
+    slack.gaps.gap()
+    assert slack.gaps._backlog.mark("C1") == number_of("1699999900.000000")
+
+
+# ---------------------------------------------------------------------- Discord
+
+
+def snowflake(ms: int) -> int:
+    return (ms - 1_420_070_400_000) << 22
+
+
+class Discord:
+    """A bot with one channel and one person, and its gaps."""
+
+    def __init__(self, stored: Stored, said: list[int], *, shard: int | None = None) -> None:
+        self.clock = FakeClock(1_700_000_000_000)
+        self.said, self.taken, self.asked = said, list[int](), list[int]()
+        self.shard = shard
+        self.channel = SimpleNamespace(id=77, guild=None)
+        client = SimpleNamespace(get_channel=lambda _: self.channel)
+        port = SimpleNamespace(client=client, history=self._history, opened=self._opened)
+        self.gaps = DiscordGaps(
+            BOT, cast("Any", stored), cast("Any", port), self.clock, cast("Any", self._take), lambda _: None
+        )
+
+    async def _history(self, _client: object, _channel: int, most: int, after: int) -> list[Any]:
+        self.asked.append(after)
+        return [{"id": str(one)} for one in self.said if one > after][:most]
+
+    async def _opened(self, person: str) -> tuple[str, int]:
+        assert person == "7"
+        return "77", max(self.said)
+
+    async def _take(self, _client: object, _channel: object, data: Any, late: str) -> None:
+        del late
+        self.taken.append(int(data["id"]))
+
+    def message(self, number: int) -> Any:
+        return SimpleNamespace(id=number, channel=self.channel, guild=None)
+
+
+MARK = snowflake(1_699_999_000_000)
+
+
+async def test_a_persons_chat_is_found_by_the_next_process_wherever_this_one_dies() -> None:
+    """After each thing that is stored once: what was said there is read in the end, and the person is not met before that is sure."""
+    said = [MARK + 5, MARK + 9]
+    for steps in range(8):
+        stored = Stored({f"{HEARD}0": str(MARK)})
+        stored.left = steps
+        with suppress(Died):
+            await opened(Discord(stored, said))
+        stored.left = 1_000
+        if f"{PERSON}7" in stored.kept:
+            assert int(stored.kept["77"]) <= max(said)
+        again = Discord(stored, said)
+        await opened(again)
+        read = await reads(again)
+        assert read or int(stored.kept["77"]) == max(said)
+        assert int(stored.kept["77"]) == max(said)
+
+
+async def opened(discord: Discord) -> None:
+    """A session begins, and the person's chat is looked into."""
+    await discord.gaps.began(None)
+    await discord.gaps.complete(cast("Any", SimpleNamespace(guilds=[])), None)
+    place = f"{PERSON}7"
+    if discord.gaps._backlog.mark(place) is not None:
+        await discord.gaps._backlog._try(place)
+
+
+async def reads(discord: Discord) -> list[int]:
+    while discord.gaps._backlog.mark("77") is not None:
+        await discord.gaps._backlog._try("77")
+    return discord.taken
+
+
+async def test_how_far_was_heard_is_stored_only_when_nothing_is_left_to_be_read() -> None:
+    stored = Stored({f"{HEARD}0": str(MARK), "77": str(MARK)})
+    discord = Discord(stored, [])
+    await discord.gaps.began(None)
+    late = MARK + (60_000 << 22)
+    await discord.gaps.handled(discord.message(late))
+    assert stored.kept[f"{HEARD}0"] == str(MARK), "of its servers not all are known, and its channel is unread"
+    await discord.gaps.complete(cast("Any", SimpleNamespace(guilds=[])), None)
+    await discord.gaps.handled(discord.message(late))
+    assert stored.kept[f"{HEARD}0"] == str(MARK)
+    for place in [*discord.gaps._backlog._behind]:
+        if place.startswith(PERSON):
+            del discord.gaps._backlog._behind[place]
+    await reads(discord)
+    await discord.gaps.handled(discord.message(late))
+    assert stored.kept[f"{HEARD}0"] == str(late - of_discord.HEARD_EVERY)
+
+
+async def test_a_long_history_is_read_page_by_page_and_its_place_stored_on_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(of_discord, "PAGE", 3)
+    monkeypatch.setattr(of_discord, "MOST_MESSAGES", 6)
+    said = [MARK + number for number in range(1, 9)]
+    stored = Stored({f"{HEARD}0": str(MARK), "77": str(MARK)})
+    discord = Discord(stored, said)
+    await discord.gaps.began(None)
+    await discord.gaps._backlog._try("77")
+    assert discord.taken == said[:6]
+    assert discord.asked == [MARK, MARK + 3]
+    assert stored.kept["77"] == str(said[5]), "a crash now reads no message twice, and misses none"
+    await reads(discord)
+    assert discord.taken == said
+    assert stored.kept["77"] == str(said[-1])
+
+
+async def test_a_channel_that_is_behind_stays_so_over_a_crash() -> None:
+    stored = Stored({f"{HEARD}0": str(MARK)})
+    discord = Discord(stored, [])
+    await discord.gaps.began(None)
+    new = discord.message(MARK + 99)
+    discord.gaps._backlog._closed_until_ms = 10**15  # it cannot be read now
+    await discord.gaps.before(new)
+    assert stored.kept["77"] == str(MARK)
+    assert discord.gaps.cursor(new, late=False) == ("77", str(MARK))

@@ -1,0 +1,364 @@
+"""A driver's journal and what it takes over: nothing is written twice or with a hole, and what was begun and told before goes on counting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agent_core.driver import closing
+from agent_core.driver.closing import AFAR_SECONDS, FLUSH_SECONDS, Closer, NoHerald, TurnIdentity, TurnJournal
+from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
+from agent_core.driver.watcher import NobodyAfar
+from agent_core.driver.work import World
+from agent_core.failures.exits import ExitCode
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.sessions.asides import Fresh
+from agent_core.store.store import Conflict, StorageUnavailable
+from agent_core.store.turns.rows import JournalRow
+from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.registry import ToolRegistry
+from agent_core.turn.events import (
+    ReplyFinished,
+    StopRequested,
+    TakenOver,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallNamed,
+    ToolReturned,
+    ToolStarted,
+)
+from tests.agent_core.test_closer import PART, end_of
+from tests.agent_core.test_closer import World as Chat
+from tests.agent_core.turns import Rig, opened
+
+CLOCK = SystemClock()
+ME = TurnIdentity("t", "s", 7)
+
+
+class Stored:
+    """A store that notes what it is given, and does first what is next of `does`."""
+
+    def __init__(self, *does: Exception) -> None:
+        self.turns = self.deliveries = self
+        self.does = list(does)
+        self.rows: list[int] = []
+        self.kinds: list[str] = []
+        self.parts: list[tuple[Any, ...]] = []
+
+    async def append(self, _s: str, _e: int, _t: str, rows: Sequence[JournalRow], _hooks: object) -> None:
+        if self.does:
+            raise self.does.pop(0)
+        self.rows += [row.seq for row in rows]
+        self.kinds += [row.kind for row in rows]
+
+    async def put(self, *what: Any) -> None:
+        self.parts.append(what)
+
+
+class Of:
+    """Whose journal it is."""
+
+    def __init__(self) -> None:
+        self.active_at, self.turn, self.soon = 0.0, Rig().turn, 0
+
+    def write_soon(self) -> None:
+        self.soon += 1
+
+
+def journal_of(store: Stored, of: Of, afar: Any = None) -> TurnJournal:
+    seen: Any = SimpleNamespace(storage_away=False, ring=lambda: None)
+    return TurnJournal(cast("Any", store), CLOCK, ME, seen, of, NoHerald(), afar or NobodyAfar())
+
+
+def said(text: str) -> TextArrived:
+    return TextArrived(at=5, text=text)
+
+
+async def test_each_thing_is_written_once_and_what_could_not_be_leaves_no_hole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closing, "STORING", SimpleNamespace(seconds=lambda _: 0.0))
+    store, of = Stored(StorageUnavailable("away"), Conflict("odd")), Of()
+    journal = journal_of(store, of)
+    journal.note([said("a"), said("b")])
+    with pytest.raises(Conflict):
+        await journal.commit([])
+    journal.note([said("c"), ToolStarted(at=6, call="c1")])
+    await journal.commit([])
+    journal.note([said("d")])
+    await journal.commit([])
+    assert store.rows == [0, 1, 2], "what came next takes the places of what was not stored"
+    assert store.kinds == ["TextArrived", "ToolStarted", "TextArrived"]
+
+
+async def test_what_was_streamed_and_is_written_is_not_written_soon_once_more() -> None:
+    store, of = Stored(), Of()
+    journal = journal_of(store, of)
+    journal.note([said("a")])
+    journal.streamed([said("a")])
+    assert journal._timer is not None
+    await journal.commit([])
+    assert journal._timer is None
+
+
+@pytest.mark.parametrize(("watched", "seconds"), [(False, FLUSH_SECONDS), (True, AFAR_SECONDS)])
+async def test_text_is_stored_sooner_where_somebody_sees_nothing_else(watched: bool, seconds: float) -> None:
+    of = Of()
+    journal = journal_of(Stored(), of, SimpleNamespace(watched=lambda _: watched))
+    journal.note([said("a")])
+    journal.streamed([said("a")])
+    assert journal._timer is not None
+    left = journal._timer.when() - asyncio.get_running_loop().time()
+    assert seconds - 0.1 < left <= seconds
+    journal.stop()
+
+
+async def test_with_a_turn_that_is_left_goes_what_its_chat_is_told() -> None:
+    store, of = Stored(), Of()
+    journal, chat = journal_of(store, of), Chat()
+    journal.note([said("a")])
+    assert await journal.leave(cast("Any", chat), cast("Any", None))
+    assert (store.rows, store.parts) == ([0], [("s", 7, (PART,))])
+
+
+async def test_what_a_chat_is_told_of_a_damaged_turn_belongs_to_the_conversation_that_goes_on() -> None:
+    given: list[tuple[object, ...]] = []
+
+    async def put(*what: object) -> None:
+        given.append(what)
+
+    chat = Chat()
+    store: Any = SimpleNamespace(asides=chat, hooks=chat, deliveries=SimpleNamespace(put=put))
+    rig = Rig()
+    rig.says("Hello.")
+    closer = Closer(store, chat.tell, chat.troubled, cast("Any", chat))
+    await closer.close(end_of(rig), cast("Any", chat), instead=Fresh("fresh", "k", 1))
+    assert given == [("fresh", 1, (PART,))]
+
+
+# ---------------------------------------------------------------------- taken over
+
+
+def driver_of() -> TurnDriver:
+    none = cast("Any", None)
+    closer: Any = SimpleNamespace(herald=NoHerald())
+    world = World(
+        none, ToolRegistry([]), CLOCK, SystemIds(CLOCK), lambda *_: None, lambda: None, closer,
+    )  # fmt: skip
+    caller: Any = SimpleNamespace(silence_seconds=1.0, offered=lambda _: ())
+    return TurnDriver(world, ME, caller, none)
+
+
+def acting() -> Rig:
+    rig = Rig()
+    rig.calls_tool("read")
+    (call,) = [one.call for one in rig.tools_run]
+    rig.feed(ToolStarted(at=rig.tick(), call=call))
+    return rig
+
+
+async def test_what_was_begun_before_is_known_to_the_laws_and_a_turns_time_goes_on() -> None:
+    rig, now = acting(), CLOCK.now_ms()
+    call = rig.tools_run[0].call
+    driver = driver_of()
+    driver.resume(rig.turn, 5, TakenOver(at=now, epoch=2), now + 60_000)
+    assert driver._begun == {call}
+    assert driver.turn.phase_since >= now + 60_000
+    assert driver._time.now_ms() >= now + 60_000
+    assert driver._journal.seq == 5
+
+
+async def test_how_far_a_tool_was_is_not_shown_when_it_has_returned() -> None:
+    rig = acting()
+    call = rig.tools_run[0].call
+    driver = driver_of()
+    driver.turn = driver.seen.turn = rig.turn
+    driver._begun = frozenset({call})
+    driver.seen.progress[call] = "half"
+    driver._feed(ToolReturned(at=rig.tick(), call="another", status=ToolStatus.OK, text=""))
+    assert driver.seen.progress == {call: "half"}, "what comes late is not fed"
+    driver._feed(ToolReturned(at=rig.tick(), call=call, status=ToolStatus.OK, text=""))
+    assert driver.seen.progress == {}
+
+
+# ---------------------------------------------------------------------- from its beginning to its end
+
+
+class Reader:
+    """The tool of a run."""
+
+    spec = ToolSpec("read", "for tests", {"type": "object"}, EffectClass.PURE)
+
+    def __init__(self, of: Run) -> None:
+        self._of = of
+
+    async def run(self, arguments: object, context: object) -> ToolOutcome:
+        return await self._of.reads()
+
+
+class Run:
+    """A turn that calls a tool and then answers; everything that happens to it is noted in its order."""
+
+    def __init__(self, *close_fails: Exception) -> None:
+        self.log: list[str] = []
+        self.close_fails = list(close_fails)
+        self.may_return, self.begun = asyncio.Event(), asyncio.Event()
+        self.may_return.set()
+        self.may_reply, self.asked = asyncio.Event(), asyncio.Event()
+        self.may_reply.set()
+        self.tool = "read"
+        self.turns = self.deliveries = self.hooks = self.ownership = self
+        self.calls = 0
+        closer = Closer(cast("Any", self), lambda _: None, lambda *_: None)
+        world = World(
+            cast("Any", self), ToolRegistry([Reader(self)]), CLOCK, SystemIds(CLOCK), lambda *_: None, lambda: None, closer,
+        )  # fmt: skip
+        caller: Any = SimpleNamespace(silence_seconds=60.0, offered=lambda _: ("read",), call=self._call)
+        self.driver = TurnDriver(world, ME, caller, self._context, cast("Any", self))
+        self.driver.opening(opened())
+
+    # the store
+
+    def lease_ok(self) -> bool:
+        return True
+
+    async def append(self, _s: str, _e: int, _t: str, rows: Sequence[JournalRow], _hooks: object) -> None:
+        self.log += [f"stored {row.kind}" for row in rows]
+
+    async def intend(self, s: str, e: int, t: str, rows: Sequence[JournalRow], _calls: object, hooks: object) -> None:
+        await self.append(s, e, t, rows, hooks)
+
+    async def close(self, *what: Any) -> None:
+        if self.close_fails:
+            raise self.close_fails.pop(0)
+        self.log.append(f"closed {what[4]}")
+
+    async def put(self, *_: object) -> None:
+        self.log.append("stored parts")
+
+    # the chat
+
+    async def prepare(self, view: object) -> None: ...
+
+    def closing(self, view: object) -> Sequence[Any]:
+        return (PART,)
+
+    def closed(self) -> None:
+        self.log.append("shown")
+
+    def left(self) -> None: ...
+
+    # the model and its tool
+
+    async def _call(self, turn: object, effect: object, content: Any) -> ReplyFinished:
+        self.calls += 1
+        self.asked.set()
+        await self.may_reply.wait()
+        if self.calls == 1:
+            content(
+                [
+                    ToolCallNamed(at=5, index=0, call="c1", name=self.tool),
+                    ToolArgumentsArrived(at=5, index=0, text="{}"),
+                ]
+            )
+            return ReplyFinished(at=5, reason="tool_calls")
+        content([TextArrived(at=6, text="Well.")])
+        return ReplyFinished(at=6, reason="stop")
+
+    async def reads(self) -> ToolOutcome:
+        self.log.append("ran")
+        self.begun.set()
+        try:
+            await self.may_return.wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            self.log.append("cancelled")
+            raise
+        return ToolOutcome(ToolStatus.OK, "done")
+
+    def _context(self, call: str, heartbeat: Any) -> ToolContext:
+        return ToolContext("t", call, f"t:{call}", Path("nowhere"), "m", CLOCK, heartbeat)
+
+
+async def test_what_is_begun_is_stored_before_and_what_comes_late_changes_nothing() -> None:
+    run = Run()
+    late = ToolReturned(at=5, call="nobody's", status=ToolStatus.OK, text="")
+    assert run.driver.tell(late)
+    ending = await run.driver.run()
+    assert ending.code is ExitCode.ANSWERED
+    assert run.log.index("stored ToolStarted") < run.log.index("ran")
+    assert run.log[-2:] == ["closed answered", "shown"]
+
+
+async def test_a_turn_that_is_stopped_has_stopped_all_that_runs_before_that_is_stored() -> None:
+    run = Run()
+    run.may_return.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.begun.wait()
+    run.driver.tell(StopRequested(at=9))
+    assert (await running).code is ExitCode.STOPPED
+    assert run.log[-3:] == ["cancelled", "closed stopped", "shown"]
+
+
+async def test_a_driver_that_holds_begins_nothing_and_is_over_when_what_runs_is() -> None:
+    run = Run()
+    run.may_return.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.begun.wait()
+    run.driver.hold()
+    await asyncio.sleep(0.01)
+    assert not running.done(), "what runs may come to its end"
+    run.may_return.set()
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
+    assert run.calls == 1
+    assert run.log[-3:] == ["stored TurnLeft", "stored parts", "shown"]
+
+
+async def test_a_driver_that_holds_runs_no_tool_that_its_model_asks_for_meanwhile() -> None:
+    run = Run()
+    run.may_reply.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.asked.wait()
+    run.driver.hold()
+    run.may_reply.set()
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
+    assert "ran" not in run.log
+
+
+async def test_a_driver_that_waits_for_a_person_and_holds_is_woken_by_that() -> None:
+    run = Run()
+    run.tool = "danger"
+    running = asyncio.create_task(run.driver.run())
+    async with asyncio.timeout(10):
+        while not run.driver.waits_for_person:
+            await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
+    run.driver.hold()
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
+
+
+async def test_whom_the_watchdog_has_ended_counts_no_more() -> None:
+    run = Run()
+    run.may_return.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.begun.wait()
+    run.driver.give_up(Rig().turn)
+    running.cancel()
+    with pytest.raises((Overtaken, asyncio.CancelledError)):
+        await running
+    assert run.driver.overtaken
+    assert not [one for one in run.log if one.startswith("closed")]
+
+
+@pytest.mark.parametrize("fails", [1, 2])
+async def test_an_end_that_cannot_be_stored_for_what_it_says_is_stored_as_one_that_says_nothing(fails: int) -> None:
+    run = Run(*[ValueError("odd")] * fails)
+    ending = await run.driver.run()
+    assert ending.code is ExitCode.INTERNAL_ERROR
+    assert run.log[-2:] == ["closed internal_error", "shown"]

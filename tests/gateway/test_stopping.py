@@ -1,0 +1,197 @@
+"""What people want of what runs or waits: stopped, taken back, decided; and what they agreed to for longer. With a real runner and a real book."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.base import FromChat, SessionKey, Ticket
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.failures.notices import NotStarted
+from agent_core.rules.consents import Kind, Lasting
+from agent_core.store.store import Conflict
+from agent_core.turn.events import ApprovalAnswered, Verdict
+from agent_core.turn.state import ActivityState, ConsentGiven
+from gateway.queues.queue import Running
+from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
+from gateway.sessions.stopping import TurnStopping
+from gateway.sharing.portion import Portion
+from tests.gateway.test_runner import Driver, World, running
+from tests.gateway.test_slots import message
+from tests.store.support import FakeClock
+
+
+class Noted:
+    """A store and the chats, which note what they are told."""
+
+    def __init__(self) -> None:
+        self.inbox = self
+        self.dropped: list[int] = []
+        self.begun_: list[int] = []
+        self.not_run_: list[tuple[int, NotStarted]] = []
+        self.taken = False
+
+    async def drop(self, number: int, why: str) -> None:
+        del why
+        if self.taken:
+            raise Conflict("It is taken.")
+        self.dropped.append(number)
+
+    def begun(self, inbound: object, number: int) -> None:
+        del inbound
+        self.begun_.append(number)
+
+    async def not_run(self, inbound: object, number: int, owner: object, why: NotStarted) -> None:
+        del inbound, owner
+        self.not_run_.append((number, why))
+
+
+def stopping(world: World, noted: Noted, consents: Any = None) -> TurnStopping:
+    any_: Any = noted
+    return TurnStopping(any_, world.queues, world.runner, any_, FakeClock(), consents, Portion())
+
+
+@pytest.mark.parametrize("taken", [False, True])
+async def test_what_a_person_takes_back_is_not_run_and_nothing_says_that_it_waits(*, taken: bool) -> None:
+    noted = Noted()
+    noted.taken = taken
+    async with running() as world:
+        queue = world.queue("a", blocked=True)
+        for number in (1, 2):
+            world.runner.add(queue, message("a", number))
+        assert await stopping(world, noted).withdraw(Ticket(1, "a", duplicate=False))
+        assert [one.inbox_id for one in queue.waiting] == [2]
+        assert not await stopping(world, noted).withdraw(Ticket(1, "a", duplicate=False))
+        queue.blocked = False
+    assert noted.dropped == ([] if taken else [1])
+    assert noted.begun_ == [1]
+
+
+@pytest.mark.parametrize("opening", [False, True])
+async def test_whoever_is_forgotten_is_not_answered_also_where_their_turn_is_just_being_opened(
+    *, opening: bool
+) -> None:
+    noted = Noted()
+    noted.taken = opening
+    async with running() as world:
+        queue = world.queue("a", blocked=True)
+        world.runner.add(queue, message("a", 1))
+        await stopping(world, noted).forget(queue, queue.waiting[0])
+        assert queue.waiting == []
+        assert queue.forgotten == {1}
+        assert noted.not_run_ == ([] if opening else [(1, NotStarted.FORGOTTEN)])
+
+
+@pytest.mark.parametrize("all_of_it", [False, True])
+async def test_a_stop_of_a_turn_that_was_taken_up_waits_for_no_place(*, all_of_it: bool) -> None:
+    key = SessionKey("api", "", "b")
+    async with running(holds=True) as world:
+        first, second = world.queue("a"), world.queue(key.text())
+        world.runner.add(first, message("a", 1))
+        await world.until(lambda: first.running)
+        waits = Driver(world, [message("b", 2)])
+        seen = SimpleNamespace(
+            subscribe=lambda _: None, unsubscribe=lambda _: None, current_view=lambda: None, over=True
+        )
+        waits.seen, waits.over = seen, True  # type: ignore[attr-defined]
+        cast("Any", waits.turn).exit = None
+        second.running = Running(cast("Any", waits), (message("b", 2),))
+        world.runner.start(second)
+        assert world.runner.slots.position(second) == 1
+        made = stopping(world, Noted())
+        await (made.stop(key) if all_of_it else made.stop_message(Ticket(2, key.text(), duplicate=False)))
+        await world.until(lambda: [2] in world.ran)
+        waits.may_end.set()
+
+
+@pytest.mark.parametrize("state", list(ActivityState))
+@pytest.mark.parametrize("wanted", list(Lasting))
+@pytest.mark.parametrize("verdict", [Verdict.GIVEN, Verdict.DENIED])
+async def test_a_decision_counts_for_a_call_that_waits_for_one_and_lasts_as_long_as_was_offered(
+    state: ActivityState, wanted: Lasting, verdict: Verdict
+) -> None:
+    offers = (Lasting.ONCE, Lasting.CONVERSATION)
+    told: list[Any] = []
+    activity = SimpleNamespace(state=state, offers=offers, name="send", arguments="{}")
+    turn = SimpleNamespace(round=SimpleNamespace(activity=lambda _: activity))
+    running_: Any = SimpleNamespace(
+        driver=SimpleNamespace(turn=turn, tell=lambda one: told.append(one) or True), messages=()
+    )
+    async with running() as world:
+        made = replace(stopping(world, Noted()), queues=cast("Any", SimpleNamespace(turn_in=lambda *_: running_)))
+        counts = await made.approve(SessionKey("api", "", "a"), "t", "c", verdict, "ada", wanted)
+    assert counts == (state is ActivityState.APPROVAL)
+    lasts = wanted if verdict is Verdict.GIVEN and wanted in offers else Lasting.ONCE
+    at = FakeClock().now
+    assert told == ([ApprovalAnswered(at=at, call="c", verdict=verdict, by="ada", lasts=lasts)] if counts else [])
+
+
+# ---------------------------------------------------------------------- what was agreed to for longer
+
+
+class Memory:
+    """What is kept of kinds, by its owner."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
+
+    async def entries(self, owner: str, kind: str) -> list[tuple[str, str, int]]:
+        return [(name, value, at) for name, (value, at) in self.kept.get((owner, kind), {}).items()]
+
+    async def put(self, owner: str, kind: str, name: str, value: str, *, at_ms: int, source: object = None) -> None:
+        del source
+        self.kept.setdefault((owner, kind), {})[name] = value, at_ms
+
+    async def delete(self, owner: str, kind: str, name: str) -> None:
+        self.kept.get((owner, kind), {}).pop(name, None)
+
+    async def of_kind(self, kind: str, most: int) -> list[object]:
+        return [entries for (_, one), entries in self.kept.items() if one == kind and entries][:most]
+
+
+def said_by(person: str, kind: ChatKind) -> FromChat:
+    origin = ChatOrigin(ChatAddress("telegram", "1", "5"), kind, ChatPerson(person, person))
+    return FromChat(
+        account="telegram/1", platform_key="k", session=SessionKey("telegram", "1", "5"), input=(), surface="telegram",
+        memory_scope="telegram/1/5", chat=origin,
+    )  # fmt: skip
+
+
+def past(*kinds: Kind, at: int) -> Any:
+    return SimpleNamespace(consents={kind: ConsentGiven(Lasting.CONVERSATION, "ada", at) for kind in kinds})
+
+
+async def test_what_was_agreed_to_covers_whose_turn_it_was_from_then_on_until_it_is_taken_back() -> None:
+    clock = FakeClock()
+    book = ConsentBook(cast("Any", Memory()), clock, Portion())
+    ada, bob = (said_by(person, ChatKind.GROUP) for person in ("ada", "bob"))
+    assert await book.standing(ada, past(at=0)) == []  # nobody has any: that is not looked up for a while
+    mine = Kind("send", asker="telegram/1/ada")
+    await book.keep(ada, mine, "ada", "t")
+    assert [one.kind for one in await book.standing(ada, past(at=0))] == [mine], "from the next turn on"
+    assert await book.standing(bob, past(at=0)) == [], "it is somebody else's"
+    ours = Kind("post")
+    before = past(ours, at=clock.now)
+    found = {one.kind: one for one in await book.standing(ada, before)}
+    assert set(found) == {mine, ours}
+    assert [one.kind for one in await book.standing(bob, before)] == [ours]
+    for one in found.values():
+        await book.end(ada, one)
+    assert await book.standing(ada, before) == []
+    again = past(ours, at=clock.now + 1)
+    assert [one.kind for one in await book.standing(ada, again)] == [ours], "what is agreed to after it counts again"
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("presser", ["telegram/1/ada", "telegram/1/bob"])
+@pytest.mark.parametrize("asked", [("telegram/1/ada",), ()])
+def test_whoever_asked_may_decide_and_in_a_private_chat_that_is_who_writes(
+    asked: tuple[str, ...], presser: str, *, private: bool
+) -> None:
+    own = private or not asked or presser in asked
+    assert may_decide((ASKER,), asked, (presser,), private=private, admin=False) == own
+    assert may_decide((ASKER, ADMINS), asked, (presser,), private=private, admin=True)
+    assert not may_decide((ADMINS,), asked, (presser,), private=private, admin=False)
