@@ -9,7 +9,7 @@ for by name is run.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import combinations
 from typing import TypeVar
 from zlib import crc32
@@ -30,12 +30,9 @@ def chosen(name: str, cases: Sequence[T], count: int) -> list[T]:
     return [cases[place] for place in places]
 
 
-def covering(cases: Sequence[Mapping[str, int]]) -> list[int]:
+def covering(cases: Sequence[Sequence[str]]) -> list[int]:
     """Numbers of few cases in which each two values are together that are so in any; of cases of two parameters, in which each value is."""
-    names = {
-        tuple(case[name] for case in cases): name for name in cases[0]
-    }.values()  # those that are given together are one
-    together = [_together({name: case[name] for name in names}) for case in cases]
+    together = [_together(case) for case in cases]
     wanted = frozenset[Hashable]().union(*together)
     found: list[int] = []
     while wanted:
@@ -45,8 +42,9 @@ def covering(cases: Sequence[Mapping[str, int]]) -> list[int]:
     return sorted(found)
 
 
-def _together(case: Mapping[str, int]) -> frozenset[Hashable]:
-    return frozenset(combinations(sorted(case.items()), 2) if len(case) > 2 else case.items())
+def _together(case: Sequence[str]) -> frozenset[Hashable]:
+    values = list(enumerate(case))
+    return frozenset(combinations(values, 2) if len(case) > 2 else values)
 
 
 def spare(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -71,4 +69,5 @@ def _of(name: str, cases: Sequence[pytest.Item]) -> Sequence[pytest.Item]:
         return chosen(name, cases, marker.args[0])
     start = crc32(name.encode()) % len(cases)
     turned = [*cases[start:], *cases[:start]]  # of two that add as much the first is taken
-    return [turned[number] for number in covering([vars(item)["callspec"].indices for item in turned])]
+    values: list[Sequence[str]] = [vars(vars(item)["callspec"])["_idlist"] for item in turned]
+    return [turned[number] for number in covering(values)]
