@@ -64,10 +64,10 @@ def companion(database: Path, end: str) -> Path:
 def beside(database: Path | str) -> Beside:
     """What lies there now. Raises OSError if that cannot be found out."""
     try:
-        log, index = os.stat(f"{database}{LOG}"), os.stat(f"{database}{INDEX}")  # noqa: PTH116 - twice each commit, so without making a `Path`
+        file, index = os.stat(f"{database}{LOG}"), os.stat(f"{database}{INDEX}")  # noqa: PTH116 - twice each commit, so without making a `Path`
     except FileNotFoundError:
         return Beside(*_file(f"{database}{LOG}"), _file(f"{database}{INDEX}")[0])
-    return Beside((log.st_dev, log.st_ino), log.st_size, (index.st_dev, index.st_ino))
+    return Beside((file.st_dev, file.st_ino), file.st_size, (index.st_dev, index.st_ino))
 
 
 def log_alone(database: Path | str) -> Beside:
