@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import gc
 from importlib import import_module
+from pkgutil import walk_packages
 
+import adapters
+import agent_core
+import gateway
 from agent_core.text.tongue import LANGUAGES, catalogue
 from tests.databases import migrate_once
 from tests.memory import OBJECTS_BETWEEN_COLLECTIONS
 
+for top in (adapters, agent_core, gateway):
+    for module in walk_packages(top.__path__, f"{top.__name__}."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
 for name in (
-    "adapters.discord.adapter",
-    "adapters.discord.client",
-    "adapters.discord.platform",
-    "adapters.slack.adapter",
-    "adapters.slack.door",
-    "adapters.slack.platform",
-    "adapters.telegram.adapter",
-    "adapters.telegram.platform",
-    "adapters.telegram.port",
-    "agent_core.model.listing",
-    "agent_core.tools.builtin.fetch",
-    "agent_core.tools.builtin.readers",
-    "agent_core.tools.builtin.writers",
-    "agent_core.tools.python.sources",
-    "agent_core.tools.web.pages",
     "alembic.command",
     "anyio._backends._asyncio",
+    "asyncpg",
     "encodings.idna",
-    "gateway.chats.handlers",
-    "gateway.cli.command",
-    "gateway.daemon",
-    "gateway.observe.logging",
-    "gateway.operate.doctor.looks",
     "httpcore",
     "httpx2",
     "jsonschema",
@@ -42,6 +31,7 @@ for name in (
     "pytest",  # each child runs the script that began the tests, which imports it
     "slack_bolt.async_app",
     "slack_sdk.web.async_client",
+    "sqlalchemy.dialects.postgresql.asyncpg",
     "sqlalchemy.dialects.sqlite.pysqlite",
     "telegram.ext",
     "uvloop",

@@ -53,6 +53,10 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         ],
         "the protocol's model": [["tests.model.run"]],
         "every platform": [["pytest", "-q", "--processes", "4", "tests/chats"]],
+        "every case": [
+            ["pytest", "-q", "--processes", "2", "-m", "some"],
+            ["pytest", "-q", "tests/corpora/test_hostile.py", "tests/laws/test_sabotaged.py"],
+        ],
         "many open turns": [["pytest", "-q", "tests/gateway/test_keeper.py", "-k", "hundreds_of_open_turns"]],
         "on PostgreSQL": [["pytest", "-q", "--processes", "2", "tests/postgres"]],
         "deployment": [["tests.deploy.real.run"]],
@@ -82,6 +86,7 @@ def main() -> None:
             "OUTSPOKEN_ALL_POSTGRES": "1",
             "OUTSPOKEN_ALL_CLIENTS": "1",
             "OUTSPOKEN_ALL_CHATS": "1",
+            "OUTSPOKEN_ALL_CASES": "1",
             "OUTSPOKEN_ALL_TURNS": "1",
         }
         running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]

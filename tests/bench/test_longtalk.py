@@ -11,6 +11,7 @@ import pytest
 LIMIT = 2.0
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("tools", [0, 2])
 def test_a_request_in_a_long_conversation_costs_no_more_than_twice_one_in_an_empty_one(tools: int) -> None:
     made = subprocess.run(

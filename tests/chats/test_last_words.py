@@ -33,6 +33,7 @@ def one_place(platform: Harness, person: Any, where: str) -> Any:
     return platform.private(person) if where == "private" else platform.topics(person)[1]
 
 
+@pytest.mark.some
 @pytest.mark.parametrize("where", ["private", "group"])
 @pytest.mark.parametrize("streams", ["streams", "messages"])
 async def test_code_that_was_previewed_and_becomes_a_file_is_there_as_a_file(

@@ -12,7 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.clients.matrix import WAYS, Case, outcomes, rig
+from tests.clients.matrix import BEGUN_EACH_TIME, WAYS, Case, outcomes, rig
+from tests.sampled import chosen
 
 AT_ONCE_SECONDS = 30
 
@@ -33,8 +34,8 @@ REFUSED = {
 FALLBACK = "from the second"
 
 
-SHARES = [list(WAYS)[n::3] for n in range(3)]
-"""Each program is a process that imports much, so each meets one of them here (in `make soak` all: ``OUTSPOKEN_ALL_CLIENTS=1``)."""
+SHARES = [[one] for one in chosen("refused", sorted(WAYS.keys() - {BEGUN_EACH_TIME}), len(REFUSED))[: len(REFUSED)]]
+"""Each program is a process that imports much, so each of them is met by one (in `make soak` all by all: ``OUTSPOKEN_ALL_CLIENTS=1``)."""
 
 
 @pytest.mark.parametrize(("why", "share"), list(zip(REFUSED, SHARES, strict=True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.mutants.making import Mutant, outermost
@@ -28,13 +29,18 @@ def planted(file: Path = FILE) -> list[Named]:
     return [Named(**one) for one in tomllib.loads(file.read_text("utf-8"))["planted"]]
 
 
+@cache
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def named(one: Named, root: Path) -> Mutant:
     """The whole module with it."""
     source = (root / one.path).read_text("utf-8")
     assert one.before in source, f"{one.what}: the source has changed; plant it anew"
     line = source[: source.index(one.before)].count("\n") + 1
     line += len(one.before) - len(one.before.lstrip("\n"))
-    within = outermost(ast.parse(source), line)
+    within = outermost(_parsed(source), line)
     before, after = (" ".join(each.split())[:60] for each in (one.before, one.after))
 
     def build() -> ast.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,15 @@ def test_every_pattern_of_the_map_has_modules_and_the_tests_are_there() -> None:
         assert (ROOT / test).exists(), test
 
 
+@cache
+def unparsed(path: str) -> str:
+    return ast.unparse(ast.parse((ROOT / path).read_text("utf-8")))
+
+
 @pytest.mark.parametrize("one", planted(), ids=lambda one: one.what)
 def test_what_was_planted_once_can_be_planted_still(one: Named) -> None:
     made = named(one, ROOT)
-    assert made.source != ast.unparse(ast.parse((ROOT / one.path).read_text("utf-8")))
+    assert made.source != unparsed(one.path)
     assert made.within
 
 

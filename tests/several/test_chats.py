@@ -19,6 +19,7 @@ async def database(postgres_server: str) -> str:
     return await new_database(postgres_server, template="migrated")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("platform", sorted(HARNESSES))
 async def test_two_share_the_chats_and_each_message_is_answered_once(
     platform: str, database: str, tmp_path: Path
@@ -52,6 +53,7 @@ GONE = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("platform", "how"), GONE)
 async def test_what_is_gone_is_followed_by_the_other(
     platform: str, how: signal.Signals, database: str, tmp_path: Path

@@ -41,6 +41,7 @@ async def shared(all_: Cluster, *counts: int) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 async def test_sockets_of_slack_are_spread_and_moved(how: signal.Signals, database: str, tmp_path: Path) -> None:
     sockets = {"OUTSPOKEN_SLACK__SOCKETS": "3", "OUTSPOKEN_SLACK__SPREAD": "true"}
@@ -221,6 +222,7 @@ sessions.BEGIN_MS, adapter.DEAF_SECONDS, adapter.PROBE_SECONDS, supervisor.LOOK_
 """All a fifth to a seventh of what it is, so that a queue of a minute and a half takes a quarter of one."""
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("dies", [False, True])
 async def test_a_queue_that_is_longer_than_the_patience_with_a_silent_connection_is_passed_by_all(
     dies: bool, database: str, tmp_path: Path
