@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("telegram")
 
+AGAIN_SECONDS = 1.0
+"""After so long what cannot be stored is tried again."""
 MENUS = "menus"
 """The channel by whose cursor it is known which menus were set."""
 
@@ -205,7 +207,7 @@ class TelegramAdapter:
             self._taken.clear()
             return True
         self._waiting(refused, [one for one in updates if digest_of(one) not in self._taken])
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(AGAIN_SECONDS)
         return False
 
     async def _taken_behind(

@@ -16,6 +16,7 @@ from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock
 from agent_core.records import dataclass
+from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.turn.view import BubbleKind, View
 from gateway.delivery.turnoutlet import asked_alone
@@ -187,8 +188,11 @@ class MessageFollower:
             return await stored_end(store, message)
         if not self._due.now():
             return None
-        if not self._end_alone:  # the end is told of in any case, and nothing has to be stored sooner for it
-            afar.look_at(self._ticket.session)
+        if self._end_alone:  # the end is told of in any case, and nothing has to be stored sooner for it
+            row = await store.inbox.one(message)
+            over = row is not None and row.state not in (InboxState.NEW, InboxState.TAKEN)
+            return await stored_end(store, message, row) if over else None
+        afar.look_at(self._ticket.session)
         self._far = self._far or FarMessage(store, message, afar)
         found = await self._far.look(self._watching.clock.now_ms())
         if isinstance(found, Queued):

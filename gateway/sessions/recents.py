@@ -147,16 +147,15 @@ async def said_of(store: Store, turn: str) -> str:
     return said_in(found) if found is not None else ""
 
 
-async def stored_end(store: Store, inbox_id: int) -> Ended | None:
-    """How a message ended, from the journal; None if it has not."""
+async def stored_end(store: Store, inbox_id: int, row: InboxRow | None = None) -> Ended | None:
+    """How a message (its `row`, if that was just read) ended, from the journal; None if it has not."""
     try:
-        return await _stored_end(store, inbox_id)
+        return await _stored_end(store, row or await store.inbox.one(inbox_id))
     except Damaged:
         return not_started(DAMAGED)
 
 
-async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
-    row = await store.inbox.one(inbox_id)
+async def _stored_end(store: Store, row: InboxRow | None) -> Ended | None:
     if row is None:
         return None
     if row.state is InboxState.DROPPED:

@@ -32,6 +32,8 @@ EDGE_ROWS = 256
 """So many rows are asked for at once on the way to what cannot be read; then fewer and fewer."""
 Rows = Sequence[Row[*tuple[Any, ...]]]
 Key: TypeAlias = "tuple[str | int, ...]"
+Gathered: TypeAlias = "tuple[Key, asyncio.Future[Sequence[Sequence[Any]]]]"
+"""What somebody asks for, and waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class StoreAsks:
         """Of which lists something could not be read the last time."""
         self.lost_keys: dict[str, frozenset[str]] = {}
         """And whose that was, where its index tells."""
-        self._gathering: dict[Select[*tuple[Any, ...]], tuple[list[Key], asyncio.Task[Sequence[Sequence[Any]]]]] = {}
+        self._gathering: dict[Select[*tuple[Any, ...]], list[Gathered]] = {}
+        self._asking = set[asyncio.Task[None]]()
 
     async def all(self, query: Select[*tuple[Any, ...]]) -> Rows:
         """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
@@ -71,16 +74,33 @@ class StoreAsks:
     async def gathered(self, query: Select[*tuple[Any, ...]], key: Key) -> Sequence[Sequence[Any]]:
         """The rows of an answer for this key, among those for the keys that others ask for in this moment: that is one question. Raises as `each`, for
         all of them."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Sequence[Sequence[Any]]] = loop.create_future()
         if (gathering := self._gathering.get(query)) is None:
-            task = asyncio.create_task(self._gather(query), name="store-question")
-            gathering = self._gathering[query] = ([], task)
-        gathering[0].append(key)
-        return await asyncio.shield(gathering[1])
+            gathering = self._gathering[query] = []
+            self._asking.add(task := loop.create_task(self._gather(query, gathering)))
+            task.add_done_callback(self._asking.discard)
+        gathering.append((key, answer))
+        return await answer
 
-    async def _gather(self, query: Select[*tuple[Any, ...]]) -> Sequence[Sequence[Any]]:
-        keys, _ = self._gathering.pop(query)
-        answers = await self.each(*[Always(query, some) for some in padded(dict.fromkeys(keys))])
-        return [row for found in answers for row in found]
+    async def _gather(self, query: Select[*tuple[Any, ...]], gathering: list[Gathered]) -> None:
+        del self._gathering[query]  # who comes from now on asks anew
+        keys = padded({key: None for key, _ in gathering}) if len(gathering) > 1 else ([gathering[0][0]],)
+        try:
+            answers = await self.each(*[Always(query, some) for some in keys])
+        except Exception as error:  # noqa: BLE001 - who asked is told
+            for _, answer in gathering:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        except BaseException:
+            for _, answer in gathering:
+                answer.cancel()
+            raise
+        rows = answers[0] if len(answers) == 1 else [row for found in answers for row in found]
+        for _, answer in gathering:
+            if not answer.done():
+                answer.set_result(rows)
 
     async def _asked(self, ask: Callable[[Connection], R]) -> R:
         try:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Select, case, func, or_, select, text
+from sqlalchemy import Select, bindparam, case, func, or_, select, text
 
 from agent_core.records import changed
 from agent_core.store import tables as t
@@ -21,6 +21,7 @@ from agent_core.store.inbox.sql import BY_KEY, MESSAGES, OF_TURN, reserve
 from agent_core.store.turns.rows import OpeningTurn
 
 _NEW = InboxState.NEW.value
+_ONE = MESSAGES.where(t.inbox.c.id.in_(bindparam("keys", expanding=True)))
 _ACCOUNT, _KEY = (t.MESSAGE.names.index(name) for name in ("account", "platform_key"))
 
 
@@ -47,7 +48,8 @@ class InboxReads(StoreReading):
 
     async def one(self, inbox_id: int) -> InboxRow | None:
         """One message, by its id."""
-        return next(iter(await self._messages(MESSAGES.where(t.inbox.c.id == inbox_id))), None)
+        (found,) = await self._asks.each(Always(_ONE, [inbox_id]))
+        return next(iter(await self._whole(found)), None)
 
     async def by_key(self, account: str, platform_key: str) -> InboxRow | None:
         """One message, by the platform's own id. Each message of a chat is looked for so, and hardly any is found."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import BigInteger, ScalarSelect, case, cast, func, select, text
+from sqlalchemy import BigInteger, ScalarSelect, Text, bindparam, case, cast, func, select, text
 
 from agent_core.records import changed
 from agent_core.store import tables as t
-from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.node import Writing, packed_rows
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.troubles.rows import (
@@ -37,6 +37,14 @@ ASKED = "ApprovalAsked"
 """The kind of the row that says that somebody is asked."""
 
 _OPEN = TurnState.OPEN.value
+_JOURNAL = (
+    t.EVENT.query.select_from(t.turns.join(t.journal, t.rows_of_turn()))
+    .where(
+        t.turns.c.turn == bindparam("of", "", Text),
+        t.journal.c.id > t.turns.c.first_message * ROWS_A_TURN + bindparam("behind", 0, BigInteger),
+    )
+    .order_by(t.journal.c.id)
+)
 
 
 class TurnReads(StoreReading):
@@ -44,11 +52,9 @@ class TurnReads(StoreReading):
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
-        mine = t.turns.c.turn == turn, t.journal.c.id > t.turns.c.first_message * ROWS_A_TURN + after
-        query = (
-            t.EVENT.query.select_from(t.turns.join(t.journal, t.rows_of_turn())).where(*mine).order_by(t.journal.c.id)
-        )
-        rows = await self._asks.made(query, t.EVENT.make)
+        (found,) = await self._asks.each(Always(_JOURNAL, (), {"of": turn, "behind": after}))
+        with self._asks.sense():
+            rows = [t.EVENT.make(row) for row in found]
         bodies = await self._asks.whole([timed(row.body, row.at) for row in rows])
         return [replace(row, body=body) for row, body in zip(rows, bodies, strict=True)]
 
